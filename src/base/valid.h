@@ -44,7 +44,7 @@ bool tmk_note_invalid(const char *text, const char *file, int line);
     } while (0)
 
 enum {
-    TMK_CHECK_PAID_ITEMS = 16,   /* by an operation */
+    TMK_CHECK_PAID_ITEMS = 4,    /* by an operation */
     TMK_CHECK_FIRST = 1000,      /* operations that are checked whatever they have paid ... */
     TMK_CHECK_FIRST_ITEMS = 4096 /* ... while the structure has no more items */
 };

@@ -32,7 +32,7 @@ static int run_command(const struct tmk_command *c, char **argv)
     return c->run(&args);
 }
 
-static int dispatch(char **argv)
+static int dispatch_command(char **argv)
 {
     if (!argv[0]) {
         tmk_help_all(stderr);
@@ -75,5 +75,5 @@ int main(int argc, char **argv)
         return TMK_EXIT_USAGE;
     occupy_standard_files();
     tmk_watch_prepare();
-    return tmk_close_output(stdout, "the output", dispatch(argv + 1));
+    return tmk_close_output(stdout, "the output", dispatch_command(argv + 1));
 }

@@ -2,7 +2,6 @@
 /* kit/csv.c - see csv.h. */
 #include "kit/csv.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "kit/utf8.h"
@@ -78,18 +77,6 @@ void tmk_csv_number(struct tmk_csv *c, const char *text)
     write_separator(c);
     if (text)
         fputs(text, c->out);
-}
-
-void tmk_csv_u64(struct tmk_csv *c, uint64_t value)
-{
-    write_separator(c);
-    fprintf(c->out, "%" PRIu64, value);
-}
-
-void tmk_csv_i64(struct tmk_csv *c, int64_t value)
-{
-    write_separator(c);
-    fprintf(c->out, "%" PRId64, value);
 }
 
 void tmk_csv_end_row(struct tmk_csv *c)

@@ -23,8 +23,6 @@ void tmk_csv_init(struct tmk_csv *c, FILE *out, bool is_safe);
 void tmk_csv_text(struct tmk_csv *c, const char *text); /* NULL: unknown */
 /* Writes a number that is a text already: it is no formula, whatever its sign. */
 void tmk_csv_number(struct tmk_csv *c, const char *text);
-void tmk_csv_u64(struct tmk_csv *c, uint64_t value);
-void tmk_csv_i64(struct tmk_csv *c, int64_t value);
 void tmk_csv_end_row(struct tmk_csv *c);
 
 #endif

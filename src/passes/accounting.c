@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/accounting.c - see accounting.h. What segments hold is carried along (segment_sums.h); at
- * a look of the driver's that counts it is copied, at the end owners get their names and their
- * order. Segments may be many and looks too, owners and devices are few. */
+/* passes/accounting.c - see accounting.h.
+ *
+ * Sums by owner are carried along (segment_sums.h). They are copied when a sample counts; at the
+ * end owners get their names and their order. There may be many segments and samples, but owners
+ * and devices are few. */
 #include "passes/accounting.h"
 
 #include <stdlib.h>
@@ -11,46 +13,46 @@
 
 enum { PEAK, LAST, N_MOMENTS };
 
-/* What a look is worth: the larger, the more. */
+/* How good a sample is: the larger, the better. */
 enum worth {
     NOTHING,       /* there was none */
     AT_ODDS,       /* the driver's figures are not of the same moment as our segments */
-    TOLD_AT_ODDS,  /* the same, with how much is this process's */
-    AGREES,        /* with our segments */
-    TOLD_AND_GOOD, /* the same, with how much is this process's */
+    TOLD_AT_ODDS,  /* likewise, but it tells how much is this process's */
+    AGREES,        /* the figures agree with our segments */
+    TOLD_AND_GOOD, /* likewise, and it tells how much is this process's */
 };
 
 struct moment {
     enum worth worth;
     struct tmk_device_account account;
     struct tmk_device_sums sums;
-    struct tmk_account_part *parts; /* of the end */
+    struct tmk_account_part *parts; /* as of the end */
 };
 
-struct found {
+struct found_account {
     const struct moment *moment;
 };
 
 struct tmk_accounting {
     struct tmk_segment_sums *sums;
-    struct moment moments[TMK_MAX_DEVICES][N_MOMENTS]; /* by place in the sums */
-    struct found found[TMK_MAX_DEVICES * N_MOMENTS];
+    struct moment moments[TMK_MAX_DEVICES][N_MOMENTS]; /* by index in the sums */
+    struct found_account found[TMK_MAX_DEVICES * N_MOMENTS];
     uint64_t n;
 };
 
-/* ---- a look ---- */
+/* ---- a sample ---- */
 
-/* a - b; unknown when one is, and where the two accounts were not of one moment. */
-static uint64_t less(uint64_t a, uint64_t b)
+/* a - b; unknown when one of them is, and where the two figures are not of one moment. */
+static uint64_t account_difference(uint64_t a, uint64_t b)
 {
     bool is_known = a != TMK_BYTES_UNKNOWN && b != TMK_BYTES_UNKNOWN && a >= b;
     return is_known ? a - b : TMK_BYTES_UNKNOWN;
 }
 
-/* Of a process that had its memory before we came, torch at least says how much it holds. Counted
- * already is what we know of without knowing whose it is, and what the driver's pools hold: where
- * blocks come from those, that is what torch says. */
-static void add_unseen(const struct tmk_device_account *account, struct tmk_device_sums *sums)
+/* If a process had memory before recording began, torch at least reports how much it has
+ * reserved. Two parts of that are counted already: what we know of without knowing its owner, and
+ * the driver's pools, since blocks from those are part of what torch reports. */
+static void add_unseen_bytes(const struct tmk_device_account *account, struct tmk_device_sums *sums)
 {
     uint64_t counted = sums->owners[TMK_SUMS_UNKNOWN].bytes + sums->pool_bytes;
     if (!account->has_reserved || sums->owners[TMK_SUMS_TORCH].n_segments > 0 ||
@@ -60,7 +62,7 @@ static void add_unseen(const struct tmk_device_account *account, struct tmk_devi
     sums->bytes += sums->owners[TMK_SUMS_TORCH].bytes;
 }
 
-static void find_blocks(struct tmk_device_account *account, const struct tmk_state *s)
+static void add_block_bytes(struct tmk_device_account *account, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
         const struct tmk_device_use *d = &s->devices[i];
@@ -72,7 +74,7 @@ static void find_blocks(struct tmk_device_account *account, const struct tmk_sta
     }
 }
 
-static enum worth worth_of(const struct tmk_device_account *a)
+static enum worth worth_of_sample(const struct tmk_device_account *a)
 {
     bool is_told = a->own_bytes != TMK_BYTES_UNKNOWN;
     uint64_t own = is_told ? a->own_bytes : a->segment_bytes; /* at least */
@@ -83,8 +85,8 @@ static enum worth worth_of(const struct tmk_device_account *a)
     return is_told ? TOLD_AT_ODDS : AT_ODDS;
 }
 
-static void look(const struct tmk_device_sums *sums, const struct tmk_state *s,
-                 const struct tmk_sample_body *sample, struct moment *ret)
+static void take_account(const struct tmk_device_sums *sums, const struct tmk_state *s,
+                         const struct tmk_sample_body *sample, struct moment *ret)
 {
     struct tmk_device_account *account = &ret->account;
     *account = (struct tmk_device_account){.device = sums->device,
@@ -95,18 +97,18 @@ static void look(const struct tmk_device_sums *sums, const struct tmk_state *s,
                                            .own_bytes = sample->own_bytes,
                                            .others_bytes = sample->others_bytes};
     ret->sums = *sums;
-    find_blocks(account, s);
-    add_unseen(account, &ret->sums);
+    add_block_bytes(account, s);
+    add_unseen_bytes(account, &ret->sums);
     account->segment_bytes = ret->sums.bytes;
-    account->context_bytes = less(sample->own_bytes, account->segment_bytes);
-    account->unexplained_bytes =
-        less(less(sample->used_bytes, sample->own_bytes), sample->others_bytes);
-    ret->worth = worth_of(account);
+    account->context_bytes = account_difference(sample->own_bytes, account->segment_bytes);
+    account->unexplained_bytes = account_difference(
+        account_difference(sample->used_bytes, sample->own_bytes), sample->others_bytes);
+    ret->worth = worth_of_sample(account);
 }
 
 /* ---- the sweep ---- */
 
-static bool has_more(const struct moment *new, const struct moment *old)
+static bool has_more_bytes(const struct moment *new, const struct moment *old)
 {
     if (new->worth != old->worth)
         return new->worth > old->worth;
@@ -115,31 +117,31 @@ static bool has_more(const struct moment *new, const struct moment *old)
                                              : a->used_bytes > b->used_bytes;
 }
 
-static void on_sample(struct tmk_accounting *a, const struct tmk_replay *rp,
-                      const struct tmk_event *ev)
+static void on_accounting_sample(struct tmk_accounting *a, const struct tmk_replay *rp,
+                                 const struct tmk_event *ev)
 {
     uint32_t place = tmk_segment_sums_place(a->sums, ev->device);
     if (place == TMK_MAX_DEVICES)
         return;
     struct moment *m = a->moments[place], new = {0};
-    look(&a->sums->devices[place], &rp->state, &ev->sample, &new);
-    if (has_more(&new, &m[PEAK]))
+    take_account(&a->sums->devices[place], &rp->state, &ev->sample, &new);
+    if (has_more_bytes(&new, &m[PEAK]))
         m[PEAK] = new;
     if (new.worth >= m[LAST].worth)
         m[LAST] = new;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_accounting_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                                struct tmk_block *b)
 {
     struct tmk_accounting *a = arg;
     (void)b;
     tmk_segment_sums_event(a->sums, rp, ev);
     if (ev->kind == TMK_KIND_SAMPLE && ev->sample.used_bytes != UINT64_MAX)
-        on_sample(a, rp, ev);
+        on_accounting_sample(a, rp, ev);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_accounting_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_accounting *a = arg;
     tmk_segment_sums_restored(a->sums, rp);
@@ -149,13 +151,13 @@ struct tmk_visitor tmk_accounting_visitor(struct tmk_accounting *a)
 {
     return (struct tmk_visitor){.arg = a,
                                 .kinds = TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(SAMPLE),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_accounting_event,
+                                .restored = on_accounting_restored};
 }
 
 /* ---- the end ---- */
 
-static int by_bytes(const void *va, const void *vb)
+static int compare_account_parts(const void *va, const void *vb)
 {
     const struct tmk_account_part *a = va, *b = vb;
     if (a->bytes != b->bytes)
@@ -176,7 +178,7 @@ static int name_parts(const struct tmk_accounting *a, struct moment *m)
             m->parts[n++] = (struct tmk_account_part){
                 .owner = names->texts[i], .bytes = sum->bytes, .n_segments = sum->n_segments};
     }
-    qsort(m->parts, (size_t)n, sizeof *m->parts, by_bytes);
+    qsort(m->parts, (size_t)n, sizeof *m->parts, compare_account_parts);
     m->account.parts = m->parts;
     m->account.n_parts = n;
     return 0;
@@ -190,8 +192,8 @@ static int finish_device(struct tmk_accounting *a, uint32_t place, const struct 
     if (m[LAST].worth == NOTHING && now->n_segments == 0)
         return 0;
     for (int i = 0; i < N_MOMENTS; i++) {
-        if (m[i].worth == NOTHING) /* nobody has sampled it: as of the end */
-            look(now, s, &unknown, &m[i]);
+        if (m[i].worth == NOTHING) /* there was no sample: take the end */
+            take_account(now, s, &unknown, &m[i]);
         m[i].account.is_peak = i == PEAK;
         if (name_parts(a, &m[i]) < 0)
             return TMK_ENOMEM;
@@ -202,8 +204,8 @@ static int finish_device(struct tmk_accounting *a, uint32_t place, const struct 
 
 static int by_device(const void *va, const void *vb)
 {
-    const struct tmk_device_account *a = &((const struct found *)va)->moment->account;
-    const struct tmk_device_account *b = &((const struct found *)vb)->moment->account;
+    const struct tmk_device_account *a = &((const struct found_account *)va)->moment->account;
+    const struct tmk_device_account *b = &((const struct found_account *)vb)->moment->account;
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
     return (int)b->is_peak - (int)a->is_peak;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/accounting.h - where a device's memory is: what the driver says is used, taken apart.
+/* passes/accounting.h - what a device's memory is used for: the bytes that the driver reports as
+ * used, split by owner.
  *
  *     used = segments, by owner + context and code + other processes + unexplained
  *
- * At two moments of each device that was sampled: when the process had most of it, and the last.
- * Context and code is what the driver counts to the process beyond its segments: the context,
- * loaded kernels, and what the driver rounds up. Unexplained is what it counts to nobody it tells
- * of. Inside torch's segments are its blocks, and what it keeps cached.
+ * Each sampled device is accounted for at two moments: when the process had most of it, and
+ * last. "Context and code" is what the driver counts to the process beyond its segments: the
+ * context, loaded kernels, and rounding by the driver. "Unexplained" is what the driver counts
+ * to no process that it names. Torch's segments contain its allocated blocks and what it keeps
+ * cached.
  *
- * Without samples (no NVML) the segments alone are told, as of the end. */
+ * Without samples (no NVML) only the segments are reported, as of the end. */
 #ifndef TMK_PASSES_ACCOUNTING_H
 #define TMK_PASSES_ACCOUNTING_H
 
@@ -31,7 +33,7 @@ struct tmk_device_account {
     uint64_t n_parts;
     uint64_t segment_bytes; /* all of them */
 
-    /* TMK_BYTES_UNKNOWN where the driver does not tell. */
+    /* Each is TMK_BYTES_UNKNOWN where the driver does not tell. */
     uint64_t used_bytes, total_bytes, own_bytes, others_bytes;
     uint64_t context_bytes, unexplained_bytes;
 
@@ -45,11 +47,11 @@ struct tmk_accounting;
 int tmk_accounting_open(const struct tmk_process *p, struct tmk_accounting **ret_accounting);
 struct tmk_accounting *tmk_accounting_close(struct tmk_accounting *a);
 struct tmk_visitor tmk_accounting_visitor(struct tmk_accounting *a);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_accounting_finish(struct tmk_accounting *a, const struct tmk_replay *rp,
                           struct tmk_error *err);
 
-/* By device, the peak before the last. */
+/* Accounts come by device, the peak before the last moment. */
 uint64_t tmk_accounting_n(const struct tmk_accounting *a);
 const struct tmk_device_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i);
 

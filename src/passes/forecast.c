@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/forecast.c - see forecast.h.
  *
- * The peaks of what is allocated say when; what stays at the end of each step says why: if it rises
- * with the peaks something leaks, if it does not the steps themselves need more. What is reserved
- * is looked at only where that does not grow: the allocator gives back what it has cached before it
- * gives up, so its growth is a medium risk at most, and without a confidence. */
+ * The peaks of allocated memory say when. The memory kept after each step says why: if it rises
+ * with the peaks, something leaks; if it does not, the steps themselves need more. Reserved
+ * memory is looked at only where allocated memory does not grow: the allocator gives back its
+ * cache before it gives up, so growth of the reserved memory is a medium risk at most, and has no
+ * confidence. */
 #include "passes/forecast.h"
 
 #include <math.h>
@@ -15,12 +16,14 @@
 
 enum {
     MOST_STEPS = 8192, /* the last ones; a leak shows in fewer */
-    PACE_STEPS = 32,   /* the last ones, by which steps become seconds */
-    LOOKED_CHUNKS = 6, /* back from the end, for a look of the driver's */
+    PACE_STEPS = 32,   /* the last ones, which tell how long a step takes */
+    LOOKED_CHUNKS = 6, /* searched for a sample, backwards from the end */
 };
 
 #define SOON_S 30.0
-#define SMALL_CARD 1.25 /* times the highest peak: on one of that, would it be an alarm? */
+#define SMALL_CARD                                                                                 \
+    1.25 /* times the highest peak: would it be an alarm on a device of that size?                 \
+          */
 
 struct steps { /* finished ones of a device, the last MOST_STEPS */
     const struct tmk_step_row *rows[MOST_STEPS];
@@ -29,8 +32,8 @@ struct steps { /* finished ones of a device, the last MOST_STEPS */
     uint64_t max_reserved_bytes;
 };
 
-/* A device's memory, as events tell of it. */
-struct limits {
+/* A device's memory, as events report it. */
+struct device_limits {
     uint16_t device;
     bool has_sample, has_oom;
     struct tmk_sample_body sample; /* the last */
@@ -40,7 +43,7 @@ struct limits {
 struct work {
     const struct tmk_process *p;
     const struct tmk_forecast_samples *samples;
-    struct limits limits[TMK_MAX_DEVICES];
+    struct device_limits limits[TMK_MAX_DEVICES];
     uint32_t n_limits;
     struct steps steps;
     struct tmk_outlook_point points[MOST_STEPS];
@@ -48,21 +51,21 @@ struct work {
 
 /* ---- what events tell ---- */
 
-static struct limits *need_limits(struct work *w, uint16_t device)
+static struct device_limits *need_limits(struct work *w, uint16_t device)
 {
     for (uint32_t i = 0; i < w->n_limits; i++)
         if (w->limits[i].device == device)
             return &w->limits[i];
     if (w->n_limits == TMK_MAX_DEVICES)
         return NULL;
-    w->limits[w->n_limits] = (struct limits){.device = device};
+    w->limits[w->n_limits] = (struct device_limits){.device = device};
     return &w->limits[w->n_limits++];
 }
 
-/* Within a chunk the last counts, of chunks the first that is looked at. */
+/* Within a chunk the last event counts; among chunks the first that is looked at. */
 static void note_events(struct work *w, struct tmk_cursor *c)
 {
-    struct limits found[TMK_MAX_DEVICES];
+    struct device_limits found[TMK_MAX_DEVICES];
     uint32_t n = 0;
     struct tmk_event ev;
     while (tmk_view_left(&c->data[TMK_KIND_OTHER]) > 0 && tmk_cursor_read_other(c, &ev)) {
@@ -74,7 +77,7 @@ static void note_events(struct work *w, struct tmk_cursor *c)
         if ((!is_sample && ev.kind != TMK_KIND_OOM) || i == TMK_MAX_DEVICES)
             continue;
         if (i == n)
-            found[n++] = (struct limits){.device = ev.device};
+            found[n++] = (struct device_limits){.device = ev.device};
         if (is_sample) {
             found[i].has_sample = true;
             found[i].sample = ev.sample;
@@ -84,7 +87,7 @@ static void note_events(struct work *w, struct tmk_cursor *c)
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        struct limits *known = need_limits(w, found[i].device);
+        struct device_limits *known = need_limits(w, found[i].device);
         if (known && found[i].has_sample && !known->has_sample) {
             known->has_sample = true;
             known->sample = found[i].sample;
@@ -96,8 +99,8 @@ static void note_events(struct work *w, struct tmk_cursor *c)
     }
 }
 
-/* From the end backwards, until something was found: looks come once a second. */
-static void find_limits(struct work *w)
+/* Search backwards from the end until something is found: samples come once a second. */
+static void find_device_limits(struct work *w)
 {
     struct tmk_reader *r = w->p->reader;
     struct tmk_cursor cursor = {0};
@@ -139,8 +142,8 @@ static void find_steps(struct work *w, uint16_t device)
         s->rows[i] = s->rows[MOST_STEPS - n + i];
 }
 
-/* Seconds a step takes, lately. */
-static double pace_of(const struct steps *s)
+/* The seconds that a step takes lately. */
+static double pace_of_steps(const struct steps *s)
 {
     uint32_t n = s->n < PACE_STEPS ? s->n : PACE_STEPS;
     uint64_t end = s->rows[s->n - 1]->end_ns, start = s->rows[s->n - n]->start_ns;
@@ -149,7 +152,7 @@ static double pace_of(const struct steps *s)
 
 enum which { PEAKS, ENDS, RESERVED };
 
-static double value_of(const struct tmk_step_row *row, enum which which)
+static double value_of_step(const struct tmk_step_row *row, enum which which)
 {
     return (double)(which == PEAKS  ? row->peak_bytes
                     : which == ENDS ? row->end_bytes
@@ -158,12 +161,12 @@ static double value_of(const struct tmk_step_row *row, enum which which)
 
 static struct tmk_outlook look_at_steps(struct work *w, enum which which, double capacity)
 {
-    double pace = pace_of(&w->steps);
+    double pace = pace_of_steps(&w->steps);
     uint32_t n = 0;
     for (uint32_t i = 0; i < w->steps.n; i++)
         if (which != RESERVED || w->steps.rows[i]->has_reserved)
             w->points[n++] =
-                (struct tmk_outlook_point){(double)i, value_of(w->steps.rows[i], which)};
+                (struct tmk_outlook_point){(double)i, value_of_step(w->steps.rows[i], which)};
     return tmk_outlook_look(
         w->points, n,
         &(struct tmk_outlook_terms){
@@ -184,8 +187,8 @@ static uint64_t host_capacity(const struct tmk_process *p)
     return 0;
 }
 
-/* What is free of the card, and what the process's allocator holds already. */
-static uint64_t card_capacity(const struct limits *l, const struct steps *s)
+/* What is free on the device plus what the process's allocator has reserved. */
+static uint64_t card_capacity(const struct device_limits *l, const struct steps *s)
 {
     const struct tmk_step_row *row = s->last;
     uint64_t held = !row ? 0 : row->has_reserved ? row->end_reserved_bytes : row->end_bytes;
@@ -194,12 +197,12 @@ static uint64_t card_capacity(const struct limits *l, const struct steps *s)
     return used - held < total ? total - (used - held) : 0;
 }
 
-/* 0: not known. */
-static uint64_t capacity_of(const struct work *w, uint16_t device)
+/* The bytes that the device has for the process; 0: not known. */
+static uint64_t capacity_of_device(const struct work *w, uint16_t device)
 {
     uint64_t capacity = device >> 8 == TMK_DEVICE_TYPE_CPU ? host_capacity(w->p) : 0;
     for (uint32_t i = 0; i < w->n_limits; i++) {
-        const struct limits *l = &w->limits[i];
+        const struct device_limits *l = &w->limits[i];
         if (l->device != device)
             continue;
         if (l->has_sample)
@@ -213,8 +216,8 @@ static uint64_t capacity_of(const struct work *w, uint16_t device)
 
 /* ---- why ---- */
 
-static enum tmk_growth_cause cause_of(struct work *w, const struct tmk_outlook *peaks,
-                                      double capacity)
+static enum tmk_growth_cause cause_of_growth(struct work *w, const struct tmk_outlook *peaks,
+                                             double capacity)
 {
     if (peaks->slope <= 0)
         return peaks->risk == TMK_RISK_MEDIUM ? TMK_GROWTH_NEARLY_FULL : TMK_GROWTH_NONE;
@@ -224,7 +227,7 @@ static enum tmk_growth_cause cause_of(struct work *w, const struct tmk_outlook *
     return ends.slope >= peaks->slope / 2 ? TMK_GROWTH_LEAK : TMK_GROWTH_BATCH;
 }
 
-static void take(struct tmk_forecast *f, const struct tmk_outlook *o, double seconds_a_unit)
+static void take_outlook(struct tmk_forecast *f, const struct tmk_outlook *o, double seconds_a_unit)
 {
     f->risk = o->risk;
     f->slope = o->slope;
@@ -237,8 +240,8 @@ static void take(struct tmk_forecast *f, const struct tmk_outlook *o, double sec
     f->seconds_high = o->high * seconds_a_unit;
 }
 
-/* Growth that is nothing beside the capacity is no risk, but a leak is worth its name: one that
- * would be an alarm on a card that is hardly larger than what is used. */
+/* Growth that is small beside the capacity is no risk, but a leak is worth naming if it would be
+ * an alarm on a device that is hardly larger than what is used. */
 static void name_far_leak(struct work *w, struct tmk_forecast *f)
 {
     double capacity = SMALL_CARD * (double)f->highest_bytes;
@@ -246,7 +249,7 @@ static void name_far_leak(struct work *w, struct tmk_forecast *f)
         capacity >= (double)f->capacity_bytes)
         return;
     struct tmk_outlook o = look_at_steps(w, PEAKS, capacity);
-    if (o.risk < TMK_RISK_HIGH || cause_of(w, &o, capacity) != TMK_GROWTH_LEAK)
+    if (o.risk < TMK_RISK_HIGH || cause_of_growth(w, &o, capacity) != TMK_GROWTH_LEAK)
         return;
     f->cause = TMK_GROWTH_LEAK;
     f->slope = o.slope;
@@ -254,11 +257,11 @@ static void name_far_leak(struct work *w, struct tmk_forecast *f)
 
 static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
 {
-    double capacity = (double)f->capacity_bytes, pace = pace_of(&w->steps);
+    double capacity = (double)f->capacity_bytes, pace = pace_of_steps(&w->steps);
     struct tmk_outlook o = look_at_steps(w, PEAKS, capacity);
     f->by_step = true;
-    take(f, &o, pace);
-    f->cause = cause_of(w, &o, capacity);
+    take_outlook(f, &o, pace);
+    f->cause = cause_of_growth(w, &o, capacity);
     if (o.has_time || o.risk == TMK_RISK_UNKNOWN)
         return;
     o = look_at_steps(w, RESERVED, capacity);
@@ -266,7 +269,7 @@ static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
         name_far_leak(w, f);
         return;
     }
-    take(f, &o, pace);
+    take_outlook(f, &o, pace);
     f->risk = TMK_RISK_MEDIUM;
     f->cause = TMK_GROWTH_FRAGMENTATION;
     f->has_confidence = false;
@@ -290,7 +293,7 @@ static struct tmk_outlook look_at_samples(struct work *w, const struct tmk_devic
                                                         .soon = TMK_OUTLOOK_SOON_NS});
 }
 
-/* The whole card: where it is filled by others, and of a process without steps. */
+/* The whole device: this forecasts that others fill it, and a process without steps. */
 static void forecast_by_time(struct work *w, struct tmk_forecast *f)
 {
     const struct tmk_device_samples *d = tmk_forecast_samples_get(w->samples, f->device);
@@ -300,7 +303,7 @@ static void forecast_by_time(struct work *w, struct tmk_forecast *f)
     bool is_theirs = others.slope > 0 && others.slope >= used.slope / 2;
     if (used.risk == TMK_RISK_UNKNOWN || (f->by_step && (!is_theirs || used.risk <= f->risk)))
         return;
-    take(f, &used, 1e-9);
+    take_outlook(f, &used, 1e-9);
     f->slope *= 1e9;
     f->by_step = false;
     f->cause = used.slope > 0
@@ -313,7 +316,7 @@ static void forecast_by_time(struct work *w, struct tmk_forecast *f)
 static void forecast_device(struct work *w, uint16_t device, struct tmk_forecast *ret)
 {
     find_steps(w, device);
-    *ret = (struct tmk_forecast){.device = device, .capacity_bytes = capacity_of(w, device)};
+    *ret = (struct tmk_forecast){.device = device, .capacity_bytes = capacity_of_device(w, device)};
     for (uint32_t i = 0; i < w->steps.n; i++)
         if (w->steps.rows[i]->peak_bytes > ret->highest_bytes)
             ret->highest_bytes = w->steps.rows[i]->peak_bytes;
@@ -323,7 +326,7 @@ static void forecast_device(struct work *w, uint16_t device, struct tmk_forecast
     forecast_by_time(w, ret);
 }
 
-static bool is_listed(const struct tmk_forecast *list, uint32_t n, uint16_t device)
+static bool is_device_listed(const struct tmk_forecast *list, uint32_t n, uint16_t device)
 {
     for (uint32_t i = 0; i < n; i++)
         if (list[i].device == device)
@@ -339,11 +342,11 @@ int tmk_forecast_list(const struct tmk_process *p, const struct tmk_forecast_sam
         return tmk_fail(err, TMK_ENOMEM, "no memory for the forecast");
     w->p = p;
     w->samples = samples;
-    find_limits(w);
+    find_device_limits(w);
     uint32_t n = 0;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
         uint16_t device = tmk_reader_step_row(p->reader, i)->device;
-        if (n < TMK_MAX_DEVICES && !is_listed(ret, n, device))
+        if (n < TMK_MAX_DEVICES && !is_device_listed(ret, n, device))
             forecast_device(w, device, &ret[n++]);
     }
     free(w);
@@ -359,7 +362,7 @@ int tmk_forecast_of(const struct tmk_process *p, uint16_t device,
         return TMK_ENOMEM;
     w->p = p;
     w->samples = samples;
-    find_limits(w);
+    find_device_limits(w);
     forecast_device(w, device, ret);
     free(w);
     return 0;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/forecast.h - when will a process run out of a device's memory, and why?
+/* passes/forecast.h - a forecast of when a process runs out of a device's memory, and why.
  *
  *     struct tmk_forecast list[TMK_MAX_DEVICES];
  *     rc = tmk_forecast_list(p, NULL, list, &n, &err);
  *
- * From the per-step history, which is in every trace whole: the peaks of what is allocated, set
- * against what the process can have of the device. That is, as of the driver's last look, what is
- * free and what the process's allocator holds; less where an OOM told of a limit; of the host, what
- * was available when the process began. No sweep: cheap enough for lists of processes.
+ * The forecast comes from the per-step history, which every trace has in full: it sets the peaks
+ * of allocated memory against what the process can have of the device. That is what was free
+ * plus what the process's allocator had reserved when the driver was asked last; less where an
+ * OOM revealed a limit; on the host, what was available when the process began. It needs no
+ * sweep, so it is cheap enough for lists of processes.
  *
- * With samples (forecast_samples.h, which take a sweep) two more are seen: that others take the
- * card, and how a process without steps grows. What the words mean is in docs/forecast.md. */
+ * With samples (forecast_samples.h, which take a sweep) two more things are seen: that other
+ * processes take the device, and how a process without steps grows. docs/forecast.md says what
+ * the words mean. */
 #ifndef TMK_PASSES_FORECAST_H
 #define TMK_PASSES_FORECAST_H
 
@@ -33,16 +35,17 @@ struct tmk_forecast {
     double confidence;
 };
 
-/* One a device, at most TMK_MAX_DEVICES. `samples` may be NULL. 0 or TMK_ENOMEM. */
+/* Write one forecast a device, at most TMK_MAX_DEVICES. `samples` may be NULL. Returns 0 or
+ * TMK_ENOMEM. */
 int tmk_forecast_list(const struct tmk_process *p, const struct tmk_forecast_samples *samples,
                       struct tmk_forecast *ret, uint32_t *ret_n, struct tmk_error *err);
 
-/* The same of one device. */
+/* Write the forecast of one device, likewise. */
 int tmk_forecast_of(const struct tmk_process *p, uint16_t device,
                     const struct tmk_forecast_samples *samples, struct tmk_forecast *ret);
 
-/* "high: in 3 min 05 s (0.87)", "low", into the caller's buffer of TMK_FORECAST_TEXT_BYTES; "-"
- * where nothing is known. `is_short`: "high 3 min 05 s". */
+/* Write "high: in 3 min 05 s (0.87)" or "low" into the caller's buffer of
+ * TMK_FORECAST_TEXT_BYTES; "-" where nothing is known. `is_short` gives "high 3 min 05 s". */
 enum { TMK_FORECAST_TEXT_BYTES = 80 };
 const char *tmk_forecast_text(const struct tmk_forecast *f, bool is_short, char *buffer);
 

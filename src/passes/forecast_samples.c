@@ -26,7 +26,7 @@ struct tmk_forecast_samples *tmk_forecast_samples_close(struct tmk_forecast_samp
     return NULL;
 }
 
-static struct tmk_device_samples *need(struct tmk_forecast_samples *s, uint16_t device)
+static struct tmk_device_samples *samples_of_device(struct tmk_forecast_samples *s, uint16_t device)
 {
     for (uint32_t i = 0; i < s->n; i++)
         if (s->devices[i]->device == device)
@@ -41,63 +41,63 @@ static struct tmk_device_samples *need(struct tmk_forecast_samples *s, uint16_t 
 
 /* ---- adding ---- */
 
-static uint64_t higher(uint64_t a, uint64_t b)
+static uint64_t higher_known(uint64_t a, uint64_t b)
 {
     if (a == UINT64_MAX || b == UINT64_MAX)
         return a == UINT64_MAX ? b : a;
     return a > b ? a : b;
 }
 
-static void merge(struct tmk_device_sample *a, const struct tmk_device_sample *b)
+static void merge_samples(struct tmk_device_sample *a, const struct tmk_device_sample *b)
 {
     a->time_ns = b->time_ns;
-    a->used_bytes = higher(a->used_bytes, b->used_bytes);
-    a->others_bytes = higher(a->others_bytes, b->others_bytes);
+    a->used_bytes = higher_known(a->used_bytes, b->used_bytes);
+    a->others_bytes = higher_known(a->others_bytes, b->others_bytes);
 }
 
-static void make_room(struct tmk_device_samples *d)
+static void halve_samples(struct tmk_device_samples *d)
 {
     for (uint32_t i = 0; i < TMK_FORECAST_SAMPLES / 2; i++) {
         d->items[i] = d->items[2 * i];
-        merge(&d->items[i], &d->items[2 * i + 1]);
+        merge_samples(&d->items[i], &d->items[2 * i + 1]);
     }
     d->n = TMK_FORECAST_SAMPLES / 2;
     d->width *= 2;
     d->n_in_last = d->width;
 }
 
-static void add(struct tmk_device_samples *d, const struct tmk_device_sample *sample)
+static void add_device_sample(struct tmk_device_samples *d, const struct tmk_device_sample *sample)
 {
     if (d->n > 0 && d->n_in_last < d->width) {
-        merge(&d->items[d->n - 1], sample);
+        merge_samples(&d->items[d->n - 1], sample);
         d->n_in_last++;
         return;
     }
     if (d->n == TMK_FORECAST_SAMPLES)
-        make_room(d);
+        halve_samples(d);
     d->items[d->n++] = *sample;
     d->n_in_last = 1;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_samples_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                             struct tmk_block *b)
 {
     struct tmk_forecast_samples *s = arg;
     (void)rp;
     (void)b;
     if (ev->sample.used_bytes == UINT64_MAX || ev->sample.total_bytes == UINT64_MAX)
         return;
-    struct tmk_device_samples *d = need(s, ev->device);
+    struct tmk_device_samples *d = samples_of_device(s, ev->device);
     if (!d)
         return;
     d->total_bytes = ev->sample.total_bytes;
-    add(d,
-        &(struct tmk_device_sample){ev->time_ns, ev->sample.used_bytes, ev->sample.others_bytes});
+    add_device_sample(d, &(struct tmk_device_sample){ev->time_ns, ev->sample.used_bytes,
+                                                     ev->sample.others_bytes});
 }
 
 struct tmk_visitor tmk_forecast_samples_visitor(struct tmk_forecast_samples *s)
 {
-    return (struct tmk_visitor){.arg = s, .kinds = TMK_HEARS(SAMPLE), .event = on_event};
+    return (struct tmk_visitor){.arg = s, .kinds = TMK_HEARS(SAMPLE), .event = on_samples_event};
 }
 
 const struct tmk_device_samples *tmk_forecast_samples_get(const struct tmk_forecast_samples *s,

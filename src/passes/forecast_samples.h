@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/forecast_samples.h - what the driver said of each device over a run, in bounded room.
+/* passes/forecast_samples.h - what the driver reported of each device over a run, in bounded
+ * memory.
  *
- * A visitor for a sweep; forecast.h takes what it gathered. When a device's room is full,
- * neighbours are merged two by two, keeping the higher. */
+ * It is a visitor for a sweep; forecast.h uses what it gathered. When a device's entries are
+ * full, neighbours are merged two by two and the higher value is kept. */
 #ifndef TMK_PASSES_FORECAST_SAMPLES_H
 #define TMK_PASSES_FORECAST_SAMPLES_H
 
@@ -25,12 +26,12 @@ struct tmk_device_samples {
 
 struct tmk_forecast_samples;
 
-/* 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
+/* Returns 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
 int tmk_forecast_samples_open(struct tmk_forecast_samples **ret);
 struct tmk_forecast_samples *tmk_forecast_samples_close(struct tmk_forecast_samples *s);
 struct tmk_visitor tmk_forecast_samples_visitor(struct tmk_forecast_samples *s);
 
-/* Of a device; NULL: there are none. */
+/* The samples of a device; NULL: there are none. */
 const struct tmk_device_samples *tmk_forecast_samples_get(const struct tmk_forecast_samples *s,
                                                           uint16_t device);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/group.c - see group.h.
  *
- * What a key follows from has a number: a category, a stack, a string's id, or a context and behind
- * those what is asked where the context does not say. The first block with a number finds its row
- * by text, since one text may have several numbers; later blocks find it by number. Steps may be
- * any number and are always found by text. */
+ * Each key follows from a number: a category, a stack, a string's id, or a context, followed by
+ * numbers for what the context does not tell. The first block with a number finds its row by
+ * text, since one text may have several numbers; later blocks find it by number. There may be any
+ * number of steps, so they are always found by text. */
 #include "passes/group.h"
 
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
@@ -23,12 +24,12 @@ enum { N_CATEGORIES = 256, MAX_FRAMES = 256 };
 struct tmk_group {
     const struct tmk_labels *labels;
     enum tmk_by by;
-    uint32_t *row_of; /* by number: row + 1 */
+    uint32_t *row_of; /* by number of the key: row + 1 */
     uint32_t n_numbers;
     struct tmk_textmap keys;
     struct tmk_peak_row *rows;
     uint64_t n_rows, row_room;
-    int64_t last_step; /* by step: of the block before; its row is row_of[0] */
+    int64_t last_step; /* by step: the last block's step; its row is row_of[0] */
     uint32_t nowhere;
     struct tmk_arena texts;
     bool failed;
@@ -41,7 +42,7 @@ bool tmk_by_find(const char *name, enum tmk_by *ret)
         [TMK_BY_COMPONENT] = "component", [TMK_BY_STAGE] = "stage",
         [TMK_BY_STEP] = "step",           [TMK_BY_STACK] = "stack",
         [TMK_BY_TENSOR] = "tensor"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < TMK_N(names); i++)
         if (strcmp(names[i], name) == 0) {
             *ret = (enum tmk_by)i;
             return true;
@@ -92,13 +93,13 @@ static uint32_t n_numbers(const struct tmk_labels *l, enum tmk_by by)
     return 0;
 }
 
-static bool is_stack(enum tmk_by by)
+static bool is_stack_key(enum tmk_by by)
 {
     return by == TMK_BY_STACK || by == TMK_BY_SITE;
 }
 
-/* Memory that a library keeps to work in, "cuBLAS workspace" by name: it serves more modules than
- * the one that happened to need it first. */
+/* Memory that a library keeps as a workspace, named "cuBLAS workspace": it serves more modules
+ * than the one that happened to need it first. */
 static bool is_workspace(const struct tmk_group *g, const struct tmk_block *b)
 {
     static const char end[] = " workspace";
@@ -109,8 +110,8 @@ static bool is_workspace(const struct tmk_group *g, const struct tmk_block *b)
     return n >= sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0;
 }
 
-/* What the text follows from; 0 when nothing is known. */
-static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
+/* The number that the key's text follows from; 0 when nothing is known. */
+static uint32_t key_number_of(const struct tmk_group *g, const struct tmk_block *b)
 {
     const struct tmk_labels *l = g->labels;
     const struct tmk_context *context = &l->contexts[b->context];
@@ -144,7 +145,8 @@ static uint32_t number_of(const struct tmk_group *g, const struct tmk_block *b)
     return 0;
 }
 
-static void write_frames(FILE *out, const struct tmk_process *p, const struct tmk_stack *frames)
+static void write_stack_frames(FILE *out, const struct tmk_process *p,
+                               const struct tmk_stack *frames)
 {
     for (uint32_t i = 0; i < frames->n_frames && i < MAX_FRAMES; i++) {
         struct tmk_frame f;
@@ -161,7 +163,7 @@ static void write_site(FILE *out, const struct tmk_process *p, uint32_t stack)
     fputs(tmk_frame_text(tmk_stack_site(p, stack, &f) ? &f : NULL, false, text), out);
 }
 
-/* The frames, a line each; the first line is the key that is shown. NULL: unknown. */
+/* The frames of a stack, one a line; the first line is the key that is shown. NULL: unknown. */
 static const char *stack_text(struct tmk_group *g, uint32_t stack)
 {
     const struct tmk_process *p = g->labels->p;
@@ -174,7 +176,7 @@ static const char *stack_text(struct tmk_group *g, uint32_t stack)
     if (out && g->by == TMK_BY_SITE)
         write_site(out, p, stack);
     else if (out)
-        write_frames(out, p, &frames);
+        write_stack_frames(out, p, &frames);
     const char *kept = out && fclose(out) == 0 ? tmk_arena_text(&g->texts, text, n) : NULL;
     free(text);
     g->failed |= !kept;
@@ -198,7 +200,7 @@ static const char *workspace_text(struct tmk_group *g, const struct tmk_block *b
     return text;
 }
 
-static const char *text_of(struct tmk_group *g, const struct tmk_block *b)
+static const char *key_text_of(struct tmk_group *g, const struct tmk_block *b)
 {
     const struct tmk_labels *l = g->labels;
     if (is_workspace(g, b) && (g->by == TMK_BY_MODULE || g->by == TMK_BY_COMPONENT))
@@ -231,10 +233,10 @@ static const char *shown_key(struct tmk_group *g, const char *text)
     return line ? tmk_arena_text(&g->texts, text, (size_t)(line - text)) : text;
 }
 
-/* Row of the block's text, made when new; NULL without memory. */
+/* The row of the block's text, which is made when new; NULL without memory. */
 static struct tmk_peak_row *find_row(struct tmk_group *g, const struct tmk_block *b)
 {
-    const char *text = text_of(g, b);
+    const char *text = key_text_of(g, b);
     uint32_t row;
     if (g->failed || tmk_textmap_put(&g->keys, text, &row) < 0)
         return NULL;
@@ -242,12 +244,12 @@ static struct tmk_peak_row *find_row(struct tmk_group *g, const struct tmk_block
         if (TMK_GROW(g->rows, g->n_rows + 1, g->row_room) < 0)
             return NULL;
         g->rows[g->n_rows++] = (struct tmk_peak_row){.key = shown_key(g, text),
-                                                     .stack = is_stack(g->by) ? b->stack : 0};
+                                                     .stack = is_stack_key(g->by) ? b->stack : 0};
     }
     return &g->rows[row];
 }
 
-/* Where the block's row, once found, is kept: its number + 1, or 0. */
+/* Where the number of the block's row is kept, once found: number + 1, or 0. */
 static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
 {
     if (g->by == TMK_BY_STEP) {
@@ -256,15 +258,15 @@ static uint32_t *kept_row(struct tmk_group *g, const struct tmk_block *b)
         g->last_step = b->step;
         return &g->row_of[0];
     }
-    uint32_t number = number_of(g, b);
+    uint32_t number = key_number_of(g, b);
     if (number < g->n_numbers)
         return &g->row_of[number];
-    g->nowhere = 0; /* or of a damaged trace */
+    g->nowhere = 0; /* also in a damaged trace */
     return &g->nowhere;
 }
 
 /* The block's row; NULL without memory, which is remembered. */
-static struct tmk_peak_row *row_of(struct tmk_group *g, const struct tmk_block *b)
+static struct tmk_peak_row *group_row_of(struct tmk_group *g, const struct tmk_block *b)
 {
     uint32_t *kept = kept_row(g, b);
     struct tmk_peak_row *row = *kept ? &g->rows[*kept - 1] : find_row(g, b);
@@ -276,7 +278,7 @@ static struct tmk_peak_row *row_of(struct tmk_group *g, const struct tmk_block *
 
 void tmk_group_add(struct tmk_group *g, const struct tmk_block *b)
 {
-    struct tmk_peak_row *row = row_of(g, b);
+    struct tmk_peak_row *row = group_row_of(g, b);
     if (row) {
         row->bytes += b->size_bytes;
         row->n_blocks++;
@@ -285,18 +287,19 @@ void tmk_group_add(struct tmk_group *g, const struct tmk_block *b)
 
 const char *tmk_group_key(struct tmk_group *g, const struct tmk_block *b)
 {
-    const struct tmk_peak_row *row = row_of(g, b);
+    const struct tmk_peak_row *row = group_row_of(g, b);
     return row ? row->key : NULL;
 }
 
 uint32_t tmk_group_number(struct tmk_group *g, const struct tmk_block *b)
 {
-    const struct tmk_peak_row *row = row_of(g, b);
+    const struct tmk_peak_row *row = group_row_of(g, b);
     return row ? (uint32_t)(row - g->rows) : UINT32_MAX;
 }
 
-/* Largest first; then by key, unknown last, so that the order is always the same. */
-static int by_bytes(const void *va, const void *vb)
+/* Order by bytes, largest first; then by key, unknown last, so that the order is always the same.
+ */
+static int compare_group_rows(const void *va, const void *vb)
 {
     const struct tmk_peak_row *a = va, *b = vb;
     if (a->bytes != b->bytes)
@@ -311,7 +314,7 @@ int tmk_group_rows(struct tmk_group *g, const struct tmk_peak_row **ret_rows, ui
     if (g->failed)
         return TMK_ENOMEM;
     if (g->n_rows > 0)
-        qsort(g->rows, (size_t)g->n_rows, sizeof *g->rows, by_bytes);
+        qsort(g->rows, (size_t)g->n_rows, sizeof *g->rows, compare_group_rows);
     *ret_rows = g->rows;
     *ret_n = g->n_rows;
     return 0;

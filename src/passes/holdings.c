@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/holdings.c - see holdings.h.
  *
- * The sums (segment_sums.h) are carried along; where their total is the most of a part so far, all
+ * The sums (segment_sums.h) are carried along; when their total is the most of a part so far, all
  * of them are noted. Segments are few, so that is cheap. */
 #include "passes/holdings.h"
 
@@ -20,11 +20,11 @@ struct tmk_holdings {
     bool has_used;
     uint64_t used_bytes;
     int64_t step;
-    uint32_t shown[TMK_SUMS_MAX_OWNERS]; /* owners that held something */
+    uint32_t shown[TMK_SUMS_MAX_OWNERS]; /* owners that had memory */
     uint32_t n_shown;
 };
 
-static const struct tmk_device_sums *sums_of(const struct tmk_holdings *h)
+static const struct tmk_device_sums *sums_of_device(const struct tmk_holdings *h)
 {
     for (uint32_t i = 0; i < h->sums->n_devices; i++)
         if (h->sums->devices[i].device == h->device)
@@ -32,10 +32,10 @@ static const struct tmk_device_sums *sums_of(const struct tmk_holdings *h)
     return NULL;
 }
 
-/* What is held now is the most of the part. */
-static void note(struct tmk_holdings *h, uint64_t ns)
+/* Take the current sums as the most of the part. */
+static void note_held_bytes(struct tmk_holdings *h, uint64_t ns)
 {
-    const struct tmk_device_sums *s = sums_of(h);
+    const struct tmk_device_sums *s = sums_of_device(h);
     struct tmk_timeline_part *part = &h->parts[h->at];
     part->max_bytes = s ? s->bytes : 0;
     part->max_ns = ns > part->start_ns ? ns : part->start_ns;
@@ -43,26 +43,26 @@ static void note(struct tmk_holdings *h, uint64_t ns)
         h->bytes[(size_t)k * h->n_parts + h->at] = s ? s->owners[k].bytes : 0;
 }
 
-static void go_to(struct tmk_holdings *h, uint64_t ns)
+static void go_to_part(struct tmk_holdings *h, uint64_t ns)
 {
     h->has_begun |= ns >= h->parts[0].start_ns;
     while (h->at + 1 < h->n_parts && ns >= h->parts[h->at + 1].start_ns) {
         h->parts[h->at].step = h->step;
         h->at++;
-        note(h, h->parts[h->at].start_ns);
+        note_held_bytes(h, h->parts[h->at].start_ns);
         h->parts[h->at].has_used = h->has_used;
         h->parts[h->at].max_used_bytes = h->used_bytes;
     }
 }
 
-static void look(struct tmk_holdings *h, uint64_t ns)
+static void look_at_held_bytes(struct tmk_holdings *h, uint64_t ns)
 {
-    const struct tmk_device_sums *s = sums_of(h);
+    const struct tmk_device_sums *s = sums_of_device(h);
     if (!h->has_begun || (s && s->bytes > h->parts[h->at].max_bytes))
-        note(h, ns);
+        note_held_bytes(h, ns);
 }
 
-static void take_sample(struct tmk_holdings *h, uint64_t used_bytes)
+static void take_holdings_sample(struct tmk_holdings *h, uint64_t used_bytes)
 {
     struct tmk_timeline_part *part = &h->parts[h->at];
     if (used_bytes == UINT64_MAX)
@@ -73,35 +73,36 @@ static void take_sample(struct tmk_holdings *h, uint64_t used_bytes)
         part->max_used_bytes = used_bytes;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_holdings_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                              struct tmk_block *b)
 {
     (void)b;
     struct tmk_holdings *h = arg;
     bool is_segment = ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END;
     if (ev->time_ns <= h->parts[h->n_parts - 1].end_ns)
-        go_to(h, ev->time_ns); /* before the sums move: a part begins with what was held */
+        go_to_part(h, ev->time_ns); /* before the sums change: a part begins with what it had before
+                                       the event */
     tmk_segment_sums_event(h->sums, rp, ev);
     if (ev->time_ns > h->parts[h->n_parts - 1].end_ns)
         return;
     if (ev->kind == TMK_KIND_STEP)
         h->step = ev->step;
     else if (ev->kind == TMK_KIND_SAMPLE && ev->device == h->device)
-        take_sample(h, ev->sample.used_bytes);
+        take_holdings_sample(h, ev->sample.used_bytes);
     else if (is_segment)
-        look(h, ev->time_ns);
+        look_at_held_bytes(h, ev->time_ns);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_holdings_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_holdings *h = arg;
     uint64_t ns = rp->state.now_ns;
     if (ns <= h->parts[h->n_parts - 1].end_ns)
-        go_to(h, ns);
+        go_to_part(h, ns);
     tmk_segment_sums_restored(h->sums, rp);
     h->step = rp->state.step;
     if (ns <= h->parts[h->n_parts - 1].end_ns)
-        look(h, ns);
+        look_at_held_bytes(h, ns);
 }
 
 struct tmk_visitor tmk_holdings_visitor(struct tmk_holdings *h)
@@ -109,13 +110,13 @@ struct tmk_visitor tmk_holdings_visitor(struct tmk_holdings *h)
     return (struct tmk_visitor){.arg = h,
                                 .kinds =
                                     TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(SAMPLE) | TMK_HEARS(STEP),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_holdings_event,
+                                .restored = on_holdings_restored};
 }
 
 int tmk_holdings_finish(struct tmk_holdings *h, struct tmk_error *err)
 {
-    go_to(h, h->parts[h->n_parts - 1].end_ns);
+    go_to_part(h, h->parts[h->n_parts - 1].end_ns);
     h->parts[h->at].step = h->step;
     for (uint32_t k = 0; k < TMK_SUMS_MAX_OWNERS; k++) {
         uint64_t any = 0;

@@ -17,7 +17,7 @@ struct tmk_marks {
     bool failed;
 };
 
-static void keep(struct tmk_marks *m, const struct tmk_event *ev, int64_t step)
+static void keep_mark_text(struct tmk_marks *m, const struct tmk_event *ev, int64_t step)
 {
     const char *text = tmk_arena_text(&m->texts, ev->text, ev->text_bytes);
     if (!text || TMK_GROW(m->marks, m->n_kept + 1, m->room) < 0) {
@@ -30,18 +30,18 @@ static void keep(struct tmk_marks *m, const struct tmk_event *ev, int64_t step)
                                               .text = text};
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_mark_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                          struct tmk_block *b)
 {
     (void)b;
     struct tmk_marks *m = arg;
     if (m->n++ < MAX_KEPT)
-        keep(m, ev, rp->state.step);
+        keep_mark_text(m, ev, rp->state.step);
 }
 
 struct tmk_visitor tmk_marks_visitor(struct tmk_marks *m)
 {
-    return (struct tmk_visitor){.arg = m, .kinds = TMK_HEARS(MARK), .event = on_event};
+    return (struct tmk_visitor){.arg = m, .kinds = TMK_HEARS(MARK), .event = on_mark_event};
 }
 
 int tmk_marks_finish(struct tmk_marks *m, struct tmk_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/marks.h - what the program itself said about moments: name and text of each mark.
+/* passes/marks.h - the marks that the program itself set: name, text and moment of each.
  *
  * The first thousand are kept, all are counted. */
 #ifndef TMK_PASSES_MARKS_H
@@ -19,7 +19,7 @@ struct tmk_marks;
 int tmk_marks_open(const struct tmk_process *p, struct tmk_marks **ret_marks);
 struct tmk_marks *tmk_marks_close(struct tmk_marks *m);
 struct tmk_visitor tmk_marks_visitor(struct tmk_marks *m);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_marks_finish(struct tmk_marks *m, struct tmk_error *err);
 
 uint64_t tmk_marks_n(const struct tmk_marks *m);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/peak.c - see peak.h.
  *
- * Every device has its own candidate moment and its own list of blocks that were alive then and are
- * gone by now; which device is asked for is decided at the end. Blocks are told apart by their
- * serial number: alive at the moment means born before it, and not freed before it, which is what
- * emptying the list at each new peak says. The alternative, a copy of the live set at each peak, is
- * quadratic while memory grows. */
+ * Every device has its own candidate moment and its own list of blocks that were alive then and
+ * have gone since; which device is asked for is decided at the end. Blocks are told apart by
+ * their serial number: alive at the moment means born before it, and not freed before it, which
+ * holds because the list is emptied at each new peak. The alternative, a copy of the live set at
+ * each peak, is quadratic while memory grows. */
 #include "passes/peak.h"
 
 #include <stdlib.h>
@@ -28,10 +28,10 @@ struct candidate {
 struct tmk_peak {
     const struct tmk_process *p;
     struct tmk_moment moment;
-    uint32_t last;  /* device looked up last: mostly the next one too */
+    uint32_t last;  /* the device looked up last: mostly the next one too */
     bool failed;    /* out of memory in the sweep */
     bool too_early; /* TIME: the part of the trace with that moment was given up */
-    int64_t step;   /* TIME: in force then */
+    int64_t step;   /* TIME: the step at that time */
     struct candidate devices[TMK_MAX_DEVICES]; /* in the state's order */
 
     bool found;
@@ -55,13 +55,13 @@ static uint32_t device_number(struct tmk_peak *k, const struct tmk_state *s, uin
     return TMK_MAX_DEVICES;
 }
 
-static void note_reserved(struct candidate *c, const struct tmk_device_use *d)
+static void note_peak_reserved(struct candidate *c, const struct tmk_device_use *d)
 {
     c->has_reserved = d->has_reserved;
     c->reserved_bytes = d->reserved_bytes;
 }
 
-/* The moment of a device is now. Rare: kept out of the way of each event. */
+/* Make now the moment of a device. This is rare, so it is kept out of the path of each event. */
 __attribute__((noinline)) static void move_moment(struct candidate *c, const struct tmk_state *s,
                                                   uint32_t i, uint64_t ns)
 {
@@ -72,10 +72,11 @@ __attribute__((noinline)) static void move_moment(struct candidate *c, const str
     c->step = s->step;
     c->n_gone = 0;
     c->n_block_events = s->n_allocs + s->n_frees;
-    note_reserved(c, &s->devices[i]);
+    note_peak_reserved(c, &s->devices[i]);
 }
 
-static inline void consider(struct tmk_peak *k, const struct tmk_state *s, uint32_t i, uint64_t ns)
+static inline void consider_peak(struct tmk_peak *k, const struct tmk_state *s, uint32_t i,
+                                 uint64_t ns)
 {
     struct candidate *c = &k->devices[i];
     uint64_t bytes = s->devices[i].allocated_bytes;
@@ -85,19 +86,19 @@ static inline void consider(struct tmk_peak *k, const struct tmk_state *s, uint3
         move_moment(c, s, i, ns);
 }
 
-static void consider_all(struct tmk_peak *k, const struct tmk_state *s, uint64_t ns)
+static void consider_all_peaks(struct tmk_peak *k, const struct tmk_state *s, uint64_t ns)
 {
     for (uint32_t i = 0; i < s->n_devices; i++)
-        consider(k, s, i, ns);
+        consider_peak(k, s, i, ns);
 }
 
 /* Serial 0: a block that replay met after a gap, known only to be alive from then on. */
-static bool was_born(const struct candidate *c, const struct tmk_block *b)
+static bool was_born_by_peak(const struct candidate *c, const struct tmk_block *b)
 {
     return b->serial ? b->serial <= c->serial : b->alloc_ns <= c->ns;
 }
 
-static void keep_gone(struct tmk_peak *k, struct candidate *c, const struct tmk_block *b)
+static void keep_gone_block(struct tmk_peak *k, struct candidate *c, const struct tmk_block *b)
 {
     if (TMK_GROW(c->gone, c->n_gone + 1, c->gone_room) < 0) {
         k->failed = true;
@@ -106,50 +107,49 @@ static void keep_gone(struct tmk_peak *k, struct candidate *c, const struct tmk_
     c->gone[c->n_gone++] = *b;
 }
 
-/* What was reserved for a block is said right after it was handed out: that is the moment too. */
-static void on_reserved(struct tmk_peak *k, const struct tmk_state *s, uint16_t device)
+/* A block's reserved size is reported right after the block: that is the moment too. */
+static void on_peak_reserved(struct tmk_peak *k, const struct tmk_state *s, uint16_t device)
 {
     uint32_t i = device_number(k, s, device);
     struct candidate *c = i < TMK_MAX_DEVICES ? &k->devices[i] : NULL;
     if (c && c->found && c->n_block_events == s->n_allocs + s->n_frees)
-        note_reserved(c, &s->devices[i]);
+        note_peak_reserved(c, &s->devices[i]);
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_peak_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                          struct tmk_block *b)
 {
     struct tmk_peak *k = arg;
     const struct tmk_state *s = &rp->state;
     if (ev->kind == TMK_KIND_ALLOC) {
         uint32_t i = device_number(k, s, ev->device);
         if (i < TMK_MAX_DEVICES)
-            consider(k, s, i, ev->time_ns);
+            consider_peak(k, s, i, ev->time_ns);
     } else if (ev->kind == TMK_KIND_FREE && b) {
         uint32_t i = device_number(k, s, ev->device);
-        if (i < TMK_MAX_DEVICES && k->devices[i].found && was_born(&k->devices[i], b))
-            keep_gone(k, &k->devices[i], b);
+        if (i < TMK_MAX_DEVICES && k->devices[i].found && was_born_by_peak(&k->devices[i], b))
+            keep_gone_block(k, &k->devices[i], b);
     } else if (ev->kind == TMK_KIND_STEP && k->moment.kind == TMK_MOMENT_STEP) {
-        consider_all(k, s, ev->time_ns);
+        consider_all_peaks(k, s, ev->time_ns);
     } else if (ev->kind == TMK_KIND_RESERVED) {
-        on_reserved(k, s, ev->device);
+        on_peak_reserved(k, s, ev->device);
     }
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_peak_restored(void *arg, const struct tmk_replay *rp)
 {
-    consider_all(arg, &rp->state, rp->state.now_ns);
+    consider_all_peaks(arg, &rp->state, rp->state.now_ns);
 }
 
-/* For a time the moment is not searched: what is there until then is noted, later frees are kept.
- */
+/* With TIME the moment is not searched for: the state until then is noted, later frees are kept. */
 
-static void note_now(struct tmk_peak *k, const struct tmk_state *s)
+static void note_current_moment(struct tmk_peak *k, const struct tmk_state *s)
 {
     k->step = s->step;
     for (uint32_t i = 0; i < s->n_devices; i++) {
         k->devices[i].found = true;
         k->devices[i].bytes = s->devices[i].allocated_bytes;
-        note_reserved(&k->devices[i], &s->devices[i]);
+        note_peak_reserved(&k->devices[i], &s->devices[i]);
     }
 }
 
@@ -158,11 +158,11 @@ static void on_time_event(void *arg, const struct tmk_replay *rp, const struct t
 {
     struct tmk_peak *k = arg;
     if (ev->time_ns <= k->moment.time_ns) {
-        note_now(k, &rp->state);
+        note_current_moment(k, &rp->state);
     } else if (ev->kind == TMK_KIND_FREE && b && b->alloc_ns <= k->moment.time_ns) {
         uint32_t i = device_number(k, &rp->state, ev->device);
         if (i < TMK_MAX_DEVICES)
-            keep_gone(k, &k->devices[i], b);
+            keep_gone_block(k, &k->devices[i], b);
     }
 }
 
@@ -170,7 +170,7 @@ static void on_time_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_peak *k = arg;
     if (rp->state.now_ns <= k->moment.time_ns)
-        note_now(k, &rp->state);
+        note_current_moment(k, &rp->state);
     else if (rp->n_replayed == 0)
         k->too_early = true;
 }
@@ -186,25 +186,25 @@ struct tmk_visitor tmk_peak_visitor(struct tmk_peak *k)
     return (struct tmk_visitor){.arg = k,
                                 .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) | TMK_HEARS(STEP) |
                                          TMK_HEARS(RESERVED),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_peak_event,
+                                .restored = on_peak_restored};
 }
 
 /* ---- after it ---- */
 
-static bool is_wanted(const struct tmk_peak *k, uint16_t device)
+static bool is_device_wanted(const struct tmk_peak *k, uint16_t device)
 {
     return k->moment.any_device || k->moment.device == device;
 }
 
-static bool is_alive_then(const struct tmk_peak *k, const struct tmk_block *b)
+static bool was_block_alive_then(const struct tmk_peak *k, const struct tmk_block *b)
 {
     if (k->moment.kind == TMK_MOMENT_TIME)
         return b->alloc_ns <= k->moment.time_ns;
-    return was_born(&k->result, b);
+    return was_born_by_peak(&k->result, b);
 }
 
-static int add_block(struct tmk_peak *k, const struct tmk_block *b)
+static int add_peak_block(struct tmk_peak *k, const struct tmk_block *b)
 {
     if (TMK_GROW(k->blocks, k->n_blocks + 1, k->block_room) < 0)
         return TMK_ENOMEM;
@@ -217,7 +217,7 @@ static bool takes_all_devices(const struct tmk_peak *k)
     return k->moment.kind == TMK_MOMENT_TIME && k->moment.any_device;
 }
 
-static int collect(struct tmk_peak *k, const struct tmk_state *s)
+static int collect_peak_blocks(struct tmk_peak *k, const struct tmk_state *s)
 {
     bool all = takes_all_devices(k);
     int rc = 0;
@@ -225,22 +225,22 @@ static int collect(struct tmk_peak *k, const struct tmk_state *s)
         const struct candidate *c = &k->devices[i];
         for (uint64_t j = 0; j < c->n_gone && rc == 0; j++)
             if (all || s->devices[i].device == k->device)
-                rc = add_block(k, &c->gone[j]);
+                rc = add_peak_block(k, &c->gone[j]);
     }
     for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++) {
         const struct tmk_block *b = &s->entries[i];
         struct tmk_block settled = tmk_state_settled(s, b);
-        if (b->live && (all || b->device == k->device) && is_alive_then(k, b))
-            rc = add_block(k, &settled);
+        if (b->live && (all || b->device == k->device) && was_block_alive_then(k, b))
+            rc = add_peak_block(k, &settled);
     }
     return rc;
 }
 
-static void choose_device(struct tmk_peak *k, const struct tmk_state *s)
+static void choose_peak_device(struct tmk_peak *k, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
         const struct candidate *c = &k->devices[i];
-        if (!c->found || !is_wanted(k, s->devices[i].device))
+        if (!c->found || !is_device_wanted(k, s->devices[i].device))
             continue;
         if (!k->found || c->bytes > k->result.bytes) {
             k->found = true;
@@ -250,7 +250,8 @@ static void choose_device(struct tmk_peak *k, const struct tmk_state *s)
     }
 }
 
-/* A time always comes, unless it was given up; before the first event nothing is alive. */
+/* A given time always comes, unless its detail was given up; before the first event nothing is
+ * alive. */
 static void settle_time(struct tmk_peak *k, const struct tmk_state *s)
 {
     k->found = !k->too_early;
@@ -272,12 +273,12 @@ static void settle_time(struct tmk_peak *k, const struct tmk_state *s)
 int tmk_peak_finish(struct tmk_peak *k, const struct tmk_replay *rp, struct tmk_error *err)
 {
     const struct tmk_state *s = &rp->state;
-    choose_device(k, s);
+    choose_peak_device(k, s);
     if (k->moment.kind == TMK_MOMENT_TIME)
         settle_time(k, s);
     int rc = k->failed ? TMK_ENOMEM : tmk_labels_init(&k->labels, k->p, s);
     if (rc == 0 && k->found)
-        rc = collect(k, s);
+        rc = collect_peak_blocks(k, s);
     return rc < 0 ? tmk_fail(err, rc, "no memory for the blocks alive at the peak") : 0;
 }
 

@@ -2,7 +2,7 @@
 /* passes/quality.c - see quality.h. */
 #include "passes/quality.h"
 
-/* Where replay began, when older chunks are gone: the oldest checkpoint. */
+/* Where replay began when older chunks are gone: the oldest checkpoint. */
 static uint64_t detail_start(const struct tmk_reader *r)
 {
     for (uint32_t i = 0; i < tmk_reader_n_chunks(r); i++)
@@ -62,8 +62,8 @@ const char *tmk_quality_ring_text(const struct tmk_process *p)
            "(ulimit -f): what was in it is missing";
 }
 
-/* Checkpoints that had room for all blocks say all of them; so does a trace that begins at its
- * beginning. Chunks that cannot be read say nothing. */
+/* A checkpoint with room for all blocks lists all of them; so does a trace that has its
+ * beginning. Chunks that cannot be read list nothing. */
 static bool may_lack_details(const struct tmk_reader *r)
 {
     const struct tmk_status *status = tmk_reader_status(r);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/segment_rows.c - see segment_rows.h. A row is found by the segment's number, by which rows
- * are in order; those whose segment is still there are in a list of their own, which is all that
- * has to be gone through when the state was replaced. */
+/* passes/segment_rows.c - see segment_rows.h.
+ *
+ * A row is found by the segment's serial number, by which rows are ordered. Rows of segments that
+ * are still there are also in a list of their own: that is all that has to be searched when the
+ * state was replaced. */
 #include "passes/segment_rows.h"
 
 #include <stdlib.h>
 
 #include "kit/grow.h"
 
-struct row {
+struct open_segment {
     struct tmk_segment_row told;
-    uint64_t open_at; /* its place in `open` while it has not ended */
+    uint64_t open_at; /* its index in `open` while it has not ended */
 };
 
 struct tmk_segment_rows {
     const struct tmk_process *p;
-    struct row *rows; /* by serial */
+    struct open_segment *rows; /* by serial */
     uint64_t n, room;
     uint64_t *open; /* numbers of rows, in no order */
     uint64_t n_open, open_room;
@@ -24,13 +26,14 @@ struct tmk_segment_rows {
     bool is_out_of_order, failed;
 };
 
-static const char *known(const char *text)
+static const char *known_text(const char *text)
 {
     return text[0] ? text : NULL;
 }
 
-/* Among the first `n`. */
-static struct row *find(const struct tmk_segment_rows *s, uint64_t n, uint64_t serial)
+/* Search the first `n` rows. */
+static struct open_segment *find_segment_row(const struct tmk_segment_rows *s, uint64_t n,
+                                             uint64_t serial)
 {
     uint64_t low = 0, high = n;
     while (low < high) {
@@ -43,7 +46,7 @@ static struct row *find(const struct tmk_segment_rows *s, uint64_t n, uint64_t s
     return low < n && s->rows[low].told.segment.serial == serial ? &s->rows[low] : NULL;
 }
 
-static void end_row(struct tmk_segment_rows *s, struct row *row, uint64_t ns)
+static void end_segment_row(struct tmk_segment_rows *s, struct open_segment *row, uint64_t ns)
 {
     row->told.end_ns = ns;
     uint64_t last = s->open[--s->n_open];
@@ -51,9 +54,9 @@ static void end_row(struct tmk_segment_rows *s, struct row *row, uint64_t ns)
     s->rows[last].open_at = row->open_at;
 }
 
-/* At the end; settle() is to follow. */
-static void add_row(struct tmk_segment_rows *s, const struct tmk_state *state,
-                    const struct tmk_driver_segment *segment)
+/* Append a row; sort_segment_rows() is to follow. */
+static void add_segment_row(struct tmk_segment_rows *s, const struct tmk_state *state,
+                            const struct tmk_driver_segment *segment)
 {
     if (TMK_GROW(s->rows, s->n + 1, s->room) < 0 || TMK_GROW(s->open, s->n + 1, s->open_room) < 0) {
         s->failed = true;
@@ -66,21 +69,21 @@ static void add_row(struct tmk_segment_rows *s, const struct tmk_state *state,
         .end_ns = UINT64_MAX,
         .stage = context ? tmk_context_stage(s->p, state, context) : NULL,
         .module = context ? tmk_context_module(s->p, state, context) : NULL,
-        .owner = known(holder->owner),
-        .library = known(holder->library),
+        .owner = known_text(holder->owner),
+        .library = known_text(holder->library),
     };
 }
 
 static int by_serial(const void *va, const void *vb)
 {
-    uint64_t a = ((const struct row *)va)->told.segment.serial;
-    uint64_t b = ((const struct row *)vb)->told.segment.serial;
+    uint64_t a = ((const struct open_segment *)va)->told.segment.serial;
+    uint64_t b = ((const struct open_segment *)vb)->told.segment.serial;
     return (a > b) - (a < b);
 }
 
-/* Rows from `first` on are new. Only a damaged trace has numbers that are smaller than those before
- * them; there a row may not be found any more, and order is made at the end. */
-static void settle(struct tmk_segment_rows *s, uint64_t first)
+/* Rows from `first` on are new. Only a damaged trace has numbers smaller than earlier ones; then
+ * a row may not be found any more, and rows are sorted at the end. */
+static void sort_segment_rows(struct tmk_segment_rows *s, uint64_t first)
 {
     if (s->n > first + 1)
         qsort(s->rows + first, (size_t)(s->n - first), sizeof *s->rows, by_serial);
@@ -92,47 +95,50 @@ static void settle(struct tmk_segment_rows *s, uint64_t first)
     }
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_segment_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                             struct tmk_block *b)
 {
     struct tmk_segment_rows *s = arg;
     const struct tmk_segments *all = &rp->state.segments;
     (void)b;
-    struct row *ended = rp->ended.kind ? find(s, s->n, rp->ended.serial) : NULL;
+    struct open_segment *ended =
+        rp->ended.kind ? find_segment_row(s, s->n, rp->ended.serial) : NULL;
     if (ended && ended->told.end_ns == UINT64_MAX)
-        end_row(s, ended, ev->time_ns);
+        end_segment_row(s, ended, ev->time_ns);
     const struct tmk_driver_segment *new =
         ev->kind == TMK_KIND_SEGMENT ? tmk_segments_find(all, ev->segment_kind, ev->address) : NULL;
     uint64_t n_before = s->n;
     if (new) /* else there was no room for it */
-        add_row(s, &rp->state, new);
-    settle(s, n_before);
+        add_segment_row(s, &rp->state, new);
+    sort_segment_rows(s, n_before);
     s->n_begun = all->n_begun;
 }
 
-static bool is_there(const struct tmk_segments *all, const struct tmk_driver_segment *segment)
+static bool is_segment_there(const struct tmk_segments *all,
+                             const struct tmk_driver_segment *segment)
 {
     const struct tmk_driver_segment *now = tmk_segments_find(all, segment->kind, segment->address);
     return now && now->serial == segment->serial;
 }
 
-/* What the state has now and we do not is new; what it has not any more has ended meanwhile. */
-static void on_restored(void *arg, const struct tmk_replay *rp)
+/* Segments that the state has and we have not are new; those that it no longer has ended
+ * meanwhile. */
+static void on_segments_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_segment_rows *s = arg;
     const struct tmk_segments *all = &rp->state.segments;
     if (all->n == s->n_open && all->n_begun == s->n_begun)
         return; /* none began, so none of them ended */
     for (uint64_t i = s->n_open; i-- > 0;) {
-        struct row *row = &s->rows[s->open[i]];
-        if (!is_there(all, &row->told.segment))
-            end_row(s, row, rp->state.now_ns);
+        struct open_segment *row = &s->rows[s->open[i]];
+        if (!is_segment_there(all, &row->told.segment))
+            end_segment_row(s, row, rp->state.now_ns);
     }
     uint64_t n_before = s->n;
     for (uint32_t i = 0; i < all->n && !s->failed; i++)
-        if (!find(s, n_before, all->items[i].serial))
-            add_row(s, &rp->state, &all->items[i]);
-    settle(s, n_before);
+        if (!find_segment_row(s, n_before, all->items[i].serial))
+            add_segment_row(s, &rp->state, &all->items[i]);
+    sort_segment_rows(s, n_before);
     s->n_begun = all->n_begun;
 }
 
@@ -140,8 +146,8 @@ struct tmk_visitor tmk_segment_rows_visitor(struct tmk_segment_rows *s)
 {
     return (struct tmk_visitor){.arg = s,
                                 .kinds = TMK_HEARS(SEGMENT) | TMK_HEARS(SEGMENT_END),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_segment_event,
+                                .restored = on_segments_restored};
 }
 
 int tmk_segment_rows_finish(struct tmk_segment_rows *s, struct tmk_error *err)

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 uint32_t tmk_segment_sums_place(struct tmk_segment_sums *sums, uint16_t device)
 {
     for (uint32_t i = 0; i < sums->n_devices; i++)
@@ -26,8 +28,8 @@ static uint32_t owner_of(struct tmk_segment_sums *sums, uint32_t stack)
     return number;
 }
 
-static struct tmk_device_sums *sums_for(struct tmk_segment_sums *sums,
-                                        const struct tmk_driver_segment *g)
+static struct tmk_device_sums *sums_for_segment(struct tmk_segment_sums *sums,
+                                                const struct tmk_driver_segment *g)
 {
     if (!tmk_segment_is_on_device(g->kind))
         return NULL;
@@ -35,10 +37,11 @@ static struct tmk_device_sums *sums_for(struct tmk_segment_sums *sums,
     return place < TMK_MAX_DEVICES ? &sums->devices[place] : NULL;
 }
 
-/* One more, or one less: then the sums get its size off by going round. */
-static void count(struct tmk_segment_sums *sums, const struct tmk_driver_segment *g, bool is_new)
+/* Count one segment more, or one less: subtraction adds the size modulo 2^64. */
+static void count_owner_segment(struct tmk_segment_sums *sums, const struct tmk_driver_segment *g,
+                                bool is_new)
 {
-    struct tmk_device_sums *d = sums_for(sums, g);
+    struct tmk_device_sums *d = sums_for_segment(sums, g);
     if (!d)
         return;
     uint32_t owner = owner_of(sums, g->stack);
@@ -59,11 +62,11 @@ void tmk_segment_sums_event(struct tmk_segment_sums *sums, const struct tmk_repl
     if (ev->kind != TMK_KIND_SEGMENT && ev->kind != TMK_KIND_SEGMENT_END)
         return;
     if (rp->ended.kind)
-        count(sums, &rp->ended, false);
+        count_owner_segment(sums, &rp->ended, false);
     const struct tmk_driver_segment *new =
         ev->kind == TMK_KIND_SEGMENT ? tmk_segments_find(all, ev->segment_kind, ev->address) : NULL;
     if (new) /* else there was no room for it */
-        count(sums, new, true);
+        count_owner_segment(sums, new, true);
     sums->n_seen = all->n;
     sums->n_begun = all->n_begun;
 }
@@ -76,7 +79,7 @@ void tmk_segment_sums_restored(struct tmk_segment_sums *sums, const struct tmk_r
     for (uint32_t i = 0; i < sums->n_devices; i++)
         sums->devices[i] = (struct tmk_device_sums){.device = sums->devices[i].device};
     for (uint32_t i = 0; i < all->n; i++)
-        count(sums, &all->items[i], true);
+        count_owner_segment(sums, &all->items[i], true);
     sums->n_seen = all->n;
     sums->n_begun = all->n_begun;
 }
@@ -85,7 +88,7 @@ static int name_owners(struct tmk_segment_sums *sums)
 {
     static const char *const names[] = {[TMK_SUMS_UNKNOWN] = "unknown", [TMK_SUMS_TORCH] = "torch"};
     int rc = 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && rc == 0; i++)
+    for (size_t i = 0; i < TMK_N(names) && rc == 0; i++)
         rc = tmk_textmap_put(&sums->owners, names[i], &(uint32_t){0});
     return rc;
 }

@@ -24,12 +24,12 @@ struct tmk_owner_sum {
     uint64_t n_segments;
 };
 
-/* Of memory on the device alone: not of mappings, nor of what is on the host. */
+/* Memory on the device alone: neither mappings nor what is on the host. */
 struct tmk_device_sums {
     uint16_t device;
     uint64_t bytes; /* of all owners */
     uint64_t n_segments;
-    uint64_t pool_bytes; /* in pools whose owner is known */
+    uint64_t pool_bytes; /* in pools with a known owner */
     struct tmk_owner_sum owners[TMK_SUMS_MAX_OWNERS];
 };
 
@@ -42,20 +42,21 @@ struct tmk_segment_sums {
     struct tmk_device_sums devices[TMK_MAX_DEVICES];
 };
 
-/* 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
+/* Returns 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
 int tmk_segment_sums_open(const struct tmk_process *p, struct tmk_segment_sums **ret_sums);
 struct tmk_segment_sums *tmk_segment_sums_close(struct tmk_segment_sums *sums);
 
-/* From a visitor's event and restored. It hears at least: */
+/* Call these from a visitor's event and restored. It hears at least: */
 #define TMK_SEGMENT_SUMS_KINDS (TMK_HEARS(SEGMENT) | TMK_HEARS(SEGMENT_END))
 void tmk_segment_sums_event(struct tmk_segment_sums *sums, const struct tmk_replay *rp,
                             const struct tmk_event *ev);
 void tmk_segment_sums_restored(struct tmk_segment_sums *sums, const struct tmk_replay *rp);
 
-/* After the sweep: 0, or TMK_ENOMEM when an owner was not found for want of memory. */
+/* Call it after the sweep. Returns 0, or TMK_ENOMEM when an owner was not found for want of memory.
+ */
 int tmk_segment_sums_check(const struct tmk_segment_sums *sums);
 
-/* Its place in `devices`, made when new; TMK_MAX_DEVICES: there is none left. */
+/* The device's index in `devices`, which is made when new; TMK_MAX_DEVICES: there is none left. */
 uint32_t tmk_segment_sums_place(struct tmk_segment_sums *sums, uint16_t device);
 
 #endif

@@ -9,49 +9,49 @@
 #include "kit/grow.h"
 #include "kit/textmap.h"
 
-struct count {
+struct stack_count {
     uint64_t n_allocs, bytes, live_blocks, live_bytes;
 };
 
 struct tmk_sites {
     const struct tmk_process *p;
-    struct count *by_stack; /* 0: no stack, or one that is not defined */
+    struct stack_count *by_stack; /* 0: no stack, or one that is not defined */
     uint32_t n_stacks;
     struct tmk_site_total *rows;
     uint64_t n_rows, row_room;
 };
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_site_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                          struct tmk_block *b)
 {
     (void)rp;
     (void)b;
     struct tmk_sites *s = arg;
-    struct count *c = &s->by_stack[ev->stack < s->n_stacks ? ev->stack : 0];
+    struct stack_count *c = &s->by_stack[ev->stack < s->n_stacks ? ev->stack : 0];
     c->n_allocs++;
     c->bytes += ev->size_bytes;
 }
 
 struct tmk_visitor tmk_sites_visitor(struct tmk_sites *s)
 {
-    return (struct tmk_visitor){.arg = s, .kinds = TMK_HEARS(ALLOC), .event = on_event};
+    return (struct tmk_visitor){.arg = s, .kinds = TMK_HEARS(ALLOC), .event = on_site_event};
 }
 
-static void count_live(struct tmk_sites *s, const struct tmk_state *state)
+static void count_live_sites(struct tmk_sites *s, const struct tmk_state *state)
 {
     for (uint32_t i = 1; i <= state->n_entries; i++) {
         const struct tmk_block *b = &state->entries[i];
         if (!b->live)
             continue;
-        struct count *c = &s->by_stack[b->stack < s->n_stacks ? b->stack : 0];
+        struct stack_count *c = &s->by_stack[b->stack < s->n_stacks ? b->stack : 0];
         c->live_blocks++;
         c->live_bytes += b->size_bytes;
     }
 }
 
-/* The row of a stack's line, made when new; NULL without memory. */
-static struct tmk_site_total *row_of(struct tmk_sites *s, uint32_t stack, struct tmk_textmap *lines,
-                                     struct tmk_arena *texts)
+/* The row of a stack's line, which is made when new; NULL without memory. */
+static struct tmk_site_total *site_row_of(struct tmk_sites *s, uint32_t stack,
+                                          struct tmk_textmap *lines, struct tmk_arena *texts)
 {
     struct tmk_site_total row = {0};
     row.is_known = tmk_stack_site(s->p, stack, &row.site);
@@ -73,13 +73,13 @@ static struct tmk_site_total *row_of(struct tmk_sites *s, uint32_t stack, struct
     return &s->rows[i];
 }
 
-static int add_up(struct tmk_sites *s, struct tmk_textmap *lines, struct tmk_arena *texts)
+static int add_up_sites(struct tmk_sites *s, struct tmk_textmap *lines, struct tmk_arena *texts)
 {
     for (uint32_t stack = 0; stack < s->n_stacks; stack++) {
-        const struct count *c = &s->by_stack[stack];
+        const struct stack_count *c = &s->by_stack[stack];
         if (c->n_allocs == 0 && c->live_blocks == 0)
             continue;
-        struct tmk_site_total *row = row_of(s, stack, lines, texts);
+        struct tmk_site_total *row = site_row_of(s, stack, lines, texts);
         if (!row)
             return TMK_ENOMEM;
         row->n_allocs += c->n_allocs;
@@ -90,7 +90,7 @@ static int add_up(struct tmk_sites *s, struct tmk_textmap *lines, struct tmk_are
     return 0;
 }
 
-static int by_bytes(const void *va, const void *vb)
+static int compare_site_bytes(const void *va, const void *vb)
 {
     const struct tmk_site_total *a = va, *b = vb;
     if (a->bytes != b->bytes)
@@ -107,14 +107,14 @@ int tmk_sites_finish(struct tmk_sites *s, const struct tmk_replay *rp, struct tm
 {
     struct tmk_textmap lines = {0};
     struct tmk_arena texts = {0};
-    count_live(s, &rp->state);
-    int rc = add_up(s, &lines, &texts);
+    count_live_sites(s, &rp->state);
+    int rc = add_up_sites(s, &lines, &texts);
     tmk_textmap_fini(&lines);
     tmk_arena_fini(&texts);
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to add up the call sites");
     if (s->n_rows > 0)
-        qsort(s->rows, (size_t)s->n_rows, sizeof *s->rows, by_bytes);
+        qsort(s->rows, (size_t)s->n_rows, sizeof *s->rows, compare_site_bytes);
     return 0;
 }
 
@@ -128,7 +128,7 @@ const struct tmk_site_total *tmk_sites_get(const struct tmk_sites *s, uint64_t i
     return &s->rows[i];
 }
 
-static bool is_in(const uint64_t *numbers, uint64_t n, uint64_t number)
+static bool is_number_in(const uint64_t *numbers, uint64_t n, uint64_t number)
 {
     for (uint64_t i = 0; i < n; i++)
         if (numbers[i] == number)
@@ -142,7 +142,7 @@ uint64_t tmk_sites_top_live(const struct tmk_sites *s, uint64_t n, uint64_t *ret
     for (; found < n; found++) {
         uint64_t best = UINT64_MAX;
         for (uint64_t i = 0; i < s->n_rows; i++)
-            if (s->rows[i].live_bytes > 0 && !is_in(ret, found, i) &&
+            if (s->rows[i].live_bytes > 0 && !is_number_in(ret, found, i) &&
                 (best == UINT64_MAX || s->rows[i].live_bytes > s->rows[best].live_bytes))
                 best = i;
         if (best == UINT64_MAX)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/stages.c - see stages.h.
  *
- * Stages are known by their names' ids; a process has few. How many ranges of a name are open is
- * counted; after a gap it is counted anew from the state's ranges. Memory that was allocated in no
- * stage is put down to the one that its stack speaks of (a model being loaded, a data loader), or
- * to "other"; such rows were never opened, unless there is a range of that name too. */
+ * Stages are known by the ids of their names; a process has few. The open ranges of each name are
+ * counted; after a gap, they are counted anew from the state's ranges. Memory that was allocated
+ * in no stage goes to the stage that its stack indicates (a model being loaded, a data loader),
+ * or to "other"; such rows were never opened, unless there is a range of that name too. */
 #include "passes/stages.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ enum { MOST_STAGES = 256 }; /* names; further ones are "other" */
 struct stage {
     struct tmk_stage_row row;
     uint32_t n_open;
-    uint64_t open_ns; /* when the first of those opened */
+    uint64_t open_ns; /* when the first of the open ranges opened */
 };
 
 struct tmk_stages {
@@ -92,7 +92,7 @@ static void close_stage(struct tmk_stages *s, uint32_t string, uint64_t ns)
         stage->n_open--;
 }
 
-/* The stage that the event's thread is in, else the one that the stack speaks of. */
+/* The stage that the event's thread is in, else the one that the stack indicates. */
 static struct stage *stage_of_alloc(struct tmk_stages *s, const struct tmk_state *state,
                                     const struct tmk_event *ev)
 {
@@ -120,20 +120,20 @@ static void take_alloc(struct tmk_stages *s, const struct tmk_state *state,
             note_peak(s, &s->stages[i]);
 }
 
-static void take_bytes(struct tmk_stages *s, const struct tmk_state *state)
+static void take_device_bytes(struct tmk_stages *s, const struct tmk_state *state)
 {
     for (uint32_t i = 0; i < state->n_devices; i++)
         if (state->devices[i].device == s->device)
             s->bytes = state->devices[i].allocated_bytes;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_stage_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                           struct tmk_block *b)
 {
     (void)b;
     struct tmk_stages *s = arg;
     if (ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE || ev->kind == TMK_KIND_DEVICE_END)
-        take_bytes(s, &rp->state);
+        take_device_bytes(s, &rp->state);
     if (ev->kind == TMK_KIND_ALLOC && ev->device == s->device)
         take_alloc(s, &rp->state, ev);
     else if (ev->kind == TMK_KIND_PUSH && ev->range_kind == TIDEMARK_STAGE)
@@ -142,14 +142,14 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         close_stage(s, rp->closed.name, ev->time_ns);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_stages_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_stages *s = arg;
     const struct tmk_state *state = &rp->state;
     for (uint64_t i = 0; i < s->n; i++)
         if (s->stages[i].n_open)
             end_stage(s, &s->stages[i], state->now_ns);
-    take_bytes(s, state);
+    take_device_bytes(s, state);
     for (uint32_t t = 0; t < state->n_threads; t++)
         for (uint32_t r = state->thread_top[t]; r; r = state->ranges[r - 1].outer)
             if (state->ranges[r - 1].kind == TIDEMARK_STAGE)
@@ -161,8 +161,8 @@ struct tmk_visitor tmk_stages_visitor(struct tmk_stages *s)
     return (struct tmk_visitor){.arg = s,
                                 .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) |
                                          TMK_HEARS(DEVICE_END) | TMK_HEARS(PUSH) | TMK_HEARS(POP),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_stage_event,
+                                .restored = on_stages_restored};
 }
 
 /* ---- after it ---- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/steps.c - see steps.h.
  *
- * Growing or not is judged by what is alive when a step ends. The first tenth is left out (caches
- * fill, optimizers make their state); the rest is cut into four windows and each window's least
- * value taken, which a spike does not touch. If these four rise each time, and the last is above
- * all of the first window, memory grows, by however little; if they differ by less than a
- * thousandth, it is steady; if they fall each time, it shrinks. A fitted line was rejected: it
- * calls one late spike a growth. */
+ * Whether memory grows is judged by what is alive when a step ends. The first tenth is left out
+ * (caches fill, optimizers make their state); the rest is cut into four windows, and each
+ * window's least value is taken, which a spike does not change. If these four rise each time, and
+ * the last is above all of the first window, memory grows, however little; if they differ by less
+ * than a thousandth, it is steady; if they fall each time, it shrinks. A fitted line was
+ * rejected: it calls one late spike a growth. */
 #include "passes/steps.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ const struct tmk_step_row *tmk_steps_get(const struct tmk_steps *s, uint64_t i)
 /* ---- trend ---- */
 
 /* The last row is mostly open, and a step that was cut short says nothing about its end. */
-static uint64_t n_finished(const struct tmk_steps *s)
+static uint64_t n_finished_steps(const struct tmk_steps *s)
 {
     uint64_t n = s->n_rows;
     while (n > 0 && s->rows[n - 1]->open)
@@ -102,7 +102,7 @@ struct window {
     uint64_t low, high; /* rows with the least and the most bytes at their end */
 };
 
-static struct window look_at(const struct tmk_steps *s, uint64_t from, uint64_t to)
+static struct window look_at_window(const struct tmk_steps *s, uint64_t from, uint64_t to)
 {
     struct window w = {from, from};
     for (uint64_t i = from + 1; i < to; i++) {
@@ -114,14 +114,14 @@ static struct window look_at(const struct tmk_steps *s, uint64_t from, uint64_t 
     return w;
 }
 
-static void judge(const struct tmk_steps *s, uint64_t n, struct tmk_steps_digest *d)
+static void judge_steps_trend(const struct tmk_steps *s, uint64_t n, struct tmk_steps_digest *d)
 {
     uint64_t first = n / 10 + 1, span = n - first;
     struct window w[N_WINDOWS];
     uint64_t least[N_WINDOWS], low = UINT64_MAX, high = 0;
     bool rises = true, falls = true;
     for (uint64_t i = 0; i < N_WINDOWS; i++) {
-        w[i] = look_at(s, first + span * i / N_WINDOWS, first + span * (i + 1) / N_WINDOWS);
+        w[i] = look_at_window(s, first + span * i / N_WINDOWS, first + span * (i + 1) / N_WINDOWS);
         least[i] = s->rows[w[i].low]->end_bytes;
         low = least[i] < low ? least[i] : low;
         high = least[i] > high ? least[i] : high;
@@ -129,11 +129,11 @@ static void judge(const struct tmk_steps *s, uint64_t n, struct tmk_steps_digest
         falls &= i == 0 || least[i] < least[i - 1];
     }
     rises &= least[N_WINDOWS - 1] > s->rows[w[0].high]->end_bytes;
-    d->trend = rises                              ? TMK_TREND_GROWING
-               : high - low <= high / STEADY_PART ? TMK_TREND_STEADY
-               : falls                            ? TMK_TREND_SHRINKING
-                                                  : TMK_TREND_VARYING;
-    if (d->trend == TMK_TREND_GROWING || d->trend == TMK_TREND_SHRINKING)
+    d->trend = rises                              ? TMK_STEPS_TREND_GROWING
+               : high - low <= high / STEADY_PART ? TMK_STEPS_TREND_STEADY
+               : falls                            ? TMK_STEPS_TREND_SHRINKING
+                                                  : TMK_STEPS_TREND_VARYING;
+    if (d->trend == TMK_STEPS_TREND_GROWING || d->trend == TMK_STEPS_TREND_SHRINKING)
         d->bytes_per_step = ((double)least[N_WINDOWS - 1] - (double)least[0]) /
                             (double)(w[N_WINDOWS - 1].low - w[0].low);
 }
@@ -141,24 +141,24 @@ static void judge(const struct tmk_steps *s, uint64_t n, struct tmk_steps_digest
 struct tmk_steps_digest tmk_steps_digest(const struct tmk_steps *s)
 {
     struct tmk_steps_digest d = {.n_steps = s->n_rows, .n_before = s->n_before};
-    uint64_t n = n_finished(s);
+    uint64_t n = n_finished_steps(s);
     if (n > 0)
         d.mean_ns = (s->rows[n - 1]->end_ns - s->rows[0]->start_ns) / n;
-    if (n >= TMK_TREND_MIN_STEPS)
-        judge(s, n, &d);
+    if (n >= TMK_STEPS_TREND_MIN_STEPS)
+        judge_steps_trend(s, n, &d);
     return d;
 }
 
 /* ---- picking ---- */
 
-static int by_number(const void *va, const void *vb)
+static int compare_row_numbers(const void *va, const void *vb)
 {
     const uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
     return (a > b) - (a < b);
 }
 
-/* Numbers of the `n` rows in [from, to) with the largest peaks, the earlier of two equals: sorted
- * insertion into a list that stays short. */
+/* Insert the numbers of the `n` rows in [from, to) with the largest peaks into a short sorted
+ * list; of two equal rows the earlier counts. */
 static void pick_largest(const struct tmk_steps *s, uint64_t from, uint64_t to, uint64_t n,
                          uint64_t *ret)
 {
@@ -190,6 +190,6 @@ uint64_t tmk_steps_pick(const struct tmk_steps *s, uint64_t n_shown, uint64_t *r
         ret[n++] = s->n_rows - 1 - i;
     }
     pick_largest(s, edge, s->n_rows - edge, n_shown - n, ret + n);
-    qsort(ret, (size_t)n_shown, sizeof *ret, by_number);
+    qsort(ret, (size_t)n_shown, sizeof *ret, compare_row_numbers);
     return n_shown;
 }

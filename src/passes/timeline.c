@@ -22,7 +22,7 @@ struct tmk_timeline {
     uint64_t start_ns, end_ns;
     uint64_t *times; /* of all starts and the end; NULL: equally long */
     uint32_t n_parts;
-    uint32_t at;      /* the part that time is in */
+    uint32_t at;      /* the current part */
     uint64_t next_ns; /* where the next one starts */
     uint64_t known_ns;
     int64_t step;
@@ -33,7 +33,7 @@ struct tmk_timeline {
     uint32_t n_tracks;
 };
 
-/* Start of part i; part n_parts would start where the last ends. */
+/* The start of part i; part n_parts would start where the last one ends. */
 static uint64_t part_start(const struct tmk_timeline *t, uint32_t i)
 {
     if (t->times)
@@ -42,8 +42,8 @@ static uint64_t part_start(const struct tmk_timeline *t, uint32_t i)
     return t->start_ns + (uint64_t)(span * i / t->n_parts);
 }
 
-static void set_max(const struct tmk_timeline *t, struct tmk_timeline_part *part, uint64_t bytes,
-                    uint64_t ns)
+static void set_part_max(const struct tmk_timeline *t, struct tmk_timeline_part *part,
+                         uint64_t bytes, uint64_t ns)
 {
     part->max_bytes = bytes;
     part->max_ns = ns;
@@ -58,7 +58,7 @@ static void enter_part(struct tmk_timeline *t, uint32_t i)
     for (uint32_t d = 0; d < t->n_tracks; d++) {
         struct tmk_timeline_part *part = &t->tracks[d].parts[i];
         part->min_bytes = t->tracks[d].bytes;
-        set_max(t, part, part->min_bytes, part->start_ns);
+        set_part_max(t, part, part->min_bytes, part->start_ns);
         part->has_reserved = t->tracks[d].has_reserved;
         part->max_reserved_bytes = t->tracks[d].reserved_bytes;
         part->has_used = t->tracks[d].has_used;
@@ -74,7 +74,7 @@ static void leave_part(struct tmk_timeline *t)
     }
 }
 
-static void go_to(struct tmk_timeline *t, uint64_t ns)
+static void go_to_time(struct tmk_timeline *t, uint64_t ns)
 {
     t->has_begun |= ns >= t->start_ns;
     while (ns >= t->next_ns) {
@@ -98,18 +98,18 @@ static void add_track(struct tmk_timeline *t, uint16_t device)
     t->tracks[t->n_tracks++] = (struct track){.device = device, .parts = parts};
 }
 
-static void set_bytes(struct tmk_timeline *t, struct track *track, uint64_t bytes)
+static void set_track_bytes(struct tmk_timeline *t, struct track *track, uint64_t bytes)
 {
     struct tmk_timeline_part *part = &track->parts[t->at];
     track->bytes = bytes;
     if (bytes > part->max_bytes || !t->has_begun)
-        set_max(t, part, bytes, t->has_begun ? t->now_ns : part->start_ns);
+        set_part_max(t, part, bytes, t->has_begun ? t->now_ns : part->start_ns);
     if (bytes < part->min_bytes || !t->has_begun)
         part->min_bytes = bytes;
 }
 
-static void set_reserved(struct tmk_timeline *t, struct track *track,
-                         const struct tmk_device_use *d)
+static void set_track_reserved(struct tmk_timeline *t, struct track *track,
+                               const struct tmk_device_use *d)
 {
     struct tmk_timeline_part *part = &track->parts[t->at];
     track->has_reserved = part->has_reserved = true;
@@ -118,25 +118,25 @@ static void set_reserved(struct tmk_timeline *t, struct track *track,
         part->max_reserved_bytes = d->reserved_bytes;
 }
 
-/* Bring all tracks to what the state says. */
-static void take_over(struct tmk_timeline *t, const struct tmk_state *s)
+/* Bring all tracks up to the state. */
+static void take_over_state(struct tmk_timeline *t, const struct tmk_state *s)
 {
     while (t->n_tracks < s->n_devices && !t->failed)
         add_track(t, s->devices[t->n_tracks].device);
     for (uint32_t i = 0; i < t->n_tracks; i++)
         if (t->tracks[i].bytes != s->devices[i].allocated_bytes)
-            set_bytes(t, &t->tracks[i], s->devices[i].allocated_bytes);
+            set_track_bytes(t, &t->tracks[i], s->devices[i].allocated_bytes);
 }
 
 static void take_over_reserved(struct tmk_timeline *t, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < t->n_tracks; i++)
         if (s->devices[i].has_reserved)
-            set_reserved(t, &t->tracks[i], &s->devices[i]);
+            set_track_reserved(t, &t->tracks[i], &s->devices[i]);
 }
 
-/* A device on which no block was ever made has no track: the table `samples` has it. */
-static void take_sample(struct tmk_timeline *t, uint16_t device, uint64_t used_bytes)
+/* A device on which no block was ever made has no track; the table `samples` has it. */
+static void take_track_sample(struct tmk_timeline *t, uint16_t device, uint64_t used_bytes)
 {
     for (uint32_t i = 0; i < t->n_tracks; i++) {
         struct track *track = &t->tracks[i];
@@ -150,8 +150,8 @@ static void take_sample(struct tmk_timeline *t, uint16_t device, uint64_t used_b
     }
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_timeline_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                              struct tmk_block *b)
 {
     (void)b;
     struct tmk_timeline *t = arg;
@@ -159,34 +159,34 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     if (ev->time_ns > t->end_ns)
         return;
     if (ev->time_ns >= t->next_ns || !t->has_begun)
-        go_to(t, ev->time_ns);
+        go_to_time(t, ev->time_ns);
     t->now_ns = ev->time_ns;
     if (is_block) {
         t->n_seen++;
         t->serial = rp->state.n_allocs;
-        take_over(t, &rp->state);
+        take_over_state(t, &rp->state);
     } else if (ev->kind == TMK_KIND_STEP) {
         t->step = ev->step;
     } else if (ev->kind == TMK_KIND_SAMPLE) {
-        take_sample(t, ev->device, ev->sample.used_bytes);
+        take_track_sample(t, ev->device, ev->sample.used_bytes);
     } else {
-        take_over(t, &rp->state);
+        take_over_state(t, &rp->state);
         take_over_reserved(t, &rp->state);
     }
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_timeline_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_timeline *t = arg;
     if (rp->n_replayed == 0)
         t->known_ns = rp->state.now_ns;
     if (rp->state.now_ns > t->end_ns)
         return;
-    go_to(t, rp->state.now_ns);
+    go_to_time(t, rp->state.now_ns);
     t->step = rp->state.step;
     t->now_ns = rp->state.now_ns;
     t->serial = rp->state.n_allocs;
-    take_over(t, &rp->state);
+    take_over_state(t, &rp->state);
     take_over_reserved(t, &rp->state);
 }
 
@@ -195,8 +195,8 @@ struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t)
     return (struct tmk_visitor){.arg = t,
                                 .kinds = TMK_HEARS(ALLOC) | TMK_HEARS(FREE) | TMK_HEARS(STEP) |
                                          TMK_HEARS(RESERVED) | TMK_HEARS(SAMPLE),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_timeline_event,
+                                .restored = on_timeline_restored};
 }
 
 int tmk_timeline_finish(struct tmk_timeline *t)

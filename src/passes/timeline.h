@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/timeline.h - allocated bytes over time, in n parts, equal ones mostly: the most, least and
- * last of each.
+/* passes/timeline.h - allocated bytes over time, in n parts, mostly equal ones: the most, least
+ * and last of each.
  *
- * The span is [start, end] of trace time; every part has values, since memory is held also while
- * nothing happens. */
+ * The span is [start, end] of trace time; every part has values, since memory stays allocated
+ * while nothing happens. */
 #ifndef TMK_PASSES_TIMELINE_H
 #define TMK_PASSES_TIMELINE_H
 
@@ -19,9 +19,9 @@ struct tmk_timeline_part {
     uint64_t min_bytes;
     uint64_t last_bytes;
     bool has_reserved;           /* else the next is not known */
-    uint64_t max_reserved_bytes; /* most that was held of the device, blocks and cache */
-    bool has_used;               /* else the next is not known: the device was not looked at yet */
-    uint64_t max_used_bytes;     /* most of the device that was in use, by whomever */
+    uint64_t max_reserved_bytes; /* most that was reserved on the device */
+    bool has_used;               /* else the next is not known: the device was not sampled yet */
+    uint64_t max_used_bytes;     /* most of the device that was in use, by any process */
     int64_t step;                /* in force at the end of the part, TMK_NO_STEP: none */
 };
 
@@ -29,21 +29,21 @@ struct tmk_timeline;
 
 int tmk_timeline_open(uint64_t start_ns, uint64_t end_ns, uint32_t n_parts,
                       struct tmk_timeline **ret_timeline);
-/* The same with parts of any length: `times` are n_parts + 1, never falling, where each starts and
- * the last ends; copied. */
+/* The same with parts of any length: `times` has n_parts + 1 entries that never fall: where each
+ * part starts and where the last ends. They are copied. */
 int tmk_timeline_open_at(const uint64_t *times, uint32_t n_parts,
                          struct tmk_timeline **ret_timeline);
 struct tmk_timeline *tmk_timeline_close(struct tmk_timeline *t);
 struct tmk_visitor tmk_timeline_visitor(struct tmk_timeline *t);
-/* After the sweep: 0, or TMK_ENOMEM when it ran out of memory. */
+/* Call it after the sweep. Returns 0, or TMK_ENOMEM when it ran out of memory. */
 int tmk_timeline_finish(struct tmk_timeline *t);
 
-/* Devices met, and the parts of one of them. */
+/* The devices met, and the parts of one of them. */
 uint32_t tmk_timeline_n_devices(const struct tmk_timeline *t);
 uint16_t tmk_timeline_device(const struct tmk_timeline *t, uint32_t i);
 const struct tmk_timeline_part *tmk_timeline_parts(const struct tmk_timeline *t, uint32_t device_i);
 uint32_t tmk_timeline_n_parts(const struct tmk_timeline *t);
-/* Trace time from which the values are known: later than 0 when older detail was given up. */
+/* The trace time from which the values are known: later than 0 when older detail was given up. */
 uint64_t tmk_timeline_known_ns(const struct tmk_timeline *t);
 
 #endif

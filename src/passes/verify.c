@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/verify.c - see verify.h.
  *
- * One replay does the work. Between two chunks its state is what the next chunk's context has to
- * say; the visitor's progress call is that moment. */
+ * One replay does the work. Between two chunks its state must equal the next chunk's context; the
+ * visitor's progress call is that moment. */
 #include "passes/verify.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 enum { MAX_KEPT = 50, MAX_TEXT = 240 };
 
-struct list {
+struct finding_list {
     struct tmk_finding *items;
     uint64_t n, room;
 };
@@ -29,22 +29,23 @@ struct tmk_verify {
     const struct tmk_visitor *progress;
     struct tmk_replay rp;
     bool has_replay;
-    bool *bad;            /* by chunk: its payload cannot be used */
+    bool *bad;            /* by chunk: its payload is unusable */
     uint64_t offset;      /* of the chunk being replayed */
-    uint64_t n_undefined; /* references to definitions that are not there */
+    uint64_t n_undefined; /* references to definitions that do not exist */
     uint64_t undefined_at;
     uint64_t n_rows_compared;
-    bool is_partial;         /* blocks were alive that we or the writer had no entry for */
+    bool is_partial;         /* blocks were alive for which we or the writer had no entry */
     struct tmk_cursor ahead; /* for the next chunk's dictionaries */
     bool failed;             /* out of memory */
-    struct list findings, notes;
+    struct finding_list findings, notes;
     struct tmk_arena texts;
     struct tmk_trace_verdict verdict;
 };
 
 /* ---- findings ---- */
 
-static void keep(struct tmk_verify *v, struct list *list, uint64_t offset, const char *text)
+static void keep_finding(struct tmk_verify *v, struct finding_list *list, uint64_t offset,
+                         const char *text)
 {
     char *copy = tmk_arena_format(&v->texts, "%s", text);
     if (!copy || TMK_GROW(list->items, list->n + 1, list->room) < 0)
@@ -62,7 +63,7 @@ __attribute__((format(printf, 3, 4))) static void find(struct tmk_verify *v, uin
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (v->verdict.n_findings++ < MAX_KEPT)
-        keep(v, &v->findings, offset, text);
+        keep_finding(v, &v->findings, offset, text);
 }
 
 __attribute__((format(printf, 2, 3))) static void note(struct tmk_verify *v, const char *format,
@@ -73,12 +74,12 @@ __attribute__((format(printf, 2, 3))) static void note(struct tmk_verify *v, con
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    keep(v, &v->notes, 0, text);
+    keep_finding(v, &v->notes, 0, text);
 }
 
-/* "... is A here, replaying gives B": true when they differ. */
-static bool differ(struct tmk_verify *v, uint64_t offset, const char *what, uint64_t here,
-                   uint64_t replayed)
+/* Report "... is A here, replaying gives B"; returns true when they differ. */
+static bool find_difference(struct tmk_verify *v, uint64_t offset, const char *what, uint64_t here,
+                            uint64_t replayed)
 {
     if (here != replayed)
         find(v, offset, "%s: %" PRIu64 " is written, replaying gives %" PRIu64, what, here,
@@ -101,7 +102,7 @@ static void check_header(struct tmk_verify *v)
              d->n_bytes, d->n_places);
 }
 
-/* Chunks follow each other without gaps, from the oldest that counts to the last. */
+/* Chunks must follow each other without gaps, from the oldest that counts to the last. */
 static void check_sequence(struct tmk_verify *v)
 {
     const struct tmk_status *status = tmk_reader_status(v->r);
@@ -143,8 +144,8 @@ static void check_payloads(struct tmk_verify *v)
 
 /* ---- between chunks ---- */
 
-/* Blocks that the recorder could not follow are missing from its contexts, not from ours; those
- * that a checkpoint had no room for may be missing from either. */
+/* Blocks that the recorder could not follow are missing from its contexts but not from ours;
+ * those that a checkpoint had no room for may be missing from either. */
 static bool has_untracked(const struct tmk_verify *v)
 {
     return tmk_reader_status(v->r)->n_untracked > 0 || v->is_partial;
@@ -157,7 +158,7 @@ struct range_check {
     uint64_t n, n_same;
 };
 
-/* The open ranges of a thread lie innermost first; the context has them outermost first. */
+/* The open ranges of a thread are stored innermost first; the context has them outermost first. */
 static const struct tmk_open_range *range_at(const struct tmk_state *s, uint32_t thread,
                                              uint64_t from_outside)
 {
@@ -185,7 +186,7 @@ static void compare_range(void *arg, uint32_t thread, uint8_t kind, uint32_t nam
     c->n_same += r && r->kind == kind && r->name == name && r->start_ns == start_ns;
 }
 
-/* Threads with deeper nests than this are left out of contexts. */
+/* Contexts leave out threads with deeper nests than this. */
 enum { DEEPEST_WRITTEN = 1000 };
 
 static uint64_t n_open_ranges(const struct tmk_state *s)
@@ -210,24 +211,25 @@ static void compare_reserved(struct tmk_verify *v, uint64_t offset, const char *
              here->has_reserved ? "known" : "not known");
     if (!here->has_reserved || !d->has_reserved)
         return;
-    differ(v, offset, what, here->reserved_bytes, d->reserved_bytes);
+    find_difference(v, offset, what, here->reserved_bytes, d->reserved_bytes);
     snprintf(what, sizeof what, "most bytes reserved on %s", name);
-    differ(v, offset, what, here->max_reserved_bytes, d->max_reserved_bytes);
+    find_difference(v, offset, what, here->max_reserved_bytes, d->max_reserved_bytes);
 }
 
 static void compare_devices(struct tmk_verify *v, uint64_t offset,
                             const struct tmk_context_head *head)
 {
     const struct tmk_state *s = &v->rp.state;
-    differ(v, offset, "devices in the context", head->n_devices, s->n_devices);
+    find_difference(v, offset, "devices in the context", head->n_devices, s->n_devices);
     for (uint32_t i = 0; i < head->n_devices && i < s->n_devices && !has_untracked(v); i++) {
         char name[24], what[64];
         tmk_device_name(head->devices[i].device, name);
         compare_reserved(v, offset, name, &head->devices[i], &s->devices[i]);
         snprintf(what, sizeof what, "bytes allocated on %s", name);
-        differ(v, offset, what, head->devices[i].allocated_bytes, s->devices[i].allocated_bytes);
+        find_difference(v, offset, what, head->devices[i].allocated_bytes,
+                        s->devices[i].allocated_bytes);
         snprintf(what, sizeof what, "most bytes allocated on %s", name);
-        differ(v, offset, what, head->devices[i].max_bytes, s->devices[i].max_bytes);
+        find_difference(v, offset, what, head->devices[i].max_bytes, s->devices[i].max_bytes);
     }
 }
 
@@ -245,11 +247,11 @@ static void compare_context(struct tmk_verify *v, const struct tmk_chunk_ref *re
     }
     v->verdict.n_contexts++;
     compare_devices(v, ref->offset, &head);
-    differ(v, ref->offset, "start of the step", head.step_start_ns, s->step_start_ns);
-    differ(v, ref->offset, "module events of the step", head.n_step_module_events,
-           s->n_step_module_events);
-    differ(v, ref->offset, "open ranges", ranges.n, n_open_ranges(s));
-    differ(v, ref->offset, "open ranges that agree", ranges.n, ranges.n_same);
+    find_difference(v, ref->offset, "start of the step", head.step_start_ns, s->step_start_ns);
+    find_difference(v, ref->offset, "module events of the step", head.n_step_module_events,
+                    s->n_step_module_events);
+    find_difference(v, ref->offset, "open ranges", ranges.n, n_open_ranges(s));
+    find_difference(v, ref->offset, "open ranges that agree", ranges.n, ranges.n_same);
     if (ref->header.first_step != s->step)
         find(v, ref->offset, "step in force: %" PRId64 " is written, replaying gives %" PRId64,
              ref->header.first_step, s->step);
@@ -258,7 +260,7 @@ static void compare_context(struct tmk_verify *v, const struct tmk_chunk_ref *re
              s->now_ns - ref->header.start_ns);
 }
 
-static void compare_addresses(struct tmk_verify *v, const struct tmk_chunk_ref *ref)
+static void compare_chunk_addresses(struct tmk_verify *v, const struct tmk_chunk_ref *ref)
 {
     uint64_t n_wrong = 0;
     for (uint32_t i = 0; i < v->ahead.n_addresses; i++) {
@@ -297,7 +299,7 @@ static bool same_block(const struct tmk_state *sa, const struct tmk_block *a,
            same_path(sa, a->context, sb, b->context);
 }
 
-/* Counts and times, whatever blocks are known. */
+/* Compare counts and times, which do not depend on which blocks are known. */
 static bool same_counts(const struct tmk_step_row *a, const struct tmk_step_row *b)
 {
     return a->step == b->step && a->device == b->device && a->start_ns == b->start_ns &&
@@ -325,7 +327,7 @@ static void compare_rows(struct tmk_verify *v, uint64_t offset, const struct tmk
          row->end_bytes, row->n_allocs);
 }
 
-/* The rows of the step in force that the chunk ahead has, by device in the order of both. */
+/* The open step's rows in the next chunk, by device in the order of both. */
 static void compare_open_rows(struct tmk_verify *v, uint64_t offset)
 {
     struct tmk_view rows = v->ahead.open_rows;
@@ -339,7 +341,7 @@ static void compare_open_rows(struct tmk_verify *v, uint64_t offset)
     }
 }
 
-/* Reserved bytes that a checkpoint says, by device in the order of both. */
+/* The reserved bytes of a checkpoint, by device in the order of both. */
 static void compare_reserved_of(struct tmk_verify *v, uint64_t offset, const struct tmk_state *c)
 {
     const struct tmk_state *s = &v->rp.state;
@@ -357,13 +359,13 @@ static void compare_states(struct tmk_verify *v, uint64_t offset, const struct t
 {
     struct tmk_state *s = &v->rp.state;
     uint64_t n_wrong = 0;
-    differ(v, offset, "events in the checkpoint", c->n_events, s->n_events);
-    differ(v, offset, "allocations in the checkpoint", c->n_allocs, s->n_allocs);
-    differ(v, offset, "frees in the checkpoint", c->n_frees, s->n_frees);
+    find_difference(v, offset, "events in the checkpoint", c->n_events, s->n_events);
+    find_difference(v, offset, "allocations in the checkpoint", c->n_allocs, s->n_allocs);
+    find_difference(v, offset, "frees in the checkpoint", c->n_frees, s->n_frees);
     if (has_untracked(v))
         return;
-    differ(v, offset, "live blocks in the checkpoint", c->n_live + c->n_outside,
-           s->n_live + s->n_outside);
+    find_difference(v, offset, "live blocks in the checkpoint", c->n_live + c->n_outside,
+                    s->n_live + s->n_outside);
     compare_reserved_of(v, offset, c);
     for (uint32_t i = 1; i <= c->n_entries; i++) {
         const struct tmk_block *b = &c->entries[i];
@@ -393,7 +395,7 @@ static void compare_checkpoint(struct tmk_verify *v, const struct tmk_chunk_ref 
     tmk_state_fini(&state);
 }
 
-/* The totals and the open rows that the chunk has. */
+/* The totals and the open rows of the chunk. */
 static void compare_figures(struct tmk_verify *v, const struct tmk_chunk_ref *ref)
 {
     const struct tmk_state *s = &v->rp.state;
@@ -407,12 +409,13 @@ static void compare_figures(struct tmk_verify *v, const struct tmk_chunk_ref *re
         return;
     }
     v->is_partial |= live.n_outside > 0;
-    differ(v, ref->offset, "events before the chunk", written.n_events, s->n_events);
-    differ(v, ref->offset, "allocations before the chunk", written.n_allocs, s->n_allocs);
-    differ(v, ref->offset, "frees before the chunk", written.n_frees, s->n_frees);
-    differ(v, ref->offset, "step rows before the chunk", written.n_step_rows, s->n_step_rows);
+    find_difference(v, ref->offset, "events before the chunk", written.n_events, s->n_events);
+    find_difference(v, ref->offset, "allocations before the chunk", written.n_allocs, s->n_allocs);
+    find_difference(v, ref->offset, "frees before the chunk", written.n_frees, s->n_frees);
+    find_difference(v, ref->offset, "step rows before the chunk", written.n_step_rows,
+                    s->n_step_rows);
     if (live.is_known && !has_untracked(v))
-        differ(v, ref->offset, "live blocks before the chunk", live.n, s->n_live);
+        find_difference(v, ref->offset, "live blocks before the chunk", live.n, s->n_live);
     compare_open_rows(v, ref->offset);
 }
 
@@ -423,11 +426,11 @@ static void compare_events(struct tmk_verify *v, const struct tmk_chunk_ref *ref
         return; /* replay will meet it too, and says so */
     compare_figures(v, ref);
     compare_context(v, ref, v->ahead.context, v->ahead.reserved);
-    compare_addresses(v, ref);
+    compare_chunk_addresses(v, ref);
 }
 
-/* The state is as after chunk i - 1: compare what the next chunks say of this moment. */
-static void look_ahead(struct tmk_verify *v, uint32_t i)
+/* The state is that after chunk i - 1: compare what the next chunks say of this moment. */
+static void compare_next_contexts(struct tmk_verify *v, uint32_t i)
 {
     uint32_t n = tmk_reader_n_chunks(v->r);
     uint64_t expected = i > 0 ? tmk_reader_chunk(v->r, i - 1)->header.seq + 1 : 0;
@@ -451,19 +454,19 @@ static void look_ahead(struct tmk_verify *v, uint32_t i)
     }
 }
 
-static void on_progress(void *arg, uint32_t done, uint32_t total)
+static void on_verify_progress(void *arg, uint32_t done, uint32_t total)
 {
     struct tmk_verify *v = arg;
     if (v->progress && v->progress->progress)
         v->progress->progress(v->progress->arg, done, total);
-    if (v->rp.n_bad_chunks == 0 && v->rp.n_gaps == 0) /* behind a gap, ours is the poorer state */
-        look_ahead(v, done);
+    if (v->rp.n_bad_chunks == 0 && v->rp.n_gaps == 0) /* after a gap our state knows less */
+        compare_next_contexts(v, done);
 }
 
 /* ---- events and rows ---- */
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_verify_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
     (void)b;
     struct tmk_verify *v = arg;
@@ -495,7 +498,7 @@ static const struct tmk_step_row *written_row(const struct tmk_verify *v, uint64
     return found ? tmk_reader_step_row(v->r, low) : NULL;
 }
 
-static void on_row(void *arg, const struct tmk_step_row *row)
+static void on_step_row(void *arg, const struct tmk_step_row *row)
 {
     struct tmk_verify *v = arg;
     const struct tmk_step_row *w = written_row(v, row->ordinal);
@@ -518,14 +521,14 @@ static void check_totals(struct tmk_verify *v)
     bool settled = status->state == TMK_STATE_CLOSED && !tmk_reader_damage(v->r)->status_lost;
     if (!settled || v->p->live || v->rp.n_gaps > 0 || v->rp.n_bad_chunks > 0)
         return;
-    differ(v, TMK_STATUS_OFFSET, "events", status->n_events, s->n_events);
-    differ(v, TMK_STATUS_OFFSET, "allocations", status->n_allocs, s->n_allocs);
-    differ(v, TMK_STATUS_OFFSET, "frees", status->n_frees, s->n_frees);
-    differ(v, TMK_STATUS_OFFSET, "events dropped", status->n_dropped, s->n_dropped);
-    differ(v, TMK_STATUS_OFFSET, "time of the last event", status->end_ns, s->now_ns);
+    find_difference(v, TMK_STATUS_OFFSET, "events", status->n_events, s->n_events);
+    find_difference(v, TMK_STATUS_OFFSET, "allocations", status->n_allocs, s->n_allocs);
+    find_difference(v, TMK_STATUS_OFFSET, "frees", status->n_frees, s->n_frees);
+    find_difference(v, TMK_STATUS_OFFSET, "events dropped", status->n_dropped, s->n_dropped);
+    find_difference(v, TMK_STATUS_OFFSET, "time of the last event", status->end_ns, s->now_ns);
     for (uint32_t i = 0; i < s->n_devices; i++) {
         struct tmk_step_row row = tmk_state_open_row(s, i);
-        on_row(v, &row);
+        on_step_row(v, &row);
     }
 }
 
@@ -544,7 +547,7 @@ static void check_replay(struct tmk_verify *v)
              v->n_undefined);
 }
 
-static void add_notes(struct tmk_verify *v)
+static void add_verify_notes(struct tmk_verify *v)
 {
     const struct tmk_status *status = tmk_reader_status(v->r);
     if (v->p->live)
@@ -589,26 +592,27 @@ static void take_verdict(struct tmk_verify *v)
     d->n_notes = v->notes.n;
 }
 
-static int verify(struct tmk_verify *v, struct tmk_error *err)
+static int verify_trace(struct tmk_verify *v, struct tmk_error *err)
 {
     int rc = tmk_replay_init(&v->rp, &tmk_state_limits_tool);
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to replay the trace");
     v->has_replay = true;
-    v->rp.state.on_step_row = on_row;
+    v->rp.state.on_step_row = on_step_row;
     v->rp.state.on_step_row_arg = v;
-    struct tmk_visitor visitor = {.arg = v, .event = on_event, .progress = on_progress};
+    struct tmk_visitor visitor = {
+        .arg = v, .event = on_verify_event, .progress = on_verify_progress};
     check_header(v);
     check_sequence(v);
     check_payloads(v);
     if (tmk_reader_status(v->r)->n_given_up == 0)
-        look_ahead(v, 0);
+        compare_next_contexts(v, 0);
     rc = tmk_replay_run(&v->rp, v->r, &visitor, err);
     if (rc < 0)
         return rc;
     check_replay(v);
     check_totals(v);
-    add_notes(v);
+    add_verify_notes(v);
     take_verdict(v);
     return v->failed ? tmk_fail(err, TMK_ENOMEM, "out of memory") : 0;
 }
@@ -629,7 +633,7 @@ int tmk_verify_open(struct tmk_process *p, const struct tmk_visitor *progress,
     v->progress = progress;
     v->bad = bad;
     v->verdict.n_chunks = n;
-    int rc = verify(v, err);
+    int rc = verify_trace(v, err);
     if (rc < 0) {
         tmk_verify_close(v);
         return rc;

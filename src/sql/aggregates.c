@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/aggregates.c - see aggregates.h.
  *
- * The deviation is summed in batches: mean and squares of 32 values are taken in two passes over
- * them, then merged into the whole. As exact as updating mean and squares value by value, without a
- * division for each. Percentiles keep all values and select, which is linear, instead of sorting.
- */
+ * The deviation is summed in batches: mean and squares of 32 values are computed in two passes
+ * over them, then merged into the whole. That is as exact as updating mean and squares value by
+ * value, without a division for each. Percentiles keep all values and select, which is linear,
+ * instead of sorting. */
 #include "sql/aggregates.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "kit/grow.h"
 
 /* ---- stddev ---- */
@@ -19,7 +20,7 @@
 enum { BATCH = 32 };
 
 struct deviation {
-    double n, mean, squares; /* of the batches merged; squares: sum of (x - mean)^2 */
+    double n, mean, squares; /* of the merged batches; squares: sum of (x - mean)^2 */
     uint32_t n_batch;
     double batch[BATCH];
 };
@@ -72,7 +73,7 @@ struct sample {
     double *values;
     uint64_t n, room;
     double percent;
-    const char *error; /* the rows that follow do not matter */
+    const char *error; /* later rows do not matter */
 };
 
 static void sample_fail(sqlite3_context *context, struct sample *s, const char *text)
@@ -120,26 +121,26 @@ static void percentile_step(sqlite3_context *context, int n_args, sqlite3_value 
     sample_add(context, args[0], is_number ? sqlite3_value_double(args[1]) : -1);
 }
 
-static void swap(double *a, double *b)
+static void swap_values(double *a, double *b)
 {
     double t = *a;
     *a = *b;
     *b = t;
 }
 
-static double middle_of(double a, double b, double c)
+static double middle_of_values(double a, double b, double c)
 {
     if (a > b)
-        swap(&a, &b);
+        swap_values(&a, &b);
     return c < a ? a : c > b ? b : c;
 }
 
-/* Put the value that belongs at `k` there, smaller ones before and larger ones after it. */
+/* Put the value that belongs at index `k` there, smaller ones before and larger ones after it. */
 static void select_value(double *v, uint64_t n, uint64_t k)
 {
     uint64_t low = 0, high = n - 1;
     while (low < high) {
-        double pivot = middle_of(v[low], v[low + (high - low) / 2], v[high]);
+        double pivot = middle_of_values(v[low], v[low + (high - low) / 2], v[high]);
         uint64_t i = low, j = high;
         while (i <= j) {
             while (v[i] < pivot)
@@ -148,7 +149,7 @@ static void select_value(double *v, uint64_t n, uint64_t k)
                 j--;
             if (i > j)
                 break;
-            swap(&v[i++], &v[j]);
+            swap_values(&v[i++], &v[j]);
             if (j-- == 0)
                 break;
         }
@@ -204,7 +205,7 @@ static const struct {
 int tmk_aggregates_register(sqlite3 *db)
 {
     int rc = SQLITE_OK;
-    for (size_t i = 0; rc == SQLITE_OK && i < sizeof aggregates / sizeof aggregates[0]; i++)
+    for (size_t i = 0; rc == SQLITE_OK && i < TMK_N(aggregates); i++)
         rc = sqlite3_create_function(db, aggregates[i].name, aggregates[i].n_args,
                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
                                      NULL, aggregates[i].step, aggregates[i].end);

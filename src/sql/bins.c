@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/bins.c - see bins.h.
  *
- * A bin is found level by level: an edge (level, node so far, value) leads to the next node, the
- * last node is the bin. A level is one key, or two texts, whose numbers make one value. A bin's
- * rows lie in blocks that grow with it, cut from slabs:
+ * A bin is found level by level: an edge (level, node so far, value) leads to the next node, and
+ * the last node is the bin. A level is one key, or two texts, with both numbers in one value. A
+ * bin's rows lie in blocks that grow with it, cut from slabs:
  *
  *     bin -> block of 16 rows -> of 64 -> of 256 ...
  *            [8-byte columns, one after the other][4-byte columns] */
@@ -38,7 +38,7 @@ struct copied { /* a column to copy */
     uint32_t column;
 };
 
-struct filled { /* of a bin: the block that is being filled */
+struct filled { /* the block of a bin that is being filled */
     uint8_t *bytes;
     uint32_t n, room;
 };
@@ -58,7 +58,7 @@ struct builder {
     struct filled *filled; /* by bin */
     uint64_t filled_room;
     struct copied wide[TMK_MAX_COLUMNS], narrow[TMK_MAX_COLUMNS]; /* of 8 and of 4 bytes */
-    struct copied shortened[TMK_MAX_COLUMNS];                     /* of 8, to be 4 */
+    struct copied shortened[TMK_MAX_COLUMNS]; /* 8-byte columns to be stored in 4 bytes */
     uint32_t n_wide, n_narrow, n_shortened;
     uint64_t too_long; /* columns that cannot be shortened after all */
 };
@@ -81,7 +81,7 @@ static inline const struct edge *find_edge(const struct builder *b, uint64_t par
     return NULL;
 }
 
-/* A new bin, with the key values of a row. */
+/* Add a bin with the key values of a row. */
 static int add_bin(struct builder *b, const struct tmk_column_values *cells, uint64_t row);
 
 static inline int64_t key_value(const struct builder *b, uint32_t column,
@@ -160,8 +160,8 @@ static int follow_level(struct builder *b, uint32_t level, const struct tmk_colu
     return 0;
 }
 
-static int find_bins(struct builder *b, const struct tmk_column_values *cells, uint64_t begin,
-                     uint64_t end)
+static int find_row_bins(struct builder *b, const struct tmk_column_values *cells, uint64_t begin,
+                         uint64_t end)
 {
     if (TMK_GROW(b->nodes, end, b->node_room) < 0)
         return TMK_ENOMEM;
@@ -174,8 +174,8 @@ static int find_bins(struct builder *b, const struct tmk_column_values *cells, u
 
 /* ---- rows ---- */
 
-/* Go on in a new block; the one before is full. */
-static int add_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *filled)
+/* Go on in a new block: the one before is full. */
+static int add_bin_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *filled)
 {
     uint32_t room = filled->room ? 4 * filled->room : FIRST_ROOM;
     room = room > LAST_ROOM ? LAST_ROOM : room;
@@ -193,7 +193,7 @@ static int add_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *
     return 0;
 }
 
-static void list_copied(struct builder *b, const struct tmk_column_values *cells)
+static void list_copied_columns(struct builder *b, const struct tmk_column_values *cells)
 {
     const struct tmk_vtab_def *def = b->store->def;
     b->n_wide = b->n_narrow = b->n_shortened = 0;
@@ -218,8 +218,8 @@ static inline uint64_t wide_value(const struct copied *c, uint64_t row)
     return ((const uint64_t *)(const void *)c->data)[row & c->index_mask];
 }
 
-/* Bytes as TMK_CELL_SHORT_MB; *ret_fits becomes false when they are not. */
-static inline int32_t shorten(uint64_t value, bool *ret_fits)
+/* Convert bytes to TMK_CELL_SHORT_MB; *ret_fits becomes false when they do not fit. */
+static inline int32_t shorten_bytes(uint64_t value, bool *ret_fits)
 {
     int64_t units = (int64_t)value >> TMK_SHORT_MB_SHIFT;
     bool is_null = (int64_t)value == TMK_NULL_INT;
@@ -242,7 +242,7 @@ static inline void copy_row(struct builder *b, uint64_t row, const struct filled
     for (uint32_t i = 0; i < b->n_shortened; i++) {
         const struct copied *c = &b->shortened[i];
         bool fits = true;
-        int32_t value = shorten(wide_value(c, row), &fits);
+        int32_t value = shorten_bytes(wide_value(c, row), &fits);
         ((int32_t *)(void *)(f->bytes + c->offset * f->room))[f->n] = value;
         if (__builtin_expect(!fits, 0))
             b->too_long |= UINT64_C(1) << c->column;
@@ -256,7 +256,7 @@ static int copy_rows(struct builder *b, uint64_t segment, uint64_t begin, uint64
     for (uint64_t row = begin; row < end; row++) {
         uint32_t i = b->nodes[row];
         struct filled *f = &b->filled[i];
-        if (f->n == f->room && add_block(bins, &bins->bins[i], f) < 0)
+        if (f->n == f->room && add_bin_block(bins, &bins->bins[i], f) < 0)
             return TMK_ENOMEM;
         copy_row(b, row, f);
         if (bins->by_row)
@@ -266,7 +266,7 @@ static int copy_rows(struct builder *b, uint64_t segment, uint64_t begin, uint64
     return 0;
 }
 
-static int add_segment(struct builder *b, uint32_t i, struct tmk_error *err)
+static int add_segment_rows(struct builder *b, uint32_t i, struct tmk_error *err)
 {
     const struct tmk_bounds *bounds = &b->bins->bounds;
     struct tmk_segment *segment = &b->store->segments[i];
@@ -283,8 +283,8 @@ static int add_segment(struct builder *b, uint32_t i, struct tmk_error *err)
         return rc;
     if (overlap == TMK_ACROSS)
         tmk_bounds_rows(bounds, &cells[bounds->column], end, &begin, &end);
-    list_copied(b, cells);
-    rc = find_bins(b, cells, begin, end);
+    list_copied_columns(b, cells);
+    rc = find_row_bins(b, cells, begin, end);
     if (rc == 0)
         rc = copy_rows(b, i, begin, end);
     return rc < 0 ? tmk_fail(err, rc, "out of memory") : 0;
@@ -298,8 +298,8 @@ static size_t bytes_in_bins(const struct tmk_bins *bins, uint32_t column)
                                          : tmk_cell_bytes(bins->store->def->specs[column].kind);
 }
 
-/* Where columns begin in a block: the wide ones first, so that all are aligned. */
-static void lay_out(struct tmk_bins *bins)
+/* Choose where columns begin in a block: the wide ones first, so that all are aligned. */
+static void lay_out_columns(struct tmk_bins *bins)
 {
     size_t at = 0;
     for (size_t bytes = sizeof(uint64_t); bytes >= sizeof(uint32_t); bytes /= 2) {
@@ -330,7 +330,7 @@ static void make_levels(struct builder *b)
     }
 }
 
-/* The last block of a bin is mostly not full. */
+/* Note lengths: the last block of a bin is mostly not full. */
 static void note_lengths(struct builder *b)
 {
     for (uint64_t i = 0; b->filled && i < b->bins->n_bins; i++)
@@ -338,14 +338,14 @@ static void note_lengths(struct builder *b)
             b->bins->bins[i].last->n = b->filled[i].n;
 }
 
-/* Stops early when a column proves to be too long: `too_long`. */
-static int build(struct builder *b, struct tmk_error *err)
+/* Build the bins. Stops early when a column turns out to be too long: `too_long`. */
+static int build_bins(struct builder *b, struct tmk_error *err)
 {
     make_levels(b);
-    lay_out(b->bins);
+    lay_out_columns(b->bins);
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && !b->too_long && i < b->store->n_segments; i++)
-        rc = add_segment(b, i, err);
+        rc = add_segment_rows(b, i, err);
     if (rc == 0)
         note_lengths(b);
     free(b->edges);
@@ -388,7 +388,7 @@ int tmk_bins_open(struct tmk_store *store, const struct tmk_plan *plan,
             return tmk_fail(err, TMK_ENOMEM, "out of memory");
         for (uint32_t k = 0; k < plan->n_keys; k++)
             b.keys |= UINT64_C(1) << plan->keys[k];
-        int rc = build(&b, err);
+        int rc = build_bins(&b, err);
         if (rc == 0 && !b.too_long) {
             *ret_bins = b.bins;
             return 0;
@@ -396,7 +396,7 @@ int tmk_bins_open(struct tmk_store *store, const struct tmk_plan *plan,
         tmk_bins_close(b.bins);
         if (rc < 0)
             return rc;
-        too_long |= b.too_long; /* mostly found out in the first segment */
+        too_long |= b.too_long; /* mostly found in the first segment */
     }
 }
 
@@ -429,7 +429,7 @@ bool tmk_bins_fit(const struct tmk_bins *b, const struct tmk_plan *plan,
 
 /* ---- choosing and ordering bins ---- */
 
-static bool is_text(const struct tmk_bins *b, uint32_t key)
+static bool is_text_key(const struct tmk_bins *b, uint32_t key)
 {
     return b->store->def->specs[b->keys[key]].kind == TMK_CELL_TEXT;
 }
@@ -459,7 +459,7 @@ static bool bin_passes(const struct tmk_bins *b, uint64_t i, const struct tmk_pl
             continue;
         int64_t key = b->values[i * b->n_keys + k];
         struct tmk_bounds bounds = {.low = INT64_MIN, .high = INT64_MAX};
-        if (is_text(b, k)) {
+        if (is_text_key(b, k)) {
             if (!text_passes(b, (uint32_t)key, op, values[f]))
                 return false;
             continue;
@@ -471,20 +471,21 @@ static bool bin_passes(const struct tmk_bins *b, uint64_t i, const struct tmk_pl
     return true;
 }
 
-struct ordering {
+struct bin_order {
     const struct tmk_bins *bins;
     const struct tmk_plan *plan;
 };
 
 static int by_keys(const void *va, const void *vb, void *arg)
 {
-    const struct ordering *o = arg;
+    const struct bin_order *o = arg;
     const struct tmk_bins *b = o->bins;
     uint64_t ia = *(const uint64_t *)va, ib = *(const uint64_t *)vb;
     for (uint32_t k = 0; k < b->n_keys; k++) {
         int64_t x = b->values[ia * b->n_keys + k], y = b->values[ib * b->n_keys + k];
-        int order = is_text(b, k) ? tmk_textpool_compare(b->store->pool, (uint32_t)x, (uint32_t)y)
-                                  : (x > y) - (x < y);
+        int order = is_text_key(b, k)
+                        ? tmk_textpool_compare(b->store->pool, (uint32_t)x, (uint32_t)y)
+                        : (x > y) - (x < y);
         if (order)
             return o->plan->falling[k] ? -order : order;
     }
@@ -501,7 +502,7 @@ int tmk_bins_select(const struct tmk_bins *b, const struct tmk_plan *plan, sqlit
     for (uint64_t i = 0; i < b->n_bins; i++)
         if (bin_passes(b, i, plan, values))
             order[n++] = i;
-    struct ordering o = {.bins = b, .plan = plan};
+    struct bin_order o = {.bins = b, .plan = plan};
     qsort_r(order, (size_t)n, sizeof *order, by_keys, &o);
     *ret_order = order;
     *ret_n = n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/blockrows.h - rows about blocks: what allocations, tensors, peak and live_at have in common.
- */
+/* sql/blockrows.h - rows about blocks, shared by the tables allocations, tensors, peak and
+ * live_at. */
 #ifndef TMK_SQL_BLOCKROWS_H
 #define TMK_SQL_BLOCKROWS_H
 
@@ -31,12 +31,12 @@ enum { TMK_BLOCK_COLUMNS(TMK_COLUMN_NUMBER) TMK_N_BLOCK_COLUMNS };
 extern const struct tmk_sql_column tmk_block_columns[];
 extern const struct tmk_column_spec tmk_block_specs[];
 
-/* A row for each block of the process: all, or those that were given a name. In order of making, or
- * of naming. */
+/* Make a row for each block of the process, in the order of allocation, or for each that was
+ * named, in the order of naming. */
 enum tmk_block_choice { TMK_BLOCKS_ALL, TMK_BLOCKS_NAMED };
 int tmk_block_rows(struct tmk_fill *f, enum tmk_block_choice choice, struct tmk_error *err);
 
-/* A row for each block alive at a moment. */
+/* Make a row for each block alive at a moment. */
 int tmk_block_rows_at(struct tmk_fill *f, const struct tmk_moment *moment, struct tmk_error *err);
 
 #endif

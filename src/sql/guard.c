@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/guard.c - see guard.h.
  *
- * The authorizer is asked for everything that a statement does. The settings behind it are for what
- * an authorizer is not asked for: they turn off what could reach out of the database. */
+ * SQLite asks the authorizer about everything that a statement does. The settings after it cover
+ * what the authorizer is not asked about: they turn off what could reach outside the database. */
 #include "sql/guard.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+
 /* ---- names ---- */
 
-static bool is_one_of(const char *name, const char *const *names)
+static bool is_in_names(const char *name, const char *const *names)
 {
     for (; name && *names; names++)
         if (sqlite3_stricmp(name, *names) == 0)
@@ -18,8 +20,9 @@ static bool is_one_of(const char *name, const char *const *names)
     return false;
 }
 
-/* Pragmas that tell; the first also with an argument, which is a name or a number of rows. */
-static bool is_telling(const char *pragma, const char *argument)
+/* Pragmas that report; the first list also with an argument, which is a name or a number of rows.
+ */
+static bool is_telling_pragma(const char *pragma, const char *argument)
 {
     static const char *const of_something[] = {
         "foreign_key_list", "function_list",   "index_info",  "index_list",  "index_xinfo",
@@ -38,37 +41,38 @@ static bool is_telling(const char *pragma, const char *argument)
                                         "trusted_schema",
                                         "user_version",
                                         NULL};
-    return is_one_of(pragma, of_something) || (!argument && is_one_of(pragma, plain));
+    return is_in_names(pragma, of_something) || (!argument && is_in_names(pragma, plain));
 }
 
-/* Functions that read or write files, load code or take pointers. Most are not built in. */
-static bool is_reaching_out(const char *function)
+/* Functions that read or write files, load code or take pointers. Most of them are not built in. */
+static bool is_reaching_function(const char *function)
 {
     static const char *const names[] = {"edit",     "fts3_tokenizer", "fsdir", "load_extension",
                                         "readfile", "writefile",      NULL};
-    return is_one_of(function, names);
+    return is_in_names(function, names);
 }
 
-/* SQLite's own: its schema is a table, and so is what ANALYZE finds. */
-static bool is_internal(const char *table)
+/* SQLite's own tables: its schema is a table, and so are the results of ANALYZE. */
+static bool is_internal_table(const char *table)
 {
     return table && sqlite3_strnicmp(table, "sqlite_", 7) == 0;
 }
 
-static bool is_schema(const char *table)
+static bool is_schema_table(const char *table)
 {
     static const char *const names[] = {"sqlite_master", "sqlite_temp_master", NULL};
-    return is_one_of(table, names);
+    return is_in_names(table, names);
 }
 
-/* The statement that does it. DROP deletes a row of the schema first, ANALYZE makes a table. */
+/* The name of the statement for an action. DROP deletes a row of the schema first, ANALYZE makes
+ * a table. */
 static const char *action_name(int action, const char *table)
 {
     switch (action) {
     case SQLITE_DELETE:
-        return is_internal(table) ? "DROP" : "DELETE";
+        return is_internal_table(table) ? "DROP" : "DELETE";
     case SQLITE_CREATE_TABLE:
-        return is_internal(table) ? "ANALYZE" : "CREATE";
+        return is_internal_table(table) ? "ANALYZE" : "CREATE";
     case SQLITE_ATTACH:
         return "ATTACH";
     case SQLITE_DETACH:
@@ -100,7 +104,7 @@ static const char *action_name(int action, const char *table)
 
 /* ---- the guard ---- */
 
-static int refuse(struct tmk_sql_guard *g, const char *what, const char *name)
+static int refuse_statement(struct tmk_sql_guard *g, const char *what, const char *name)
 {
     if (!g->refused[0])
         snprintf(g->refused, sizeof g->refused, "%s%s%.60s", what, name ? " " : "",
@@ -119,16 +123,18 @@ static int on_action(void *arg, int action, const char *a, const char *b, const 
     case SQLITE_READ:
     case SQLITE_RECURSIVE:
         return SQLITE_OK;
-    case SQLITE_UPDATE: /* a virtual table that is connected says what columns it has */
-        return a && strcmp(a, "sqlite_master") == 0 ? SQLITE_OK : refuse(g, "UPDATE", NULL);
-    case SQLITE_INSERT: /* CREATE and ANALYZE ask this first, then for what they make: see there */
-        return is_schema(a) ? SQLITE_OK : refuse(g, "INSERT", NULL);
+    case SQLITE_UPDATE: /* a virtual table declares its columns when it is connected */
+        return a && strcmp(a, "sqlite_master") == 0 ? SQLITE_OK
+                                                    : refuse_statement(g, "UPDATE", NULL);
+    case SQLITE_INSERT: /* CREATE and ANALYZE ask this first, then about what they make, which is
+                           handled there */
+        return is_schema_table(a) ? SQLITE_OK : refuse_statement(g, "INSERT", NULL);
     case SQLITE_FUNCTION:
-        return is_reaching_out(b) ? refuse(g, "the function", b) : SQLITE_OK;
+        return is_reaching_function(b) ? refuse_statement(g, "the function", b) : SQLITE_OK;
     case SQLITE_PRAGMA:
-        return is_telling(a, b) ? SQLITE_OK : refuse(g, "PRAGMA", a);
+        return is_telling_pragma(a, b) ? SQLITE_OK : refuse_statement(g, "PRAGMA", a);
     default:
-        return refuse(g, action_name(action, a), NULL);
+        return refuse_statement(g, action_name(action, a), NULL);
     }
 }
 
@@ -144,14 +150,14 @@ void tmk_sql_guard_set(struct tmk_sql_guard *g, sqlite3 *db)
         {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},
     };
     g->refused[0] = '\0';
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+    for (size_t i = 0; i < TMK_N(settings); i++)
         sqlite3_db_config(db, settings[i].setting, settings[i].value, (int *)NULL);
     sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_set_authorizer(db, on_action, g);
 }
 
-/* VACUUM is asked about only when it runs, REINDEX not at all where there is nothing to do. */
+/* VACUUM is only reported when it runs, REINDEX not at all where there is nothing to do. */
 bool tmk_sql_guard_allows(struct tmk_sql_guard *g, sqlite3_stmt *statement)
 {
     if (sqlite3_stmt_readonly(statement) && sqlite3_column_count(statement) > 0)
@@ -160,6 +166,6 @@ bool tmk_sql_guard_allows(struct tmk_sql_guard *g, sqlite3_stmt *statement)
     size_t n = text ? strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") : 0;
     char word[16];
     snprintf(word, sizeof word, "%.*s", (int)n, text ? text : "");
-    refuse(g, n > 0 && n < sizeof word ? word : "this statement", NULL);
+    refuse_statement(g, n > 0 && n < sizeof word ? word : "this statement", NULL);
     return false;
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/plan.c - see plan.h.
  *
- * An ORDER BY or GROUP BY is met by splitting its terms in two: the first ones become keys of bins,
- * the rest must be what natural order gives anyway. The fewest keys that do are taken: none for
- * `step`, two for `module, stage`, one for `module, step`. What cannot be met is left to SQLite. */
+ * An ORDER BY or GROUP BY is served by splitting its terms in two: the first ones become keys of
+ * bins, the rest must be what natural order gives anyway. The fewest sufficient keys are taken:
+ * none for `step`, two for `module, stage`, one for `module, step`. What cannot be served is left
+ * to SQLite. */
 #include "sql/plan.h"
 
 #include <math.h>
 #include <string.h>
 
 #define GUESS_FEW_ROWS 1000.0
-#define GUESS_EQUAL 50.0 /* one row in so many has a value asked for */
-#define GUESS_KEY 10.0   /* the same for a column of few values */
+#define GUESS_EQUAL 50.0 /* one row in this many equals a given value */
+#define GUESS_KEY 10.0   /* likewise for a column of few values */
 #define GUESS_RANGE 4.0
 
 /* ---- what the table can do ---- */
 
-static bool is_in_order(struct tmk_store *s, int column)
+static bool is_column_in_order(struct tmk_store *s, int column)
 {
     uint8_t flags = s->def->specs[column].flags;
     if (!(flags & TMK_ORDER_STEP))
@@ -27,7 +28,7 @@ static bool is_in_order(struct tmk_store *s, int column)
     return true;
 }
 
-static bool is_key(const struct tmk_store *s, int column)
+static bool is_key_column(const struct tmk_store *s, int column)
 {
     return s->def->specs[column].flags & (TMK_FEW | TMK_ORDER_STEP);
 }
@@ -64,10 +65,10 @@ static int filter_op(unsigned char op)
     }
 }
 
-/* Take constraint `i`: its value will come with the filters. `exact`: SQLite need not look again.
- */
-static void take(struct tmk_plan *plan, sqlite3_index_info *info, int i, enum tmk_filter_op op,
-                 int column, bool exact)
+/* Take constraint `i`: its value will come with the filters. With `exact`, SQLite need not check
+ * it again. */
+static void take_constraint(struct tmk_plan *plan, sqlite3_index_info *info, int i,
+                            enum tmk_filter_op op, int column, bool exact)
 {
     plan->filters[plan->n_filters++] =
         (struct tmk_filter){.op = (uint8_t)op, .column = (uint8_t)column};
@@ -79,15 +80,15 @@ static bool take_bound(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index
                        enum tmk_filter_op op)
 {
     int column = info->aConstraint[i].iColumn;
-    if ((plan->bounded_by >= 0 && plan->bounded_by != column) || !is_in_order(s, column))
+    if ((plan->bounded_by >= 0 && plan->bounded_by != column) || !is_column_in_order(s, column))
         return false;
     plan->bounded_by = column;
-    take(plan, info, i, op, column, true);
+    take_constraint(plan, info, i, op, column, true);
     return true;
 }
 
-/* Equality with a text is left for SQLite to confirm: a number to compare with may follow other
- * rules than bytes. */
+/* Equality with a text is left for SQLite to confirm: comparing with a number may follow other
+ * rules than comparing bytes. */
 static bool take_key(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_info *info, int i)
 {
     int column = info->aConstraint[i].iColumn;
@@ -96,7 +97,8 @@ static bool take_key(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_i
         return false;
     plan->keys[plan->n_keys++] = (uint8_t)column;
     plan->by_row = true;
-    take(plan, info, i, TMK_FILTER_EQ, column, s->def->specs[column].kind == TMK_CELL_INT);
+    take_constraint(plan, info, i, TMK_FILTER_EQ, column,
+                    s->def->specs[column].kind == TMK_CELL_INT);
     return true;
 }
 
@@ -114,7 +116,7 @@ static int take_constraints(struct tmk_store *s, struct tmk_plan *plan, sqlite3_
             continue;
         if (is_arg) {
             if (op == TMK_FILTER_EQ)
-                take(plan, info, i, TMK_FILTER_ARG, c->iColumn - n_columns, true);
+                take_constraint(plan, info, i, TMK_FILTER_ARG, c->iColumn - n_columns, true);
         } else if (take_bound(s, plan, info, i, (enum tmk_filter_op)op)) {
             *n_rows /= op == TMK_FILTER_EQ        ? GUESS_EQUAL
                        : op < TMK_FILTER_NOT_NULL ? GUESS_RANGE
@@ -126,7 +128,7 @@ static int take_constraints(struct tmk_store *s, struct tmk_plan *plan, sqlite3_
     return SQLITE_OK;
 }
 
-/* Whether keys are known or not can be told by bin: it costs nothing. */
+/* Take IS NULL tests on keys: a bin tells at no cost. */
 static void take_null_tests(const struct tmk_store *s, struct tmk_plan *plan,
                             sqlite3_index_info *info)
 {
@@ -137,7 +139,7 @@ static void take_null_tests(const struct tmk_store *s, struct tmk_plan *plan,
         if (is_test && c->usable && c->iColumn >= 0 && c->iColumn < (int)s->def->doc.n_columns &&
             info->aConstraintUsage[i].argvIndex == 0 && key_index(plan, c->iColumn) >= 0 &&
             plan->n_filters < TMK_MAX_FILTERS)
-            take(plan, info, i, (enum tmk_filter_op)op, c->iColumn, true);
+            take_constraint(plan, info, i, (enum tmk_filter_op)op, c->iColumn, true);
     }
 }
 
@@ -149,8 +151,8 @@ struct terms {
     bool falling[16];
 };
 
-/* The ORDER BY, without columns that are constant because a key must be equal to something. False
- * when it is about something else than columns. */
+/* List the terms of the ORDER BY, without columns that an equality makes constant. Returns false
+ * when it has a term that is no column. */
 static bool list_terms(const struct tmk_store *s, const struct tmk_plan *plan,
                        const sqlite3_index_info *info, struct terms *ret)
 {
@@ -167,15 +169,16 @@ static bool list_terms(const struct tmk_store *s, const struct tmk_plan *plan,
     return true;
 }
 
-/* True when natural order, or its reverse, has the terms from `first` on in order. */
-static bool is_natural(struct tmk_store *s, const struct terms *t, int first)
+/* True when natural order, or its reverse, serves the terms from `first` on. */
+static bool is_natural_order(struct tmk_store *s, const struct terms *t, int first)
 {
     for (int i = first; i < t->n; i++) {
         bool in_step = s->def->specs[t->columns[i]].flags & TMK_IN_STEP;
         bool after_step = i > first && s->def->specs[t->columns[i - 1]].flags & TMK_ORDER_STEP;
         if (t->falling[i] != t->falling[first])
             return false;
-        if (in_step ? !after_step || !s->sources[0].steps_distinct : !is_in_order(s, t->columns[i]))
+        if (in_step ? !after_step || !s->sources[0].steps_distinct
+                    : !is_column_in_order(s, t->columns[i]))
             return false;
     }
     return true;
@@ -187,7 +190,7 @@ static bool make_keys(const struct tmk_store *s, struct tmk_plan *plan, const st
     if (plan->n_keys + n > TMK_MAX_KEYS)
         return false;
     for (int i = 0; i < n; i++)
-        if (!is_key(s, t->columns[i]))
+        if (!is_key_column(s, t->columns[i]))
             return false;
     for (int i = 0; i < n; i++) {
         plan->keys[plan->n_keys] = (uint8_t)t->columns[i];
@@ -196,14 +199,15 @@ static bool make_keys(const struct tmk_store *s, struct tmk_plan *plan, const st
     return true;
 }
 
-/* Meet the order with the terms before `split` as keys. */
-static bool try_split(struct tmk_store *s, struct tmk_plan *plan, const struct terms *t, int split)
+/* Serve the order with the terms before `split` as keys. */
+static bool try_term_split(struct tmk_store *s, struct tmk_plan *plan, const struct terms *t,
+                           int split)
 {
     bool has_rest = split < t->n;
     bool is_merged = has_rest && s->n_sources > 1;
     if (is_merged && (plan->n_keys + split > 0 || t->n > 1))
         return false;
-    if (!is_natural(s, t, split) || !make_keys(s, plan, t, split))
+    if (!is_natural_order(s, t, split) || !make_keys(s, plan, t, split))
         return false;
     plan->backwards = has_rest && t->falling[split];
     if (is_merged) {
@@ -213,13 +217,14 @@ static bool try_split(struct tmk_store *s, struct tmk_plan *plan, const struct t
     return true;
 }
 
-static bool take_order(struct tmk_store *s, struct tmk_plan *plan, const sqlite3_index_info *info)
+static bool take_query_order(struct tmk_store *s, struct tmk_plan *plan,
+                             const sqlite3_index_info *info)
 {
     struct terms t;
     if (info->nOrderBy == 0 || !list_terms(s, plan, info, &t))
         return false;
     for (int split = 0; split <= t.n; split++)
-        if (try_split(s, plan, &t, split))
+        if (try_term_split(s, plan, &t, split))
             return true;
     return false;
 }
@@ -235,7 +240,7 @@ static double guess_rows(const struct tmk_store *s)
     return n;
 }
 
-static char *describe(const struct tmk_plan *plan)
+static char *describe_plan(const struct tmk_plan *plan)
 {
     return plan->n_keys          ? "grouped"
            : plan->merge_by >= 0 ? "merged in order"
@@ -251,9 +256,9 @@ int tmk_plan_make(struct tmk_store *store, sqlite3_index_info *info, struct tmk_
     int rc = take_constraints(store, &plan, info, &n_rows);
     if (rc != SQLITE_OK)
         return rc;
-    info->orderByConsumed = take_order(store, &plan, info);
+    info->orderByConsumed = take_query_order(store, &plan, info);
     take_null_tests(store, &plan, info);
-    info->idxStr = describe(&plan);
+    info->idxStr = describe_plan(&plan);
     info->estimatedRows = (sqlite3_int64)n_rows + 1;
     info->estimatedCost = n_rows + (plan.n_keys ? n_all / 2 : 0);
     *ret_plan = plan;
@@ -277,19 +282,19 @@ bool tmk_plan_same(const struct tmk_plan *a, const struct tmk_plan *b)
 
 /* ---- comparing ---- */
 
-static void nothing(struct tmk_bounds *b)
+static void narrow_to_nothing(struct tmk_bounds *b)
 {
     b->low = INT64_MAX;
     b->high = INT64_MIN;
 }
 
-static void at_least(struct tmk_bounds *b, int64_t value)
+static void narrow_to_at_least(struct tmk_bounds *b, int64_t value)
 {
     if (value > b->low)
         b->low = value;
 }
 
-static void at_most(struct tmk_bounds *b, int64_t value)
+static void narrow_to_at_most(struct tmk_bounds *b, int64_t value)
 {
     if (value < b->high)
         b->high = value;
@@ -299,20 +304,20 @@ static void narrow_by_int(struct tmk_bounds *b, enum tmk_filter_op op, int64_t v
 {
     if ((op == TMK_FILTER_GT && value == INT64_MAX) ||
         (op == TMK_FILTER_LT && value == INT64_MIN)) {
-        nothing(b);
+        narrow_to_nothing(b);
         return;
     }
     if (op == TMK_FILTER_EQ || op == TMK_FILTER_GE)
-        at_least(b, value);
+        narrow_to_at_least(b, value);
     if (op == TMK_FILTER_EQ || op == TMK_FILTER_LE)
-        at_most(b, value);
+        narrow_to_at_most(b, value);
     if (op == TMK_FILTER_GT)
-        at_least(b, value + 1);
+        narrow_to_at_least(b, value + 1);
     if (op == TMK_FILTER_LT)
-        at_most(b, value - 1);
+        narrow_to_at_most(b, value - 1);
 }
 
-/* Between integers a real lies like the one below it, or the one above. */
+/* Compare integers with a real: it counts as the integer below it, or the one above. */
 static void narrow_by_real(struct tmk_bounds *b, enum tmk_filter_op op, double value)
 {
     bool above_all = value >= 0x1p63, below_all = value < -0x1p63;
@@ -320,14 +325,14 @@ static void narrow_by_real(struct tmk_bounds *b, enum tmk_filter_op op, double v
     bool wants_less = op == TMK_FILTER_LT || op == TMK_FILTER_LE;
     if (above_all || below_all) {
         if (op == TMK_FILTER_EQ || (wants_larger && above_all) || (wants_less && below_all))
-            nothing(b);
+            narrow_to_nothing(b);
         return;
     }
     double down = floor(value);
     if (down == value)
         narrow_by_int(b, op, (int64_t)down);
     else if (op == TMK_FILTER_EQ)
-        nothing(b);
+        narrow_to_nothing(b);
     else
         narrow_by_int(b, wants_less ? TMK_FILTER_LE : TMK_FILTER_GT, (int64_t)down);
 }
@@ -335,10 +340,10 @@ static void narrow_by_real(struct tmk_bounds *b, enum tmk_filter_op op, double v
 void tmk_bounds_narrow(struct tmk_bounds *bounds, enum tmk_filter_op op, sqlite3_value *value)
 {
     if (op == TMK_FILTER_IS_NULL) {
-        at_most(bounds, TMK_NULL_INT);
+        narrow_to_at_most(bounds, TMK_NULL_INT);
         return;
     }
-    at_least(bounds, TMK_NULL_INT + 1);
+    narrow_to_at_least(bounds, TMK_NULL_INT + 1);
     if (op == TMK_FILTER_NOT_NULL)
         return;
     switch (sqlite3_value_numeric_type(value)) {
@@ -349,10 +354,10 @@ void tmk_bounds_narrow(struct tmk_bounds *bounds, enum tmk_filter_op op, sqlite3
         narrow_by_real(bounds, op, sqlite3_value_double(value));
         break;
     case SQLITE_NULL:
-        nothing(bounds);
+        narrow_to_nothing(bounds);
         break;
     default: /* numbers come before texts and blobs */
         if (op != TMK_FILTER_LT && op != TMK_FILTER_LE)
-            nothing(bounds);
+            narrow_to_nothing(bounds);
     }
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/rows.c - see rows.h. Buffers grow and stay, so that filling segment after segment touches the
- * same memory, which is then in the cache. */
+/* sql/rows.c - see rows.h. Buffers grow and are kept, so that filling segment after segment
+ * touches the same memory, which is then in the cache. */
 #include "sql/rows.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "kit/grow.h"
-#include "sql/schema.h"
 
 void tmk_rows_init(struct tmk_rows *r, const struct tmk_column_spec *specs, uint32_t n_columns)
 {
@@ -57,7 +56,7 @@ int tmk_rows_reserve(struct tmk_rows *r, uint64_t n)
     return 0;
 }
 
-static void forget(struct tmk_rows *r, uint64_t row)
+static void set_cells_unknown(struct tmk_rows *r, uint64_t row)
 {
     for (uint32_t c = 0; c < r->n_columns; c++) {
         if (!r->columns[c] || (r->constants >> c & 1))
@@ -79,7 +78,7 @@ uint64_t tmk_rows_add(struct tmk_rows *r)
 {
     if (tmk_rows_reserve(r, 1) < 0)
         return UINT64_MAX;
-    forget(r, r->n);
+    set_cells_unknown(r, r->n);
     return r->n++;
 }
 

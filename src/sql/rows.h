@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/rows.h - rows in the making, a typed array for each column that is wanted.
+/* sql/rows.h - rows in the making: a typed array for each wanted column.
  *
- * Setting a column that nobody asked for does nothing, so a table's code sets all it knows. A row
+ * Setting an unwanted column does nothing, so a table's code sets everything it knows. A row
  * begins with every value unknown. Columns that are the same in all rows (the process's rank) are
  * set once. Running out of memory is remembered in `failed`. */
 #ifndef TMK_SQL_ROWS_H
@@ -17,7 +17,7 @@ enum tmk_cell_kind {
     TMK_CELL_TEXT,    /* uint32_t, number in the text pool; 0: unknown */
     TMK_CELL_MB,      /* int64_t bytes, shown as bytes / 1048576.0 */
     TMK_CELL_SECONDS, /* int64_t ns, shown as ns / 1e9 */
-    /* In bins only, where it takes half the memory of the kind it stands for: */
+    /* This one is in bins only; it takes half the memory of the kind it stands for: */
     TMK_CELL_SHORT_MB, /* int32_t units of 256 bytes; TMK_NULL_SHORT: unknown */
 };
 
@@ -29,7 +29,19 @@ enum { TMK_SHORT_MB_SHIFT = 8 };
 
 enum { TMK_MAX_COLUMNS = 32 };
 
-struct tmk_column_spec;
+/* What a query may rely on in a column. */
+enum tmk_column_flag {
+    TMK_PLAIN = 0,
+    TMK_FEW = 1,        /* few values: rows may be wanted in groups of equal values */
+    TMK_ORDER_TIME = 2, /* run time that never falls from row to row of a process */
+    TMK_ORDER_STEP = 4, /* likewise, where the process's steps are in order; also has few values */
+    TMK_IN_STEP = 8,    /* rises from row to row of a step */
+};
+
+struct tmk_column_spec {
+    uint8_t kind;  /* enum tmk_cell_kind */
+    uint8_t flags; /* enum tmk_column_flag */
+};
 
 struct tmk_rows {
     const struct tmk_column_spec *specs;
@@ -53,12 +65,12 @@ static inline size_t tmk_cell_bytes(uint8_t kind)
 void tmk_rows_init(struct tmk_rows *r, const struct tmk_column_spec *specs, uint32_t n_columns);
 void tmk_rows_fini(struct tmk_rows *r);
 
-/* Empty, with other columns. */
+/* Start again without rows and with other columns. */
 void tmk_rows_begin(struct tmk_rows *r, uint64_t wanted);
-/* Make room for `n` more rows: 0 or TMK_ENOMEM. Rows are then made by `rows->n++` and their columns
- * set, all of them, in the arrays themselves. */
+/* Make room for `n` more rows. Returns 0 or TMK_ENOMEM. Rows are then made by `rows->n++`, and
+ * all of their columns set in the arrays directly. */
 int tmk_rows_reserve(struct tmk_rows *r, uint64_t n);
-/* A new row, nothing known; its number. */
+/* Add a row with all values unknown. Returns its number. */
 uint64_t tmk_rows_add(struct tmk_rows *r);
 
 static inline void tmk_rows_int(struct tmk_rows *r, uint32_t column, uint64_t row, int64_t value)
@@ -68,7 +80,7 @@ static inline void tmk_rows_int(struct tmk_rows *r, uint32_t column, uint64_t ro
         cells[row] = value;
 }
 
-/* Numbers that no honest trace has become the largest there is. */
+/* Clamp to INT64_MAX, which no honest trace exceeds. */
 static inline int64_t tmk_int_of(uint64_t value)
 {
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
@@ -86,11 +98,11 @@ static inline void tmk_rows_text(struct tmk_rows *r, uint32_t column, uint64_t r
         cells[row] = id;
 }
 
-/* The same value in all rows, those to come too. */
+/* Set the same value in all rows, also in later ones. */
 void tmk_rows_constant_int(struct tmk_rows *r, uint32_t column, int64_t value);
 void tmk_rows_constant_text(struct tmk_rows *r, uint32_t column, uint32_t id);
 
-/* True when the column is wanted: for values that cost something to find. */
+/* True when the column is wanted: for values that are expensive to find. */
 static inline bool tmk_rows_want(const struct tmk_rows *r, uint32_t column)
 {
     return r->columns[column] != NULL;

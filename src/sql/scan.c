@@ -7,7 +7,7 @@
 
 /* ---- slices ---- */
 
-/* Rows begin..end-1 of the columns in s->cells become the slice. */
+/* Make rows begin..end-1 of the columns in s->cells the slice. */
 static void set_slice(struct tmk_scan *s, uint64_t begin, uint64_t end)
 {
     bool backwards = s->plan->backwards;
@@ -18,14 +18,15 @@ static void set_slice(struct tmk_scan *s, uint64_t begin, uint64_t end)
     s->stride = backwards ? -1 : 1;
 }
 
-static void let_go(struct tmk_scan *s)
+static void let_go_slice(struct tmk_scan *s)
 {
     if (s->pinned)
         tmk_store_unpin(&s->table->store, s->pinned);
     s->pinned = NULL;
 }
 
-/* Decode a segment; its rows in bounds are *ret_begin up to *ret_end. Pinned also when empty. */
+/* Decode a segment; its rows within bounds are *ret_begin up to *ret_end. It is pinned even when
+ * empty. */
 static int load_segment(struct tmk_scan *s, struct tmk_segment *segment, enum tmk_overlap overlap,
                         struct tmk_column_values *cells, uint64_t *ret_begin, uint64_t *ret_end,
                         struct tmk_error *err)
@@ -50,7 +51,7 @@ static int load_segment(struct tmk_scan *s, struct tmk_segment *segment, enum tm
 static int next_segment(struct tmk_scan *s, struct tmk_error *err)
 {
     struct tmk_store *store = &s->table->store;
-    let_go(s);
+    let_go_slice(s);
     while (s->n_left > 0) {
         uint32_t i = s->plan->backwards ? s->n_left - 1 : store->n_segments - s->n_left;
         struct tmk_segment *segment = &store->segments[i];
@@ -67,7 +68,7 @@ static int next_segment(struct tmk_scan *s, struct tmk_error *err)
             set_slice(s, begin, end);
             return 0;
         }
-        let_go(s);
+        let_go_slice(s);
     }
     s->done = true;
     return 0;
@@ -78,7 +79,7 @@ static int next_segment(struct tmk_scan *s, struct tmk_error *err)
 struct tmk_merge_source {
     uint32_t first, n_left;      /* segments */
     struct tmk_segment *segment; /* pinned; NULL: at its end */
-    uint64_t begin, end;         /* rows of it still to come */
+    uint64_t begin, end;         /* its remaining rows */
     struct tmk_column_values cells[TMK_MAX_COLUMNS];
     const int64_t *keys;
 };
@@ -112,7 +113,7 @@ static int64_t next_key(const struct tmk_scan *s, const struct tmk_merge_source 
     return m->keys[s->plan->backwards ? m->end - 1 : m->begin];
 }
 
-/* Cut the rows with the first key off the source's. */
+/* Take the rows with the first key from the source. */
 static void cut_run(struct tmk_scan *s, struct tmk_merge_source *m)
 {
     int64_t key = next_key(s, m);
@@ -130,13 +131,13 @@ static void cut_run(struct tmk_scan *s, struct tmk_merge_source *m)
     }
     memcpy(s->cells, m->cells, sizeof s->cells);
     s->pinned = m->segment;
-    m->segment->n_pins++; /* the source may leave it before the slice is read */
+    m->segment->n_pins++; /* the source may leave the segment before the slice is read */
     set_slice(s, begin, end);
 }
 
-static int next_run(struct tmk_scan *s, struct tmk_error *err)
+static int next_merge_run(struct tmk_scan *s, struct tmk_error *err)
 {
-    let_go(s);
+    let_go_slice(s);
     struct tmk_merge_source *best = NULL;
     for (uint32_t i = 0; i < s->table->store.n_sources; i++) {
         struct tmk_merge_source *m = &s->merged[i];
@@ -166,7 +167,7 @@ static int begin_merge(struct tmk_scan *s, struct tmk_error *err)
         m->first = i;
         m->n_left++;
     }
-    s->next = next_run;
+    s->next = next_merge_run;
     return 0;
 }
 
@@ -191,7 +192,7 @@ static int next_block(struct tmk_scan *s, struct tmk_error *err)
 }
 
 /* Put bins in front, in place of those at `i`. */
-static void put_first(struct tmk_table_data *t, uint32_t i, struct tmk_bins *b)
+static void put_bins_first(struct tmk_table_data *t, uint32_t i, struct tmk_bins *b)
 {
     for (; i > 0; i--)
         t->bins[i] = t->bins[i - 1];
@@ -199,21 +200,21 @@ static void put_first(struct tmk_table_data *t, uint32_t i, struct tmk_bins *b)
 }
 
 /* Bins that fit, moved to the front; NULL when there are none. */
-static struct tmk_bins *find_bins(struct tmk_table_data *t, const struct tmk_plan *plan,
-                                  const struct tmk_bounds *bounds)
+static struct tmk_bins *find_kept_bins(struct tmk_table_data *t, const struct tmk_plan *plan,
+                                       const struct tmk_bounds *bounds)
 {
     for (uint32_t i = 0; i < TMK_KEPT_BINS; i++) {
         struct tmk_bins *b = t->bins[i];
         if (!b || !tmk_bins_fit(b, plan, bounds))
             continue;
-        put_first(t, i, b);
+        put_bins_first(t, i, b);
         return b;
     }
     return NULL;
 }
 
-/* Put new bins in front and drop the oldest: beyond what is kept, or when all are too large. Those
- * that are being read stay. False when there is no place. */
+/* Put new bins in front and drop the oldest: those beyond the number kept, or when all together
+ * are too large. Bins that are being read stay. Returns false when there is no place. */
 static bool keep_bins(struct tmk_table_data *t, struct tmk_bins *b)
 {
     uint32_t i = TMK_KEPT_BINS;
@@ -222,7 +223,7 @@ static bool keep_bins(struct tmk_table_data *t, struct tmk_bins *b)
     if (i == 0)
         return false;
     tmk_bins_close(t->bins[i - 1]);
-    put_first(t, i - 1, b);
+    put_bins_first(t, i - 1, b);
     uint64_t n_bytes = b->slabs.n_bytes;
     for (i = 1; i < TMK_KEPT_BINS; i++) {
         if (!t->bins[i])
@@ -236,7 +237,7 @@ static bool keep_bins(struct tmk_table_data *t, struct tmk_bins *b)
 
 static int begin_bins(struct tmk_scan *s, sqlite3_value **values, struct tmk_error *err)
 {
-    struct tmk_bins *b = find_bins(s->table, s->plan, &s->bounds);
+    struct tmk_bins *b = find_kept_bins(s->table, s->plan, &s->bounds);
     if (!b) {
         int rc = tmk_bins_open(&s->table->store, s->plan, &s->bounds, &b, err);
         if (rc < 0 || !b)
@@ -253,7 +254,7 @@ static int begin_bins(struct tmk_scan *s, sqlite3_value **values, struct tmk_err
 
 /* ---- scans ---- */
 
-static struct tmk_bounds bounds_of(const struct tmk_plan *plan, sqlite3_value **values)
+static struct tmk_bounds bounds_of_values(const struct tmk_plan *plan, sqlite3_value **values)
 {
     struct tmk_bounds b = {.column = plan->bounded_by, .low = INT64_MIN, .high = INT64_MAX};
     for (uint32_t i = 0; i < plan->n_filters; i++)
@@ -269,7 +270,7 @@ int tmk_scan_begin(struct tmk_scan *s, struct tmk_table_data *table, const struc
     s->done = false;
     s->table = table;
     s->plan = plan;
-    s->bounds = bounds_of(plan, values);
+    s->bounds = bounds_of_values(plan, values);
     s->n_left = table->store.n_segments;
     s->next = next_segment;
     int rc = 0;
@@ -291,7 +292,7 @@ static void end_merge(struct tmk_scan *s, struct tmk_store *store)
 void tmk_scan_end(struct tmk_scan *s)
 {
     if (s->table) {
-        let_go(s);
+        let_go_slice(s);
         end_merge(s, &s->table->store);
     }
     free(s->order);

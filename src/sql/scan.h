@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/scan.h - carry out a plan: slice after slice of rows, each with its columns in arrays.
+/* sql/scan.h - carries out a plan: slice after slice of rows, each with its columns in arrays.
  *
  * Inside a slice the next row is one addition away and a value one array access, so that a query
  * costs what SQLite costs. A slice is a segment or the part of it in bounds, the rows of one step
@@ -11,10 +11,10 @@
 
 enum { TMK_KEPT_BINS = 4 };
 
-/* A table, open: its store and the bins that earlier queries made. */
+/* An open table: its store and the bins that earlier queries made. */
 struct tmk_table_data {
     struct tmk_store store;
-    struct tmk_bins *bins[TMK_KEPT_BINS]; /* used last comes first */
+    struct tmk_bins *bins[TMK_KEPT_BINS]; /* most recently used first */
 };
 
 void tmk_table_data_fini(struct tmk_table_data *t);
@@ -28,7 +28,7 @@ struct tmk_scan {
     bool done;      /* there is no row any more */
     struct tmk_column_values cells[TMK_MAX_COLUMNS];
 
-    /* inside */
+    /* Private to scan.c. */
     struct tmk_table_data *table;
     const struct tmk_plan *plan;
     struct tmk_bounds bounds;
@@ -41,16 +41,17 @@ struct tmk_scan {
     uint64_t *order; /* of bins */
     uint64_t n_order, at;
     const struct tmk_bin_block *block;
-    uint64_t n_before, n_slice; /* rows of slices before, and of this one: for row ids */
+    uint64_t n_before, n_slice; /* rows of earlier slices and of this one, for row ids */
 };
 
-/* Begin. `values` are those of the plan's filters. Zero a scan before its first use; end() gives
- * back what it holds and may come at any time, again and again. */
+/* Begin a scan. `values` are those of the plan's filters. Zero a scan before its first use; end()
+ * releases what it holds and may be called at any time, repeatedly. */
 int tmk_scan_begin(struct tmk_scan *s, struct tmk_table_data *table, const struct tmk_plan *plan,
                    sqlite3_value **values, struct tmk_error *err);
 void tmk_scan_end(struct tmk_scan *s);
 
-/* A number that is the row's in every plan that filters by a key or not by bins. */
+/* A number for the row that is the same in every plan that filters by a key or does not use
+ * bins. */
 int64_t tmk_scan_row_id(const struct tmk_scan *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/schema.h - what a table says about itself: columns, scope, and how to make its rows.
+/* sql/schema.h - the definition of a table: columns, scope, and how to make its rows.
  *
- * A table is one file with one `struct tmk_vtab_def`. Its columns are an X-macro, from which come
- * the numbers that the code uses, the declaration for SQLite and the documentation:
+ * A table is one file with one `struct tmk_vtab_def`. Its columns are an X-macro, which gives the
+ * column numbers that the code uses, the declaration for SQLite, and the documentation:
  *
  *     #define COLUMNS(X)                                                                \
  *         X(step, INT, TMK_ORDER_STEP, "training step; NULL before the first")             \
@@ -11,9 +11,9 @@
  *     static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
  *     static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
  *
- * Rows are made by fill(), a segment at a time: all rows of one process or, where a chunk of events
- * tells enough by itself, of one chunk. fill() must make the same rows every time, whatever columns
- * are wanted: columns that a later query needs are joined to those that are there. */
+ * fill() makes rows for one segment at a time: all rows of one process or, where a chunk of
+ * events is enough by itself, of one chunk. fill() must make the same rows every time, whatever
+ * columns are wanted: columns that a later query needs are joined to those that exist. */
 #ifndef TMK_SQL_SCHEMA_H
 #define TMK_SQL_SCHEMA_H
 
@@ -22,22 +22,8 @@
 #include "base/error.h"
 #include "sql/rows.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "sql/walk.h"
-
-/* What may be asked of a column's order. */
-enum tmk_column_flag {
-    TMK_PLAIN = 0,
-    TMK_FEW = 1,        /* few values: rows may be wanted in groups of equal ones */
-    TMK_ORDER_TIME = 2, /* never falls from row to row of a process; run time */
-    TMK_ORDER_STEP = 4, /* the same, where the process's steps are in order; has few values too */
-    TMK_IN_STEP = 8,    /* rises from row to row of a step */
-};
-
-struct tmk_column_spec {
-    uint8_t kind;  /* enum tmk_cell_kind */
-    uint8_t flags; /* enum tmk_column_flag */
-};
 
 #define TMK_SQL_TYPE_INT "INTEGER"
 #define TMK_SQL_TYPE_COUNT "INTEGER"
@@ -58,11 +44,11 @@ struct tmk_fill {
     struct tmk_source *source;
     uint32_t chunk;        /* TMK_SCOPE_CHUNK: number in source->chunks */
     const int64_t *args;   /* of a table-valued function */
-    struct tmk_walk *walk; /* kept from segment to segment: neighbours are read on from there */
+    struct tmk_walk *walk; /* kept between segments, so that neighbours are read on from there */
     struct tmk_rows *rows; /* empty; to be filled */
 };
 
-/* A text that may go away; NULL: unknown. */
+/* Set a text that may go away; NULL: unknown. */
 static inline void tmk_fill_text(struct tmk_fill *f, uint32_t column, uint64_t row,
                                  const char *text)
 {
@@ -80,7 +66,8 @@ struct tmk_vtab_def {
     uint8_t n_args;
     const char *arg_names[TMK_MAX_ARGS];
     int64_t arg_defaults[TMK_MAX_ARGS];
-    /* 0 or TMK_ENOMEM, TMK_EIO. Damage is passed over: rows up to it, or none. */
+    /* Make the rows. Returns 0, TMK_ENOMEM or TMK_EIO. Damage is skipped: rows up to it, or none.
+     */
     int (*fill)(struct tmk_fill *f, struct tmk_error *err);
 };
 

@@ -34,7 +34,7 @@ static int spread_times(struct tmk_skim *k, const struct tmk_cursor *c)
     return 0;
 }
 
-/* Kinds of all events and, where times are wanted, those. */
+/* Decode the kinds of all events and, where wanted, their times. */
 static int spread_heads(struct tmk_skim *k, const struct tmk_cursor *c, bool want_times)
 {
     if (TMK_GROW(k->kinds, (uint64_t)c->n_left + 8, k->kind_room) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/skim.h - the sections of an events chunk that python.torch_trace needs, decoded whole, and
- * the bytes of one device added up from them.
+/* sql/skim.h - decodes the sections of an events chunk that python.torch_trace needs as a whole,
+ * and sums the bytes of one device from them.
  *
  * Blocks are looked up by their number in the chunk's address dictionary: an array, no hash. */
 #ifndef TMK_SQL_SKIM_H
@@ -17,7 +17,7 @@ struct tmk_skim_numbers {
 };
 
 struct tmk_skim {
-    uint64_t n_events; /* whose head could be read: all, unless the chunk is damaged */
+    uint64_t n_events; /* events with a readable head: all, unless the chunk is damaged */
     uint8_t *kinds;    /* enum tmk_kind */
     uint64_t *times;   /* trace time; only when wanted */
     struct tmk_skim_numbers data[TMK_KIND_OTHER + 1]; /* ALLOC: pairs of address and shape */
@@ -25,13 +25,13 @@ struct tmk_skim {
     uint64_t kind_room, time_room, held_room;
 };
 
-/* Decode the chunk that the cursor has begun; the cursor stays where it is. Blocks only if
- * `want_blocks`. 0 or TMK_ENOMEM. Zero is a skim that has not begun. */
+/* Decode the chunk that the cursor has begun; the cursor stays where it is. Blocks are decoded
+ * only with `want_blocks`. Returns 0 or TMK_ENOMEM. Zero is a skim that has not begun. */
 int tmk_skim_chunk(struct tmk_skim *k, const struct tmk_cursor *c, bool want_times,
                    bool want_blocks, uint16_t device);
 void tmk_skim_fini(struct tmk_skim *k);
 
-/* The blocks of a skimmed chunk, one after the other. */
+/* The blocks of a skimmed chunk, visited one after the other. */
 struct tmk_skim_blocks {
     uint64_t allocated_bytes, max_bytes; /* set before the first */
     const struct tmk_cursor *c;
@@ -54,7 +54,7 @@ static inline struct tmk_skim_blocks tmk_skim_blocks_of(const struct tmk_skim *k
                                     .device = device};
 }
 
-/* Take the block at an address away, if there is one. */
+/* Remove the block at an address, if there is one. */
 static inline void tmk_skim_take(struct tmk_skim_blocks *b, uint32_t slot)
 {
     uint64_t old = b->held[slot];
@@ -62,7 +62,7 @@ static inline void tmk_skim_take(struct tmk_skim_blocks *b, uint32_t slot)
     b->allocated_bytes -= old < b->allocated_bytes ? old : b->allocated_bytes;
 }
 
-/* The next FREE event; false when there is none or its bytes make no sense. */
+/* Apply the next FREE event. Returns false when there is none or its bytes make no sense. */
 static inline bool tmk_skim_free(struct tmk_skim_blocks *b)
 {
     if (b->free == b->free_end || *b->free >= b->c->n_addresses)
@@ -71,7 +71,7 @@ static inline bool tmk_skim_free(struct tmk_skim_blocks *b)
     return true;
 }
 
-/* The next ALLOC event. */
+/* Apply the next ALLOC event, likewise. */
 static inline bool tmk_skim_alloc(struct tmk_skim_blocks *b)
 {
     if (b->alloc_end - b->alloc < 2 || b->alloc[0] >= b->c->n_addresses ||

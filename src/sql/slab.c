@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/slab.c - see slab.h. The first block is small: most tables are. */
+/* sql/slab.c - see slab.h. The first block is small, since most tables are. */
 #include "sql/slab.h"
 
 #include <assert.h>
@@ -17,7 +17,8 @@ static struct tmk_slab *make_slab(size_t size)
     struct tmk_slab *slab = size >= SLAB_BYTES ? aligned_alloc(PAGE_BYTES, size) : malloc(size);
 #ifdef MADV_POPULATE_WRITE
     if (slab && size >= SLAB_BYTES)
-        (void)madvise(slab, size, MADV_POPULATE_WRITE); /* or not: it is only slower */
+        (void)madvise(slab, size,
+                      MADV_POPULATE_WRITE); /* optional: without it, memory is only slower */
 #endif
     return slab;
 }

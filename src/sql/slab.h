@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/slab.h - memory for columns: many pieces of some kilobytes, often hundreds of megabytes.
  *
- * Cut from blocks of megabytes that are asked for all at once: page by page, as they are touched,
- * costs twice as much. (Huge pages would cost less still where the machine has them at hand, but
- * several times as much where it has to find them first.) A block whose last piece has gone is kept
- * for the next, one of them; so a table that is streamed through uses the same memory again. */
+ * Pieces are cut from blocks of megabytes that are populated all at once: touching memory page by
+ * page costs twice as much. (Huge pages would cost still less where the machine has them ready,
+ * but several times as much where it has to find them first.) One block without pieces is kept
+ * for the next use, so a table that is streamed through uses the same memory again. */
 #ifndef TMK_SQL_SLAB_H
 #define TMK_SQL_SLAB_H
 
@@ -25,14 +25,15 @@ struct tmk_slab_piece { /* stands before each piece */
 
 struct tmk_slabs {
     struct tmk_slab *newest, *spare;
-    uint64_t n_bytes; /* of all pieces that are out */
+    uint64_t n_bytes; /* of all pieces in use */
 };
 
-/* Zero is empty. A piece of at least `n` bytes, aligned for 64-bit numbers; NULL without memory. */
+/* Take a piece of at least `n` bytes, aligned for 64-bit numbers; NULL without memory. Zero is an
+ * empty set of slabs. */
 void *tmk_slabs_take(struct tmk_slabs *s, size_t n);
-/* Give one back. */
+/* Give a piece back. */
 void tmk_slabs_drop(struct tmk_slabs *s, void *piece);
-/* Give all back. */
+/* Free all. */
 void tmk_slabs_fini(struct tmk_slabs *s);
 
 /* The invariants (base/valid.h):

@@ -15,9 +15,9 @@ enum { N_DEVICES = 1 << 16, ID_SHIFT = 40 };
 
 /* ---- chunks ---- */
 
-/* Replay after a cut begins at the oldest checkpoint: events before it are not used, by any table,
- * so that all of them tell of the same time. */
-static uint32_t first_chunk(const struct tmk_reader *r)
+/* After a cut, replay begins at the oldest checkpoint: no table uses earlier events, so that all
+ * of them describe the same time. */
+static uint32_t first_event_chunk(const struct tmk_reader *r)
 {
     uint32_t n = tmk_reader_n_chunks(r);
     if (tmk_reader_status(r)->n_given_up == 0)
@@ -37,7 +37,7 @@ static int list_chunks(struct tmk_source *s)
         return TMK_ENOMEM;
     uint64_t last_seq = 0;
     bool gap = false;
-    for (uint32_t i = first_chunk(r); i < n; i++) {
+    for (uint32_t i = first_event_chunk(r); i < n; i++) {
         const struct tmk_chunk_header *h = &tmk_reader_chunk(r, i)->header;
         gap = gap || h->seq != last_seq + 1;
         last_seq = h->seq;
@@ -156,8 +156,8 @@ static int note_step(struct tmk_source *s, uint64_t start_ns, int64_t step)
     return 0;
 }
 
-/* Take the steps of the history, and *ret_end_ns, the time up to which it is whole: 0 when it does
- * not begin with the time before the first step. */
+/* Take the steps of the history, and *ret_end_ns, the time up to which it is complete: 0 when it
+ * does not begin with the time before the first step. */
 static int steps_of_history(struct tmk_source *s, uint64_t *ret_end_ns)
 {
     const struct tmk_reader *r = s->p->reader;
@@ -178,7 +178,8 @@ static int steps_of_history(struct tmk_source *s, uint64_t *ret_end_ns)
     return 0;
 }
 
-/* Steps that begin in one chunk, after those noted. Damage ends it: what follows is a gap. */
+/* Take the steps that begin in one chunk, after those noted. Damage ends it: what follows is a
+ * gap. */
 static int steps_of_chunk(struct tmk_source *s, const struct tmk_source_chunk *chunk,
                           struct tmk_cursor *cursor, struct tmk_error *err)
 {
@@ -268,22 +269,22 @@ int64_t tmk_source_local_step(const struct tmk_source *s, uint64_t start_ns, int
 
 /* ---- the main device ---- */
 
-struct choice {
+struct device_choice {
     bool any;
     uint16_t device;
     uint64_t max_bytes;
 };
 
-static void consider(struct choice *c, uint16_t device, uint64_t max_bytes)
+static void consider_main_device(struct device_choice *c, uint16_t device, uint64_t max_bytes)
 {
     bool is_host = device == TIDEMARK_HOST, was_host = c->device == TIDEMARK_HOST;
     bool better = is_host == was_host ? max_bytes > c->max_bytes : was_host;
     if (!c->any || better)
-        *c = (struct choice){.any = true, .device = device, .max_bytes = max_bytes};
+        *c = (struct device_choice){.any = true, .device = device, .max_bytes = max_bytes};
 }
 
-/* The last chunk's figures too: the history may end before it. */
-static int consider_last_chunk(struct tmk_source *s, struct choice *c, struct tmk_error *err)
+/* Consider the last chunk's figures too: the history may end before it. */
+static int consider_last_chunk(struct tmk_source *s, struct device_choice *c, struct tmk_error *err)
 {
     if (s->n_chunks == 0)
         return 0;
@@ -297,9 +298,9 @@ static int consider_last_chunk(struct tmk_source *s, struct choice *c, struct tm
     if (rc == 0)
         rc = tmk_context_read_head(&cursor.context, last->header->start_ns, &head);
     for (uint32_t i = 0; rc == 0 && i < head.n_devices; i++)
-        consider(c, head.devices[i].device, head.devices[i].max_bytes);
+        consider_main_device(c, head.devices[i].device, head.devices[i].max_bytes);
     for (uint32_t i = 0; rc == 0 && i < cursor.n_addresses; i++)
-        consider(c, cursor.addresses[i].device, 0);
+        consider_main_device(c, cursor.addresses[i].device, 0);
     tmk_cursor_fini(&cursor);
     return rc == TMK_EDAMAGED ? 0 : rc;
 }
@@ -308,10 +309,10 @@ int tmk_source_read_device(struct tmk_source *s, struct tmk_error *err)
 {
     if (s->device_read)
         return 0;
-    struct choice best = {0};
+    struct device_choice best = {0};
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(s->p->reader); i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(s->p->reader, i);
-        consider(&best, row->device, row->peak_bytes);
+        consider_main_device(&best, row->device, row->peak_bytes);
     }
     int rc = consider_last_chunk(s, &best, err);
     if (rc < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/source.h - one process of the run as the tables read it.
+/* sql/source.h - one process of the run, as the tables read it.
  *
- * Knows what can be known without reading events: which chunks count and where one is missing, the
- * numbers of texts in the pool, when each step began and whether step numbers only rise. The last
- * comes from the per-step history, and from the events only where that has a hole. */
+ * It has what can be known without reading events: which chunks count and where one is missing,
+ * the numbers of texts in the pool, when each step began and whether step numbers only rise. The
+ * last comes from the per-step history, and from events only where the history has a hole. */
 #ifndef TMK_SQL_SOURCE_H
 #define TMK_SQL_SOURCE_H
 
@@ -48,12 +48,12 @@ struct tmk_source {
     uint16_t main_device;
 };
 
-/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
+/* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
 int tmk_source_init(struct tmk_source *s, struct tmk_process *p, uint32_t index,
                     struct tmk_textpool *pool);
 void tmk_source_fini(struct tmk_source *s);
 
-/* Number in the pool of a string of the trace; 0 when it has no such string. */
+/* The number in the pool of a string of the trace; 0 when the trace has no such string. */
 uint32_t tmk_source_text_slow(struct tmk_source *s, uint32_t string);
 static inline uint32_t tmk_source_text(struct tmk_source *s, uint32_t string)
 {
@@ -70,32 +70,32 @@ static inline enum tmk_stage tmk_source_stage(struct tmk_source *s, uint32_t str
     return tmk_source_stage_slow(s, string);
 }
 
-/* "cuda:0", "parameter" and so on, as numbers in the pool. */
+/* The numbers in the pool of "cuda:0", "parameter" and so on. */
 uint32_t tmk_source_device(struct tmk_source *s, uint16_t device);
 uint32_t tmk_source_category(struct tmk_source *s, uint8_t category);
 /* The component of the module with that name. */
 uint32_t tmk_source_component(struct tmk_source *s, uint32_t name);
 
-/* The system's number of a thread of the trace; TMK_NULL_INT when not known. */
+/* The operating system's number of a thread of the trace; TMK_NULL_INT when not known. */
 int64_t tmk_source_thread(const struct tmk_source *s, uint32_t thread);
 
-/* Of the process; TMK_NULL_INT when not known, or when it has no rank. */
+/* The process's number and rank; TMK_NULL_INT when not known, or when it has no rank. */
 int64_t tmk_source_pid(const struct tmk_source *s);
 int64_t tmk_source_rank(const struct tmk_source *s);
 
-/* Trace time as run time. */
+/* Convert trace time to run time. */
 static inline int64_t tmk_source_time(const struct tmk_source *s, uint64_t ns)
 {
     return (int64_t)((ns + s->p->offset_ns) & INT64_MAX);
 }
 
-/* Ids of allocations and stacks, made one of a kind in the run: the first process's are those of
+/* Make an id of an allocation or a stack unique in the run: the first process's ids are those of
  * its trace. TMK_NULL_INT for 0. */
 int64_t tmk_source_id(const struct tmk_source *s, uint64_t id);
 
-/* Look up when steps began; TMK_ENOMEM or TMK_EIO when that failed. */
+/* Look up when steps began. Returns 0, TMK_ENOMEM or TMK_EIO. */
 int tmk_source_read_steps(struct tmk_source *s, struct tmk_error *err);
-/* Number of the step that began then, from 0; TMK_NULL_INT when not known. */
+/* The number, from 0, of the step that began then; TMK_NULL_INT when not known. */
 int64_t tmk_source_local_step(const struct tmk_source *s, uint64_t start_ns, int64_t step);
 
 /* Find main_device: the accelerator that ever had the most bytes, else the host. */

@@ -33,7 +33,7 @@ uint64_t tmk_spread_u32(struct tmk_view in, uint32_t *out, uint64_t max)
     return n;
 }
 
-/* The number that `starts` marks first in the word at `at`, if any; take the mark off. */
+/* The number that `starts` marks first in the word at `at`, if any; clears the mark. */
 static inline uint8_t next_low3(const uint8_t *at, uint64_t *starts)
 {
     uint8_t value = at[(unsigned)__builtin_ctzll(*starts | UINT64_C(1) << 63) >> 3] & 7;
@@ -41,8 +41,8 @@ static inline uint8_t next_low3(const uint8_t *at, uint64_t *starts)
     return value;
 }
 
-/* Eight bytes at a time: a number begins after each byte without its high bit. The first four are
- * written whether they are there or not, which is quicker than to ask. */
+/* Decode eight bytes at a time: a number begins after each byte without its high bit. The first
+ * four are written whether they are there or not, which is quicker than testing. */
 uint64_t tmk_spread_low3(struct tmk_view in, uint8_t *out, uint64_t max)
 {
     uint64_t n = 0, begins = 0x80; /* mark of a number that begins with the next word */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "sql/aggregates.h"
 #include "sql/guard.h"
 #include "sql/vtab.h"
@@ -18,7 +19,7 @@ static const struct tmk_vtab_def *const defs[] = {
     &tmk_vtab_explanations,
 };
 
-enum { N_TABLES = sizeof defs / sizeof defs[0] };
+enum { N_TABLES = TMK_N(defs) };
 
 struct tmk_sql {
     sqlite3 *db;
@@ -29,7 +30,7 @@ struct tmk_sql {
     struct tmk_sql_guard guard;
 };
 
-static int open_sources(struct tmk_sql *sql, struct tmk_run *run)
+static int open_table_sources(struct tmk_sql *sql, struct tmk_run *run)
 {
     uint32_t n = tmk_run_n_processes(run);
     sql->sources = calloc((size_t)n + 1, sizeof *sql->sources);
@@ -65,7 +66,7 @@ static int open_database(struct tmk_sql *sql)
 int tmk_sql_open(struct tmk_run *run, struct tmk_sql **ret_sql, struct tmk_error *err)
 {
     struct tmk_sql *sql = calloc(1, sizeof *sql);
-    if (!sql || open_sources(sql, run) < 0) {
+    if (!sql || open_table_sources(sql, run) < 0) {
         tmk_sql_close(sql);
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
     }

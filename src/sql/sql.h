@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/sql.h - a run as a SQLite database.
  *
- * Every table is a virtual table over the trace: rows are decoded when a query asks for them, only
- * the columns it names, only the part its constraints leave, in the order it wants where we can.
- * Nothing is written; what was decoded is kept until close, so that a second query is quick. */
+ * Every table is a virtual table over the trace: rows are decoded when a query asks for them,
+ * only the columns it names, only the part its constraints leave, and where possible in the order
+ * it wants. Nothing is written; what was decoded is kept until close, so that a second query is
+ * quick. */
 #ifndef TMK_SQL_SQL_H
 #define TMK_SQL_SQL_H
 
@@ -12,6 +13,7 @@
 #include <stddef.h>
 
 #include "model/run.h"
+#include "sql/table_doc.h"
 
 struct tmk_sql;
 
@@ -19,29 +21,16 @@ struct tmk_sql;
 int tmk_sql_open(struct tmk_run *run, struct tmk_sql **ret_sql, struct tmk_error *err);
 struct tmk_sql *tmk_sql_close(struct tmk_sql *sql);
 
-/* For sqlite3_prepare_v2() and the like. */
+/* The handle for sqlite3_prepare_v2() and the like. */
 sqlite3 *tmk_sql_handle(struct tmk_sql *sql);
 
-/* From now on SQL can only read (sql/guard.h). refusal: what was refused since then, NULL: nothing.
- * allows: whether a prepared statement may run. */
+/* From now on SQL can only read (sql/guard.h). refusal returns what was refused since then (NULL:
+ * nothing), allows whether a prepared statement may run. */
 void tmk_sql_read_only(struct tmk_sql *sql);
 const char *tmk_sql_refusal(const struct tmk_sql *sql);
 bool tmk_sql_allows(struct tmk_sql *sql, sqlite3_stmt *statement);
 
-/* What there is, for `tidemark tables` and the docs. */
-struct tmk_sql_column {
-    const char *name;
-    const char *type; /* INTEGER, REAL, TEXT */
-    const char *meaning;
-};
-struct tmk_sql_table {
-    const char
-        *name; /* as written in a query: "allocations", "python.torch_trace", "timeline(n)" */
-    const char *meaning; /* one sentence */
-    const struct tmk_sql_column *columns;
-    size_t n_columns;
-    const char *example; /* a query that runs */
-};
+/* All tables, for `tidemark tables` and the docs. */
 const struct tmk_sql_table *tmk_sql_tables(size_t *ret_n);
 
 #endif

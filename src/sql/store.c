@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/store.c - see store.h. Rows are made in scratch memory that all segments share, then copied
- * to memory of exactly their size; what is only looked at is not copied. */
+ * to memory of exactly their size; rows that are only looked at are not copied. */
 #include "sql/store.h"
 
 #include <assert.h>
@@ -45,7 +45,7 @@ int tmk_store_init(struct tmk_store *s, const struct tmk_vtab_def *def, struct t
     return 0;
 }
 
-static void forget(struct tmk_store *s, struct tmk_segment *segment)
+static void forget_segment_columns(struct tmk_store *s, struct tmk_segment *segment)
 {
     while (segment->blocks) {
         struct tmk_segment_block *next = segment->blocks->next;
@@ -82,12 +82,12 @@ static void put_on_list(struct tmk_store *s, struct tmk_segment *segment)
     s->left_last = segment;
 }
 
-static void keep_to_limit(struct tmk_store *s)
+static void keep_store_to_limit(struct tmk_store *s)
 {
     while (s->left_first && s->slabs.n_bytes > s->limit_bytes) {
         struct tmk_segment *oldest = s->left_first;
         take_off_list(s, oldest);
-        forget(s, oldest);
+        forget_segment_columns(s, oldest);
     }
 }
 
@@ -104,8 +104,8 @@ void tmk_store_fini(struct tmk_store *s)
 
 /* ---- decoding ---- */
 
-static int fill(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
-                struct tmk_error *err)
+static int fill_segment(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
+                        struct tmk_error *err)
 {
     struct tmk_fill f = {.pool = s->pool,
                          .source = &s->sources[segment->source],
@@ -138,7 +138,7 @@ static size_t column_bytes(const struct tmk_rows *rows, uint32_t column)
 }
 
 /* Copy the scratch rows' columns to the segment. */
-static int keep(struct tmk_store *s, struct tmk_segment *segment)
+static int keep_scratch_rows(struct tmk_store *s, struct tmk_segment *segment)
 {
     const struct tmk_rows *rows = &s->scratch;
     size_t n_bytes = 0;
@@ -171,8 +171,8 @@ int tmk_store_pin(struct tmk_store *s, struct tmk_segment *segment, uint64_t wan
     if (segment->held && segment->n_pins == 0)
         take_off_list(s, segment);
     segment->n_pins++;
-    int rc = missing || !segment->counted ? fill(s, segment, missing, err) : 0;
-    if (rc == 0 && missing && keep(s, segment) < 0)
+    int rc = missing || !segment->counted ? fill_segment(s, segment, missing, err) : 0;
+    if (rc == 0 && missing && keep_scratch_rows(s, segment) < 0)
         rc = tmk_fail(err, TMK_ENOMEM, "out of memory");
     if (rc < 0)
         tmk_store_unpin(s, segment);
@@ -186,7 +186,7 @@ void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment)
     if (--segment->n_pins > 0 || !segment->held)
         return;
     put_on_list(s, segment);
-    keep_to_limit(s);
+    keep_store_to_limit(s);
     ASSERT_VALID(s);
     assert(!s->left_first || s->slabs.n_bytes <= s->limit_bytes);
 }
@@ -215,7 +215,7 @@ int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wa
         *ret_n_rows = segment->n_rows;
         return 0;
     }
-    int rc = fill(s, segment, wanted, err);
+    int rc = fill_segment(s, segment, wanted, err);
     if (rc < 0)
         return rc;
     for (uint32_t c = 0; c < s->def->doc.n_columns; c++)
@@ -247,7 +247,7 @@ enum tmk_overlap tmk_store_overlap(const struct tmk_store *s, const struct tmk_s
     return first >= bounds->low && last <= bounds->high ? TMK_INSIDE : TMK_ACROSS;
 }
 
-/* The first row whose value is not under `value`. */
+/* The first row with a value that is not below `value`. */
 static uint64_t lower_row(const int64_t *values, uint64_t n, int64_t value)
 {
     uint64_t low = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/store.h - a table's rows, decoded when needed and kept: segments of columns.
+/* sql/store.h - a table's rows, decoded when needed and kept, as segments of columns.
  *
- * A segment is what one fill() makes: the rows of a process or of a chunk. It knows the bounds of
- * its steps and times from the chunk's header, before it is decoded. Columns are added as queries
- * ask for them. When more than a limit is held, the segments that were left the longest time ago
- * are forgotten, and decoded again when they are asked for. Chunks have a low limit: to decode them
- * costs little more than to find memory for them. What takes a replay is kept. */
+ * A segment is what one fill() makes: the rows of a process or of a chunk. Before it is decoded
+ * it knows the bounds of its steps and times from the chunk's header. Columns are added as
+ * queries ask for them. When the columns held exceed a limit, the least recently used segments
+ * are forgotten, and decoded again when needed. Chunks have a low limit: decoding them costs
+ * little more than getting memory for them. Segments that take a replay are kept. */
 #ifndef TMK_SQL_STORE_H
 #define TMK_SQL_STORE_H
 
@@ -30,11 +30,11 @@ struct tmk_segment {
     uint32_t n_pins;
     bool counted; /* n_rows is known */
     uint64_t n_rows;
-    uint64_t held;                      /* columns */
-    uint64_t constants;                 /* those of them that have one value */
+    uint64_t held;                      /* a bit by column */
+    uint64_t constants;                 /* those of them that have a single value */
     void **columns;                     /* by column; NULL before the first is held */
     struct tmk_segment_block *blocks;   /* of columns */
-    struct tmk_segment *before, *after; /* in the list of those held and not pinned */
+    struct tmk_segment *before, *after; /* in the list of segments held and not pinned */
 };
 
 struct tmk_store {
@@ -45,8 +45,9 @@ struct tmk_store {
     int64_t args[TMK_MAX_ARGS];
     struct tmk_segment *segments; /* by source, then chunk */
     uint32_t n_segments;
-    struct tmk_segment *left_first, *left_last; /* held and not pinned; left first, left last */
-    struct tmk_slabs slabs;                     /* of all segments */
+    struct tmk_segment *left_first,
+        *left_last;         /* list of segments held and not pinned, least recently used first */
+    struct tmk_slabs slabs; /* of all segments */
     uint64_t limit_bytes;
     struct tmk_rows scratch;
     struct tmk_walk walk;
@@ -60,11 +61,11 @@ void tmk_store_fini(struct tmk_store *s);
 int tmk_store_pin(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
                   struct tmk_error *err);
 void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment);
-/* Cells of the `wanted` columns of a pinned segment; others are left alone. */
+/* The cells of the `wanted` columns of a pinned segment; others are left alone. */
 void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segment, uint64_t wanted,
                      struct tmk_column_values *cells);
 
-/* Look at a segment without keeping it: *ret_n_rows and the cells are good until the next call of
+/* Decode a segment without keeping it: *ret_n_rows and the cells are good until the next call of
  * pin or look. */
 int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
                    struct tmk_column_values *cells, uint64_t *ret_n_rows, struct tmk_error *err);
@@ -84,11 +85,11 @@ struct tmk_bounds {
     int64_t low, high;
 };
 
-/* How the segment lies to the bounds: nothing in them, all in them, or to be looked at. */
+/* Whether no rows of the segment, all, or perhaps some are within the bounds. */
 enum tmk_overlap { TMK_OUTSIDE, TMK_INSIDE, TMK_ACROSS };
 enum tmk_overlap tmk_store_overlap(const struct tmk_store *s, const struct tmk_segment *segment,
                                    const struct tmk_bounds *bounds);
-/* The rows of a column in order that are in the bounds: from *ret_begin up to *ret_end. */
+/* The rows of an ordered column that are within the bounds: from *ret_begin up to *ret_end. */
 void tmk_bounds_rows(const struct tmk_bounds *bounds, const struct tmk_column_values *cell,
                      uint64_t n_rows, uint64_t *ret_begin, uint64_t *ret_end);
 

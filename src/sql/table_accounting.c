@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_accounting.c - accounting: where a device's memory is, part by part.
+/* sql/table_accounting.c - the table accounting: what a device's memory is used for, part by
+ * part.
  *
  *     SELECT part, owner, bytes FROM accounting WHERE device = 'cuda:0' AND moment = 'peak';
  *     SELECT owner, bytes FROM accounting WHERE part = 'segments' ORDER BY bytes DESC;
@@ -24,8 +25,8 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static uint64_t add_row(struct tmk_fill *f, const struct tmk_device_account *a, const char *part,
-                        const char *inside, uint64_t bytes)
+static uint64_t add_accounting_row(struct tmk_fill *f, const struct tmk_device_account *a,
+                                   const char *part, const char *inside, uint64_t bytes)
 {
     uint64_t row = tmk_rows_add(f->rows);
     tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, a->device));
@@ -39,27 +40,27 @@ static uint64_t add_row(struct tmk_fill *f, const struct tmk_device_account *a, 
     return row;
 }
 
-static void add_account(struct tmk_fill *f, const struct tmk_device_account *a)
+static void add_account_rows(struct tmk_fill *f, const struct tmk_device_account *a)
 {
-    add_row(f, a, "total", NULL, a->total_bytes);
-    add_row(f, a, "used", "total", a->used_bytes);
+    add_accounting_row(f, a, "total", NULL, a->total_bytes);
+    add_accounting_row(f, a, "used", "total", a->used_bytes);
     for (uint64_t i = 0; i < a->n_parts; i++) {
-        uint64_t row = add_row(f, a, "segments", "used", a->parts[i].bytes);
+        uint64_t row = add_accounting_row(f, a, "segments", "used", a->parts[i].bytes);
         tmk_fill_text(f, COL_owner, row, a->parts[i].owner);
         tmk_rows_u64(f->rows, COL_segments, row, a->parts[i].n_segments);
     }
-    add_row(f, a, "context", "used", a->context_bytes);
-    add_row(f, a, "others", "used", a->others_bytes);
-    add_row(f, a, "unexplained", "used", a->unexplained_bytes);
+    add_accounting_row(f, a, "context", "used", a->context_bytes);
+    add_accounting_row(f, a, "others", "used", a->others_bytes);
+    add_accounting_row(f, a, "unexplained", "used", a->unexplained_bytes);
     if (!a->has_reserved)
         return;
     uint64_t cached =
         a->reserved_bytes > a->allocated_bytes ? a->reserved_bytes - a->allocated_bytes : 0;
-    add_row(f, a, "blocks", "segments", a->allocated_bytes);
-    add_row(f, a, "cached", "segments", cached);
+    add_accounting_row(f, a, "blocks", "segments", a->allocated_bytes);
+    add_accounting_row(f, a, "cached", "segments", cached);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_accounting(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_accounting *a = NULL;
     struct tmk_replay rp;
@@ -75,7 +76,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
         tmk_replay_fini(&rp);
     }
     for (uint64_t i = 0; rc == 0 && i < tmk_accounting_n(a); i++)
-        add_account(f, tmk_accounting_get(a, i));
+        add_account_rows(f, tmk_accounting_get(a, i));
     tmk_accounting_close(a);
     return rc;
 }
@@ -89,5 +90,5 @@ const struct tmk_vtab_def tmk_vtab_accounting = {
     .name = "accounting",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_accounting,
 };

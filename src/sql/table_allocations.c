@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_allocations.c - allocations: every block that was ever made. Columns: blockrows.h.
+/* sql/table_allocations.c - the table allocations: every block that was ever made. blockrows.h
+ * has the columns.
  *
  *     SELECT category, count(*), sum(size) FROM allocations GROUP BY category;
  *     SELECT module, sum(size) FROM allocations WHERE free_ns IS NULL GROUP BY module;
@@ -7,7 +8,7 @@
  */
 #include "sql/blockrows.h"
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_allocations(struct tmk_fill *f, struct tmk_error *err)
 {
     return tmk_block_rows(f, TMK_BLOCKS_ALL, err);
 }
@@ -22,5 +23,5 @@ const struct tmk_vtab_def tmk_vtab_allocations = {
     .specs = tmk_block_specs,
     .scope = TMK_SCOPE_PROCESS,
     .rows_per_event = 1,
-    .fill = fill,
+    .fill = fill_allocations,
 };

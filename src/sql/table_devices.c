@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_devices.c - devices: what each process had on each device, from the history of steps.
+/* sql/table_devices.c - the table devices: what each process had on each device, from the history
+ * of steps.
  *
  *     SELECT device, sum(max_allocated) FROM devices GROUP BY device;
  *     SELECT rank, device, allocations - frees FROM devices;
@@ -30,7 +31,7 @@ struct use {
     uint64_t reserved_bytes, max_reserved_bytes;
 };
 
-static void add_up(struct use *u, const struct tmk_step_row *row)
+static void add_up_use(struct use *u, const struct tmk_step_row *row)
 {
     if (row->peak_bytes > u->max_bytes) {
         u->max_bytes = row->peak_bytes;
@@ -48,7 +49,7 @@ static void add_up(struct use *u, const struct tmk_step_row *row)
         u->max_reserved_bytes = row->peak_reserved_bytes;
 }
 
-static void add_device(struct tmk_fill *f, const struct use *u)
+static void add_device_row(struct tmk_fill *f, const struct use *u)
 {
     struct tmk_rows *rows = f->rows;
     uint64_t row = tmk_rows_add(rows);
@@ -65,7 +66,7 @@ static void add_device(struct tmk_fill *f, const struct use *u)
     tmk_rows_u64(rows, COL_max_reserved, row, u->max_reserved_bytes);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_devices(struct tmk_fill *f, struct tmk_error *err)
 {
     (void)err;
     const struct tmk_process *p = f->source->p;
@@ -82,10 +83,10 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
             continue;
         if (d == n)
             uses[n++] = (struct use){.device = row->device};
-        add_up(&uses[d], row);
+        add_up_use(&uses[d], row);
     }
     for (uint32_t d = 0; d < n; d++)
-        add_device(f, &uses[d]);
+        add_device_row(f, &uses[d]);
     return 0;
 }
 
@@ -98,5 +99,5 @@ const struct tmk_vtab_def tmk_vtab_devices = {
     .name = "devices",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_devices,
 };

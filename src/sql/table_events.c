@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_events.c - events: everything that was recorded, in order.
+/* sql/table_events.c - the table events: everything that was recorded, in order.
  *
  *     SELECT kind, count(*) FROM events GROUP BY kind;
  *     SELECT time_ns, kind, size, address FROM events WHERE step = 3 ORDER BY time_ns;
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sql/schema.h"
 #include "tidemark/tidemark.h"
 
@@ -47,7 +48,7 @@ enum {
         TMK_HAS_CATEGORY | TMK_HAS_RANGE | TMK_HAS_NAME | TMK_HAS_SEGMENT_KIND | TMK_HAS_TEXT,
 };
 
-struct maker {
+struct event_maker {
     struct tmk_fill *f;
     uint32_t kinds[TMK_N_KINDS], ranges[N_RANGES]; /* numbers of the names */
 };
@@ -77,13 +78,13 @@ static void set_lost(struct tmk_fill *f, uint64_t row)
     tmk_fill_text(f, COL_info, row, text);
 }
 
-/* The range that an open event opened or a close event closed, else the innermost. */
+/* The range that an open event opened or a close event closed, else the innermost one. */
 static const struct tmk_walk_range *range_of(const struct tmk_walk *w)
 {
     return w->n_closed ? w->closed : tmk_walk_top(w);
 }
 
-static void set_range(const struct maker *m, uint64_t row)
+static void set_range(const struct event_maker *m, uint64_t row)
 {
     const struct tmk_walk *w = m->f->walk;
     const struct tmk_walk_range *closed = w->n_closed ? w->closed : NULL;
@@ -94,7 +95,7 @@ static void set_range(const struct maker *m, uint64_t row)
 }
 
 /* The name of a segment is its kind. */
-static void set_words(const struct maker *m, uint64_t row, unsigned has)
+static void set_words(const struct event_maker *m, uint64_t row, unsigned has)
 {
     struct tmk_fill *f = m->f;
     const struct tmk_event *ev = &f->walk->event;
@@ -111,7 +112,7 @@ static void set_words(const struct maker *m, uint64_t row, unsigned has)
 }
 
 /* What the event's kind has. */
-static void set_fields(const struct maker *m, uint64_t row)
+static void set_fields(const struct event_maker *m, uint64_t row)
 {
     struct tmk_fill *f = m->f;
     const struct tmk_event *ev = &f->walk->event;
@@ -132,9 +133,9 @@ static void set_fields(const struct maker *m, uint64_t row)
         set_words(m, row, has);
 }
 
-static void add_event(void *arg)
+static void add_event_row(void *arg)
 {
-    const struct maker *m = arg;
+    const struct event_maker *m = arg;
     struct tmk_fill *f = m->f;
     struct tmk_rows *rows = f->rows;
     const struct tmk_walk *w = f->walk;
@@ -153,9 +154,9 @@ static void add_event(void *arg)
     set_fields(m, row);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_events(struct tmk_fill *f, struct tmk_error *err)
 {
-    struct maker m = {.f = f};
+    struct event_maker m = {.f = f};
     for (uint32_t i = 0; i < TMK_N_KINDS; i++)
         if (tmk_kind_fields(i))
             m.kinds[i] = tmk_textpool_put(f->pool, tmk_kind_word(i));
@@ -163,7 +164,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
         m.ranges[i] = tmk_textpool_put(f->pool, range_names[i]);
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
-    return tmk_walk_chunk(f->walk, f->source, f->chunk, TMK_WALK_ALL, add_event, &m, err);
+    return tmk_walk_chunk(f->walk, f->source, f->chunk, TMK_WALK_ALL, add_event_row, &m, err);
 }
 
 const struct tmk_vtab_def tmk_vtab_events = {
@@ -176,5 +177,5 @@ const struct tmk_vtab_def tmk_vtab_events = {
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,
     .rows_per_event = 1,
-    .fill = fill,
+    .fill = fill_events,
 };

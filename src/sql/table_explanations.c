@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_explanations.c - explanations: why each allocation that was refused was, and each near
- * miss, with the fix that comes first (passes/oom/explain.h).
+/* sql/table_explanations.c - the table explanations: why each OOM and each near miss came, with
+ * the fix that comes first (passes/oom/explain.h).
  *
  *     SELECT time_ns, device, cause, missing, fix FROM explanations WHERE oom;
  *     SELECT cause, count(*) FROM explanations GROUP BY 1; */
@@ -29,7 +29,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_fix(struct tmk_fill *f, uint64_t row, const struct tmk_fix *fix)
+static void add_fix_cells(struct tmk_fill *f, uint64_t row, const struct tmk_fix *fix)
 {
     tmk_fill_text(f, COL_fix, row, fix->text);
     if (fix->saves_bytes != TMK_BYTES_UNKNOWN)
@@ -37,7 +37,7 @@ static void add_fix(struct tmk_fill *f, uint64_t row, const struct tmk_fix *fix)
     tmk_fill_text(f, COL_fix_proof, row, tmk_proof_name(fix->proof));
 }
 
-static void add_case(struct tmk_fill *f, const struct tmk_case *c)
+static void add_case_row(struct tmk_fill *f, const struct tmk_case *c)
 {
     struct tmk_rows *rows = f->rows;
     const struct tmk_scene *s = &c->scene;
@@ -57,17 +57,17 @@ static void add_case(struct tmk_fill *f, const struct tmk_case *c)
     if (is_oom)
         tmk_rows_u64(rows, COL_missing, row, c->verdict.missing_bytes);
     if (c->n_fixes > 0)
-        add_fix(f, row, &c->fixes[0]);
+        add_fix_cells(f, row, &c->fixes[0]);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_explanations(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_explanation *x = NULL;
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     int rc = tmk_explanation_open(f->source->p, NULL, &x, err);
     for (uint64_t i = 0; rc == 0 && i < tmk_explanation_n(x); i++)
-        add_case(f, tmk_explanation_get(x, i));
+        add_case_row(f, tmk_explanation_get(x, i));
     tmk_explanation_close(x);
     return rc;
 }
@@ -81,5 +81,5 @@ const struct tmk_vtab_def tmk_vtab_explanations = {
     .name = "explanations",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_explanations,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_forecast.c - forecast: when each process runs out of each device's memory, and why.
+/* sql/table_forecast.c - the table forecast: when each process runs out of each device's memory,
+ * and why.
  *
  *     SELECT device, risk, seconds_to_oom, confidence FROM forecast;
  *     SELECT rank, min(steps_to_oom), cause FROM forecast WHERE risk IN ('high', 'critical');
@@ -28,7 +29,8 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-/* A column of seconds holds ns, so any number; three places are all that a forecast is worth. */
+/* Set a number: columns of seconds hold ns, so any number fits; a forecast is good for three
+ * decimals only. */
 static void set_number(struct tmk_fill *f, uint32_t column, uint64_t row, double value)
 {
     if (value < 9e9)
@@ -46,7 +48,7 @@ static void set_advice(struct tmk_fill *f, uint64_t row, enum tmk_growth_cause c
     tmk_fill_text(f, COL_advice, row, text.length ? buffer : NULL);
 }
 
-static void add_row(struct tmk_fill *f, const struct tmk_forecast *c)
+static void add_forecast_row(struct tmk_fill *f, const struct tmk_forecast *c)
 {
     uint64_t row = tmk_rows_add(f->rows);
     tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, c->device));
@@ -66,7 +68,8 @@ static void add_row(struct tmk_fill *f, const struct tmk_forecast *c)
         set_number(f, COL_confidence, row, c->confidence);
 }
 
-static int sweep(struct tmk_fill *f, struct tmk_forecast_samples *samples, struct tmk_error *err)
+static int sweep_forecast(struct tmk_fill *f, struct tmk_forecast_samples *samples,
+                          struct tmk_error *err)
 {
     struct tmk_forecast list[TMK_MAX_DEVICES];
     struct tmk_visitor visitor = tmk_forecast_samples_visitor(samples);
@@ -75,18 +78,18 @@ static int sweep(struct tmk_fill *f, struct tmk_forecast_samples *samples, struc
     if (rc == 0)
         rc = tmk_forecast_list(f->source->p, samples, list, &n, err);
     for (uint32_t i = 0; rc == 0 && i < n; i++)
-        add_row(f, &list[i]);
+        add_forecast_row(f, &list[i]);
     return rc;
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_forecast(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_forecast_samples *samples = NULL;
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     int rc = tmk_forecast_samples_open(&samples);
     if (rc == 0)
-        rc = sweep(f, samples, err);
+        rc = sweep_forecast(f, samples, err);
     tmk_forecast_samples_close(samples);
     return rc;
 }
@@ -100,5 +103,5 @@ const struct tmk_vtab_def tmk_vtab_forecast = {
     .name = "forecast",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_forecast,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_fragmentation.c - fragmentation(t): what an allocator held of each device and did not
- * use, t ns after the run's start; without t at the worst moment (passes/frag/fragmentation.h). A
- * row for each device, whose pool is NULL, and one for each of its pools and streams.
+/* sql/table_fragmentation.c - the table fragmentation(t): what an allocator had reserved of each
+ * device and did not use, t ns after the run's start; without t at the worst moment
+ * (passes/frag/fragmentation.h). There is a row for each device, with pool NULL, and one for each
+ * of its pools and streams.
  *
  *     SELECT device, reserved, free, largest_free FROM fragmentation WHERE pool IS NULL;
  *     SELECT pool, stream, free, largest_free FROM fragmentation(2000000000);
@@ -36,43 +37,43 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void put(struct tmk_fill *f, uint32_t column, uint64_t row, uint64_t bytes)
+static void put_known_bytes(struct tmk_fill *f, uint32_t column, uint64_t row, uint64_t bytes)
 {
     if (bytes != TMK_BYTES_UNKNOWN)
         tmk_rows_u64(f->rows, column, row, bytes);
 }
 
-static uint64_t add_row(struct tmk_fill *f, const struct tmk_frag_device *d,
-                        const struct tmk_frag_sum *sum)
+static uint64_t add_fragmentation_row(struct tmk_fill *f, const struct tmk_frag_device *d,
+                                      const struct tmk_frag_sum *sum)
 {
     uint64_t row = tmk_rows_add(f->rows);
     tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, d->device));
     tmk_rows_int(f->rows, COL_time_ns, row, tmk_source_time(f->source, d->time_ns));
     tmk_rows_int(f->rows, COL_step, row, d->step);
-    put(f, COL_reserved, row, sum->reserved_bytes);
-    put(f, COL_allocated, row, sum->allocated_bytes);
-    put(f, COL_free, row, sum->free_bytes);
-    put(f, COL_largest_free, row, sum->largest_bytes);
-    put(f, COL_largest_allocatable, row, sum->allocatable_bytes);
-    put(f, COL_releasable, row, sum->whole_bytes);
-    put(f, COL_blocks, row, sum->n_blocks);
+    put_known_bytes(f, COL_reserved, row, sum->reserved_bytes);
+    put_known_bytes(f, COL_allocated, row, sum->allocated_bytes);
+    put_known_bytes(f, COL_free, row, sum->free_bytes);
+    put_known_bytes(f, COL_largest_free, row, sum->largest_bytes);
+    put_known_bytes(f, COL_largest_allocatable, row, sum->allocatable_bytes);
+    put_known_bytes(f, COL_releasable, row, sum->whole_bytes);
+    put_known_bytes(f, COL_blocks, row, sum->n_blocks);
     if (d->has_segments) {
-        put(f, COL_segments, row, sum->n_segments);
-        put(f, COL_free_blocks, row, sum->n_free);
+        put_known_bytes(f, COL_segments, row, sum->n_segments);
+        put_known_bytes(f, COL_free_blocks, row, sum->n_free);
     }
     return row;
 }
 
-static void add_device(struct tmk_fill *f, const struct tmk_frag_device *d)
+static void add_fragmentation_device(struct tmk_fill *f, const struct tmk_frag_device *d)
 {
-    uint64_t row = add_row(f, d, &d->sum);
-    put(f, COL_largest_allocatable_new, row, d->allocatable_new_bytes);
+    uint64_t row = add_fragmentation_row(f, d, &d->sum);
+    put_known_bytes(f, COL_largest_allocatable_new, row, d->allocatable_new_bytes);
     if (d->is_oom)
-        put(f, COL_request, row, d->request_bytes);
+        put_known_bytes(f, COL_request, row, d->request_bytes);
     for (uint64_t i = 0; i < d->n_pools; i++) {
         const struct tmk_frag_pool_row *pool = &d->pools[i];
         struct tmk_stream stream = {0};
-        row = add_row(f, d, &pool->sum);
+        row = add_fragmentation_row(f, d, &pool->sum);
         tmk_fill_text(f, COL_pool, row, pool->pool == TMK_FRAG_SMALL ? "small" : "large");
         if (pool->has_stream &&
             (pool->stream == 0 || tmk_reader_stream(f->source->p->reader, pool->stream, &stream)))
@@ -80,7 +81,7 @@ static void add_device(struct tmk_fill *f, const struct tmk_frag_device *d)
     }
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_fragmentation(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_process *p = f->source->p;
     struct tmk_frag_moment moment = {.kind = TMK_FRAG_WORST};
@@ -104,7 +105,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
         tmk_replay_fini(&rp);
     }
     for (uint64_t i = 0; rc == 0 && i < tmk_fragmentation_n(frag); i++)
-        add_device(f, tmk_fragmentation_get(frag, i));
+        add_fragmentation_device(f, tmk_fragmentation_get(frag, i));
     tmk_fragmentation_close(frag);
     return rc;
 }
@@ -121,5 +122,5 @@ const struct tmk_vtab_def tmk_vtab_fragmentation = {
     .n_args = 1,
     .arg_names = {"t"},
     .arg_defaults = {WORST},
-    .fill = fill,
+    .fill = fill_fragmentation,
 };

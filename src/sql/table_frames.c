@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_frames.c - frames: the lines of each stack, a row each; depth 0 is the innermost.
+/* sql/table_frames.c - the table frames: the lines of each stack, a row each; depth 0 is the
+ * innermost.
  *
  *     SELECT depth, file, line, function FROM frames WHERE stack_id = 7 ORDER BY depth;
  *     SELECT f.file, f.line, sum(a.size) FROM allocations a JOIN frames f
@@ -21,7 +22,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_frame(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32_t id)
+static void add_frame_row(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32_t id)
 {
     struct tmk_rows *rows = f->rows;
     struct tmk_frame frame;
@@ -43,7 +44,7 @@ static void add_frame(struct tmk_fill *f, uint32_t stack, uint32_t depth, uint32
         tmk_rows_u64(rows, COL_address, row, frame.address);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_frames(struct tmk_fill *f, struct tmk_error *err)
 {
     (void)err;
     const struct tmk_reader *r = f->source->p->reader;
@@ -54,7 +55,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
         if (!tmk_reader_stack(r, id, &stack))
             continue;
         for (uint32_t i = 0; i < stack.n_frames; i++)
-            add_frame(f, id, i, stack.frames[i]);
+            add_frame_row(f, id, i, stack.frames[i]);
     }
     return 0;
 }
@@ -68,5 +69,5 @@ const struct tmk_vtab_def tmk_vtab_frames = {
     .name = "frames",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_frames,
 };

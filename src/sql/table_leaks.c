@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_leaks.c - leaks: the lines of code that keep more with every step
- * (passes/leak/leaks.h), by whatever little they grow.
+/* sql/table_leaks.c - the table leaks: the lines of code that keep more memory after each step
+ * (passes/leak/leaks.h), however little they grow.
  *
  *     SELECT file, line, bytes_per_step, kept_by FROM leaks ORDER BY bytes_per_step DESC;
  *     SELECT text FROM stacks WHERE id = (SELECT stack_id FROM leaks LIMIT 1);
@@ -33,20 +33,20 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-/* Numbers with a fraction are kept as billionths, as seconds are. */
-static int64_t billionths(double value)
+/* Fractions are kept as billionths, as seconds are. */
+static int64_t billionths_of(double value)
 {
     return value > -9e9 && value < 9e9 ? (int64_t)(value * 1e9 + (value < 0 ? -0.5 : 0.5))
                                        : TMK_NULL_INT;
 }
 
-static int64_t whole(double value)
+static int64_t whole_number_of(double value)
 {
     return value > -9e18 && value < 9e18 ? (int64_t)(value + (value < 0 ? -0.5 : 0.5))
                                          : TMK_NULL_INT;
 }
 
-static void add_leak(struct tmk_fill *f, const struct tmk_leak *leak)
+static void add_leak_cells(struct tmk_fill *f, const struct tmk_leak *leak)
 {
     struct tmk_rows *rows = f->rows;
     uint64_t row = tmk_rows_add(rows);
@@ -62,19 +62,19 @@ static void add_leak(struct tmk_fill *f, const struct tmk_leak *leak)
     tmk_fill_text(f, COL_module, row, leak->module);
     tmk_fill_text(f, COL_stage, row, leak->stage);
     if (leak->first_step != TMK_NO_STEP) {
-        tmk_rows_int(rows, COL_bytes_per_step, row, whole(leak->bytes_per_step));
-        tmk_rows_int(rows, COL_blocks_per_step, row, billionths(leak->blocks_per_step));
+        tmk_rows_int(rows, COL_bytes_per_step, row, whole_number_of(leak->bytes_per_step));
+        tmk_rows_int(rows, COL_blocks_per_step, row, billionths_of(leak->blocks_per_step));
     }
-    tmk_rows_int(rows, COL_bytes_per_second, row, whole(leak->bytes_per_second));
+    tmk_rows_int(rows, COL_bytes_per_second, row, whole_number_of(leak->bytes_per_second));
     tmk_rows_int(rows, COL_first_step, row, leak->first_step);
     tmk_rows_int(rows, COL_first_ns, row, tmk_source_time(f->source, leak->first_ns));
     tmk_rows_u64(rows, COL_growth, row, leak->bytes);
-    tmk_rows_int(rows, COL_confidence, row, billionths(leak->confidence));
+    tmk_rows_int(rows, COL_confidence, row, billionths_of(leak->confidence));
     tmk_fill_text(f, COL_kept_by, row, tmk_keeper_name(leak->keeper));
     tmk_fill_text(f, COL_advice, row, tmk_keeper_advice(leak->keeper));
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_leaks(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_leakage *l = NULL;
     struct tmk_replay rp;
@@ -90,7 +90,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
         tmk_replay_fini(&rp);
     }
     for (uint64_t i = 0; rc == 0 && i < tmk_leakage_n(l); i++)
-        add_leak(f, tmk_leakage_get(l, i));
+        add_leak_cells(f, tmk_leakage_get(l, i));
     tmk_leakage_close(l);
     return rc;
 }
@@ -104,5 +104,5 @@ const struct tmk_vtab_def tmk_vtab_leaks = {
     .name = "leaks",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_leaks,
 };

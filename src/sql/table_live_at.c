@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_live_at.c - live_at(t): the blocks alive t ns after the run's start, after all events
- * of that moment; without t at its end. Columns: blockrows.h.
+/* sql/table_live_at.c - the table live_at(t): the blocks alive t ns after the run's start, after
+ * all events of that moment; without t, those alive at its end. blockrows.h has the columns.
  *
  *     SELECT device, sum(size) FROM live_at(1000000000) GROUP BY device;
  *     SELECT * FROM live_at(1000000000) ORDER BY size DESC LIMIT 10;
  *     SELECT s.step, (SELECT sum(size) FROM live_at(s.end_ns)) FROM steps s; */
 #include "sql/blockrows.h"
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_live_at(struct tmk_fill *f, struct tmk_error *err)
 {
     uint64_t offset_ns = f->source->p->offset_ns;
     if (f->args[0] < 0 || (uint64_t)f->args[0] < offset_ns)
@@ -29,5 +29,5 @@ const struct tmk_vtab_def tmk_vtab_live_at = {
     .n_args = 1,
     .arg_names = {"t"},
     .arg_defaults = {INT64_MAX},
-    .fill = fill,
+    .fill = fill_live_at,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_marks.c - marks: what the program said about a moment.
+/* sql/table_marks.c - the table marks: what the program reported about a moment.
  *
  *     SELECT time_ns, event, info FROM marks ORDER BY time_ns;
  *     SELECT event, count(*) FROM marks GROUP BY event;
@@ -35,7 +35,7 @@ static void add_mark(void *arg)
         tmk_rows_text(rows, COL_info, row, tmk_textpool_copy(f->pool, ev->text, ev->text_bytes));
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_marks(struct tmk_fill *f, struct tmk_error *err)
 {
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
@@ -51,5 +51,5 @@ const struct tmk_vtab_def tmk_vtab_marks = {
     .name = "marks",
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,
-    .fill = fill,
+    .fill = fill_marks,
 };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_modules.c - modules: what each module did and held, a row for each process and module.
+/* sql/table_modules.c - the table modules: time and memory of each module, a row for each process
+ * and module.
  *
- * Time includes the modules called inside; bytes are those of the blocks made while the module was
- * the innermost. Forward is what was not in backward or optimizer: evaluation, and what activation
- * checkpointing does again, too. Modules that the model has but that were never called are there.
+ * Time includes the modules called inside; bytes are those of the blocks made while the module
+ * was the innermost one. Forward is everything outside backward and optimizer: also evaluation,
+ * and what activation checkpointing recomputes. Modules that the model has but that were never
+ * called have a row too.
  *
  *     SELECT module, peak_allocated FROM modules ORDER BY peak_allocated DESC LIMIT 10;
  *     SELECT module, duration_ns / calls / 1e6 AS ms FROM modules WHERE calls;
@@ -41,22 +43,22 @@ static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
 enum way { FORWARD, BACKWARD, NEITHER, N_WAYS };
 
-struct module {
+struct module_use {
     uint64_t n_calls, duration_ns, n_allocs, alloc_bytes, peak_bytes, live_bytes;
     uint64_t ns[N_WAYS], bytes[N_WAYS], parameter_bytes;
 };
 
-struct sweep {
+struct modules_sweep {
     struct tmk_source *source;
     struct tmk_textmap names; /* number: index of modules */
-    struct module *modules;
+    struct module_use *modules;
     uint64_t room;
-    uint32_t *by_string;   /* index + 1; 0: not met yet */
-    struct module nowhere; /* for what has no module, or when there is no memory */
+    uint32_t *by_string;       /* index + 1; 0: not met yet */
+    struct module_use nowhere; /* for blocks without a module, or without memory */
     bool failed;
 };
 
-static struct module *add_name(struct sweep *w, const char *name)
+static struct module_use *add_module_name(struct modules_sweep *w, const char *name)
 {
     uint64_t n_before = w->names.n;
     uint32_t i;
@@ -66,36 +68,36 @@ static struct module *add_name(struct sweep *w, const char *name)
         return &w->nowhere;
     }
     if (w->names.n > n_before)
-        w->modules[i] = (struct module){0};
+        w->modules[i] = (struct module_use){0};
     return &w->modules[i];
 }
 
-static struct module *add_module(struct sweep *w, uint32_t string)
+static struct module_use *add_module(struct modules_sweep *w, uint32_t string)
 {
     const char *name = tmk_reader_string(w->source->p->reader, string);
     if (!name || string >= w->source->n_strings)
         return &w->nowhere;
-    struct module *m = add_name(w, name);
+    struct module_use *m = add_module_name(w, name);
     if (!w->failed)
         w->by_string[string] = (uint32_t)(m - w->modules) + 1;
     return m;
 }
 
-static struct module *find_module(struct sweep *w, uint32_t string)
+static struct module_use *find_module(struct modules_sweep *w, uint32_t string)
 {
     if (string < w->source->n_strings && w->by_string[string])
         return &w->modules[w->by_string[string] - 1];
     return add_module(w, string);
 }
 
-static struct module *module_of(struct sweep *w, const struct tmk_state *s,
-                                const struct tmk_block *b)
+static struct module_use *module_of_block(struct modules_sweep *w, const struct tmk_state *s,
+                                          const struct tmk_block *b)
 {
     uint32_t context = s->contexts[b->context].module;
     return context ? find_module(w, s->contexts[context].name) : &w->nowhere;
 }
 
-static void hold(struct module *m, uint64_t size_bytes)
+static void hold_bytes(struct module_use *m, uint64_t size_bytes)
 {
     m->live_bytes += size_bytes;
     if (m->live_bytes > m->peak_bytes)
@@ -112,30 +114,30 @@ static enum way way_of(const struct tmk_state *s, uint32_t context)
     return is_forward ? FORWARD : NEITHER;
 }
 
-static void on_block(struct sweep *w, const struct tmk_state *s, uint8_t kind,
+static void on_block(struct modules_sweep *w, const struct tmk_state *s, uint8_t kind,
                      const struct tmk_block *b)
 {
-    struct module *m = module_of(w, s, b);
+    struct module_use *m = module_of_block(w, s, b);
     if (kind == TMK_KIND_ALLOC) {
         m->n_allocs++;
         m->alloc_bytes += b->size_bytes;
         m->bytes[way_of(s, b->context)] += b->size_bytes;
-        hold(m, b->size_bytes);
+        hold_bytes(m, b->size_bytes);
     } else if (kind == TMK_KIND_FREE) {
         m->live_bytes -= b->size_bytes < m->live_bytes ? b->size_bytes : m->live_bytes;
     }
 }
 
-static void add_time(struct module *m, enum way way, uint64_t ns)
+static void add_time(struct module_use *m, enum way way, uint64_t ns)
 {
     m->duration_ns += ns;
     m->ns[way] += ns;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_module_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
-    struct sweep *w = arg;
+    struct modules_sweep *w = arg;
     if (b)
         on_block(w, &rp->state, ev->kind, b);
     else if (ev->kind == TMK_KIND_PUSH && ev->range_kind == TIDEMARK_MODULE)
@@ -145,17 +147,18 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
                  ev->time_ns - rp->closed.start_ns);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_modules_restored(void *arg, const struct tmk_replay *rp)
 {
-    struct sweep *w = arg;
+    struct modules_sweep *w = arg;
     for (uint64_t i = 0; i < w->names.n; i++)
         w->modules[i].live_bytes = 0;
     for (uint32_t i = 1; i <= rp->state.n_entries; i++)
         if (rp->state.entries[i].live)
-            hold(module_of(w, &rp->state, &rp->state.entries[i]), rp->state.entries[i].size_bytes);
+            hold_bytes(module_of_block(w, &rp->state, &rp->state.entries[i]),
+                       rp->state.entries[i].size_bytes);
 }
 
-static void add_row(struct tmk_fill *f, const char *name, const struct module *m)
+static void add_module_row(struct tmk_fill *f, const char *name, const struct module_use *m)
 {
     struct tmk_rows *rows = f->rows;
     uint64_t row = tmk_rows_add(rows);
@@ -178,8 +181,8 @@ static void add_row(struct tmk_fill *f, const char *name, const struct module *m
     tmk_rows_u64(rows, COL_backward_bytes, row, m->bytes[BACKWARD]);
 }
 
-/* Those that the model has, in the order of its definitions, and what their parameters take. */
-static void add_model(struct sweep *w)
+/* Add the model's modules in the order of its definitions, with the bytes of their parameters. */
+static void add_model(struct modules_sweep *w)
 {
     struct tmk_process *p = w->source->p;
     for (uint32_t i = 1; i < w->source->n_strings && !w->failed; i++)
@@ -189,14 +192,15 @@ static void add_model(struct sweep *w)
         const struct tmk_parameter *parameter = tmk_parameter_get(p, i);
         const char *module = tmk_parameter_module(p, i);
         if (module && !(parameter->flags & TMK_PARAMETER_IS_BUFFER))
-            add_name(w, module)->parameter_bytes += parameter->size_bytes;
+            add_module_name(w, module)->parameter_bytes += parameter->size_bytes;
     }
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_modules(struct tmk_fill *f, struct tmk_error *err)
 {
-    struct sweep w = {.source = f->source};
-    struct tmk_visitor visitor = {.arg = &w, .event = on_event, .restored = on_restored};
+    struct modules_sweep w = {.source = f->source};
+    struct tmk_visitor visitor = {
+        .arg = &w, .event = on_module_event, .restored = on_modules_restored};
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     w.by_string = calloc((size_t)f->source->n_strings + 1, sizeof *w.by_string);
@@ -206,7 +210,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     if (rc == 0 && w.failed)
         rc = TMK_ENOMEM;
     for (uint64_t i = 0; rc == 0 && i < w.names.n; i++)
-        add_row(f, w.names.texts[i], &w.modules[i]);
+        add_module_row(f, w.names.texts[i], &w.modules[i]);
     tmk_textmap_fini(&w.names);
     free(w.modules);
     free(w.by_string);
@@ -223,5 +227,5 @@ const struct tmk_vtab_def tmk_vtab_modules = {
     .name = "modules",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_modules,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_ooms.c - ooms: allocations that were refused.
+/* sql/table_ooms.c - the table ooms: requests that failed.
  *
  *     SELECT time_ns, device, requested, capacity - allocated AS free FROM ooms;
  *     SELECT o.step, s.text FROM ooms o JOIN stacks s ON s.id = o.stack_id;
@@ -26,7 +26,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static uint64_t allocated_on(const struct tmk_walk *w, uint16_t device)
+static uint64_t walked_allocated_bytes(const struct tmk_walk *w, uint16_t device)
 {
     for (uint32_t i = 0; i < w->n_devices; i++)
         if (w->devices[i].device == device)
@@ -34,7 +34,7 @@ static uint64_t allocated_on(const struct tmk_walk *w, uint16_t device)
     return 0;
 }
 
-static void add_oom(void *arg)
+static void add_oom_row(void *arg)
 {
     struct tmk_fill *f = arg;
     struct tmk_rows *rows = f->rows;
@@ -49,7 +49,7 @@ static void add_oom(void *arg)
     tmk_rows_u64(rows, COL_requested, row, ev->size_bytes);
     if (ev->capacity_bytes)
         tmk_rows_u64(rows, COL_capacity, row, ev->capacity_bytes);
-    tmk_rows_u64(rows, COL_allocated, row, allocated_on(f->walk, ev->device));
+    tmk_rows_u64(rows, COL_allocated, row, walked_allocated_bytes(f->walk, ev->device));
     tmk_fill_text(f, COL_source, row, ev->is_of_driver ? "driver" : "allocator");
     if (ev->free_bytes != UINT64_MAX)
         tmk_rows_u64(rows, COL_device_free, row, ev->free_bytes);
@@ -61,11 +61,11 @@ static void add_oom(void *arg)
         tmk_rows_text(rows, COL_module, row, tmk_source_text(f->source, top->module));
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_ooms(struct tmk_fill *f, struct tmk_error *err)
 {
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
-    return tmk_walk_chunk(f->walk, f->source, f->chunk, TMK_WALK_OTHER, add_oom, f, err);
+    return tmk_walk_chunk(f->walk, f->source, f->chunk, TMK_WALK_OTHER, add_oom_row, f, err);
 }
 
 const struct tmk_vtab_def tmk_vtab_ooms = {
@@ -77,5 +77,5 @@ const struct tmk_vtab_def tmk_vtab_ooms = {
     .name = "ooms",
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,
-    .fill = fill,
+    .fill = fill_ooms,
 };

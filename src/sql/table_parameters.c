@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_parameters.c - parameters: those of the models, and their buffers, each name once.
+/* sql/table_parameters.c - the table parameters: the parameters and buffers of the models, each
+ * name once.
  *
- * As last defined: one that was moved or loaded anew has its last place. Tied weights have a row
- * for each name, with the same address and block.
+ * Each is shown as last defined: one that was moved or loaded again has its last place. Tied
+ * weights have a row for each name, with the same address and block.
  *
  *     SELECT component, sum(bytes) FROM parameters WHERE kind = 'parameter' GROUP BY component;
  *     SELECT sum(bytes) FROM parameters WHERE requires_grad AND NOT trained;
@@ -37,56 +38,57 @@ static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
 /* ---- the blocks that hold them ---- */
 
-struct place {
+struct parameter_place {
     uint64_t address;
-    uint64_t serial; /* of the last block there that was said to be a parameter; 0: none */
+    uint64_t serial; /* of the last block there that was tagged as a parameter; 0: none */
     uint16_t device;
 };
 
-struct sweep {
-    struct place *places; /* sorted; one for each parameter, some the same */
+struct parameters_sweep {
+    struct parameter_place *places; /* sorted; one for each parameter, some the same */
     uint32_t n;
 };
 
 static int compare_places(const void *va, const void *vb)
 {
-    const struct place *a = va, *b = vb;
+    const struct parameter_place *a = va, *b = vb;
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
     return (a->address > b->address) - (a->address < b->address);
 }
 
-static struct place *find_place(const struct sweep *w, uint16_t device, uint64_t address)
+static struct parameter_place *find_parameter_place(const struct parameters_sweep *w,
+                                                    uint16_t device, uint64_t address)
 {
-    struct place key = {.device = device, .address = address};
+    struct parameter_place key = {.device = device, .address = address};
     return bsearch(&key, w->places, w->n, sizeof key, compare_places);
 }
 
-static void note_block(struct sweep *w, const struct tmk_block *b)
+static void note_parameter_block(struct parameters_sweep *w, const struct tmk_block *b)
 {
     bool is_one = b->category == TIDEMARK_PARAMETER || b->category == TIDEMARK_BUFFER;
-    struct place *place = is_one ? find_place(w, b->device, b->address) : NULL;
+    struct parameter_place *place = is_one ? find_parameter_place(w, b->device, b->address) : NULL;
     if (place)
         place->serial = b->serial;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_parameter_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                               struct tmk_block *b)
 {
     (void)rp;
     if (ev->kind == TMK_KIND_TAG && b)
-        note_block(arg, b);
+        note_parameter_block(arg, b);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_parameters_restored(void *arg, const struct tmk_replay *rp)
 {
     for (uint32_t i = 1; i <= rp->state.n_entries; i++)
         if (rp->state.entries[i].live)
-            note_block(arg, &rp->state.entries[i]);
+            note_parameter_block(arg, &rp->state.entries[i]);
 }
 
-/* Equal places become one, so that a search finds it. */
-static void sort_places(struct sweep *w)
+/* Sort the places and drop equal ones, so that a search finds each. */
+static void sort_places(struct parameters_sweep *w)
 {
     uint32_t n = 0;
     if (w->n > 1)
@@ -97,9 +99,11 @@ static void sort_places(struct sweep *w)
     w->n = n;
 }
 
-static int find_blocks(struct sweep *w, struct tmk_process *p, struct tmk_error *err)
+static int find_parameter_blocks(struct parameters_sweep *w, struct tmk_process *p,
+                                 struct tmk_error *err)
 {
-    struct tmk_visitor visitor = {.arg = w, .event = on_event, .restored = on_restored};
+    struct tmk_visitor visitor = {
+        .arg = w, .event = on_parameter_event, .restored = on_parameters_restored};
     uint32_t n = tmk_parameters_n(p);
     w->places = calloc((size_t)n + 1, sizeof *w->places);
     if (!w->places)
@@ -107,7 +111,7 @@ static int find_blocks(struct sweep *w, struct tmk_process *p, struct tmk_error 
     for (w->n = 0; w->n < n; w->n++) {
         const struct tmk_parameter *parameter = tmk_parameter_get(p, w->n);
         w->places[w->n] =
-            (struct place){.address = parameter->address, .device = parameter->device};
+            (struct parameter_place){.address = parameter->address, .device = parameter->device};
     }
     sort_places(w);
     return n ? tmk_process_sweep(p, &visitor, 1, NULL, err) : 0;
@@ -115,7 +119,7 @@ static int find_blocks(struct sweep *w, struct tmk_process *p, struct tmk_error 
 
 /* ---- rows ---- */
 
-/* "float32 [256, 1024]": type, then shape. */
+/* Set the shape: "float32 [256, 1024]", type first. */
 static void set_shape(struct tmk_fill *f, uint64_t row, const char *text)
 {
     const char *space = strchrnul(text, ' ');
@@ -124,7 +128,7 @@ static void set_shape(struct tmk_fill *f, uint64_t row, const char *text)
     tmk_rows_text(f->rows, COL_shape, row, *space ? tmk_textpool_put(f->pool, space + 1) : 0);
 }
 
-static void add_row(struct tmk_fill *f, const struct sweep *w, uint32_t i)
+static void add_parameter_row(struct tmk_fill *f, const struct parameters_sweep *w, uint32_t i)
 {
     const struct tmk_process *p = f->source->p;
     const struct tmk_parameter *parameter = tmk_parameter_get(p, i);
@@ -146,22 +150,22 @@ static void add_row(struct tmk_fill *f, const struct sweep *w, uint32_t i)
                  (parameter->flags & TMK_PARAMETER_REQUIRES_GRAD) != 0);
     tmk_rows_int(rows, COL_trained, row, (parameter->flags & TMK_PARAMETER_OPTIMIZED) != 0);
     tmk_rows_int(rows, COL_address, row, (int64_t)parameter->address);
-    const struct place *place =
-        w->places ? find_place(w, parameter->device, parameter->address) : NULL;
+    const struct parameter_place *place =
+        w->places ? find_parameter_place(w, parameter->device, parameter->address) : NULL;
     if (place)
         tmk_rows_int(rows, COL_block_id, row, tmk_source_id(f->source, place->serial));
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_parameters(struct tmk_fill *f, struct tmk_error *err)
 {
-    struct sweep w = {0};
+    struct parameters_sweep w = {0};
     int rc = 0;
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     if (tmk_rows_want(f->rows, COL_block_id))
-        rc = find_blocks(&w, f->source->p, err);
+        rc = find_parameter_blocks(&w, f->source->p, err);
     for (uint32_t i = 0; rc == 0 && i < tmk_parameters_n(f->source->p); i++)
-        add_row(f, &w, i);
+        add_parameter_row(f, &w, i);
     free(w.places);
     return rc;
 }
@@ -175,5 +179,5 @@ const struct tmk_vtab_def tmk_vtab_parameters = {
     .name = "parameters",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_parameters,
 };

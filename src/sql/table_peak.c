@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_peak.c - peak: the blocks alive when the most bytes were allocated, the first time.
+/* sql/table_peak.c - the table peak: the blocks alive when the most bytes were allocated, the
+ * first time.
  *
- * For each process its own moment, on the device with its largest peak. Columns: blockrows.h.
+ * Each process has its own moment, on the device with its largest peak. blockrows.h has the
+ * columns.
  *
  *     SELECT category, sum(size) FROM peak GROUP BY category ORDER BY 2 DESC;
  *     SELECT module, count(*), sum(size) FROM peak GROUP BY module;
@@ -9,7 +11,7 @@
  *         WHERE f.depth = 0 GROUP BY 1, 2; */
 #include "sql/blockrows.h"
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_peak(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .any_device = true};
     return tmk_block_rows_at(f, &moment, err);
@@ -24,5 +26,5 @@ const struct tmk_vtab_def tmk_vtab_peak = {
     .name = "peak",
     .specs = tmk_block_specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_peak,
 };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_processes.c - processes: the traces of the run and what is known of each as a whole.
+/* sql/table_processes.c - the table processes: the traces of the run, and what is known of each
+ * as a whole.
  *
  *     SELECT rank, host, pid, state FROM processes ORDER BY rank;
  *     SELECT sum(events), sum(dropped), sum(given_up) FROM processes;
  *     SELECT pid, reason FROM processes WHERE state = 'stopped'; */
+#include "base/array.h"
 #include "passes/quality.h"
 #include "sql/schema.h"
 #include "trace/stops.h"
@@ -40,10 +42,10 @@ static const char *state_name(uint32_t state)
 {
     static const char *const names[] = {
         [TMK_STATE_OPEN] = "open", [TMK_STATE_CLOSED] = "closed", [TMK_STATE_STOPPED] = "stopped"};
-    return state < sizeof names / sizeof names[0] ? names[state] : NULL;
+    return state < TMK_N(names) ? names[state] : NULL;
 }
 
-static const char *reason_text(const struct tmk_status *s)
+static const char *stop_reason_text(const struct tmk_status *s)
 {
     return s->state == TMK_STATE_STOPPED ? tmk_stop_text((enum tmk_stop)s->reason) : NULL;
 }
@@ -51,7 +53,7 @@ static const char *reason_text(const struct tmk_status *s)
 static void set_status(struct tmk_fill *f, uint64_t row, const struct tmk_status *s)
 {
     tmk_fill_text(f, COL_state, row, state_name(s->state));
-    tmk_fill_text(f, COL_reason, row, reason_text(s));
+    tmk_fill_text(f, COL_reason, row, stop_reason_text(s));
     tmk_rows_u64(f->rows, COL_events, row, s->n_events);
     tmk_rows_u64(f->rows, COL_allocations, row, s->n_allocs);
     tmk_rows_u64(f->rows, COL_frees, row, s->n_frees);
@@ -61,7 +63,7 @@ static void set_status(struct tmk_fill *f, uint64_t row, const struct tmk_status
     tmk_rows_u64(f->rows, COL_unnamed, row, s->n_unnamed);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_processes(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_process *p = f->source->p;
     struct tmk_rows *rows = f->rows;
@@ -98,5 +100,5 @@ const struct tmk_vtab_def tmk_vtab_processes = {
     .name = "processes",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_processes,
 };

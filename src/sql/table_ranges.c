@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_ranges.c - ranges: every stage, module and other range, in order of opening.
+/* sql/table_ranges.c - the table ranges: every stage, module and other range, in order of
+ * opening.
  *
- *     SELECT name, count(*), avg(end_ns - start_ns) FROM ranges WHERE kind = 'module' GROUP BY
- * name; SELECT step, name, (end_ns - start_ns) / 1e6 AS ms FROM ranges WHERE kind = 'stage'; SELECT
- * * FROM ranges WHERE end_ns IS NULL; */
+ *     SELECT name, count(*), avg(end_ns - start_ns) FROM ranges WHERE kind = 'module' GROUP BY 1;
+ *     SELECT step, name, (end_ns - start_ns) / 1e6 AS ms FROM ranges WHERE kind = 'stage';
+ *     SELECT * FROM ranges WHERE end_ns IS NULL; */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "kit/grow.h"
 #include "sql/schema.h"
 #include "tidemark/tidemark.h"
@@ -27,11 +29,11 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static uint32_t kind_text(struct tmk_fill *f, uint8_t kind)
+static uint32_t range_kind_text(struct tmk_fill *f, uint8_t kind)
 {
     static const char *const names[] = {
         [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
-    return kind < sizeof names / sizeof names[0] ? tmk_textpool_put(f->pool, names[kind]) : 0;
+    return kind < TMK_N(names) ? tmk_textpool_put(f->pool, names[kind]) : 0;
 }
 
 static uint32_t string_text(struct tmk_fill *f, uint32_t string)
@@ -39,9 +41,9 @@ static uint32_t string_text(struct tmk_fill *f, uint32_t string)
     return string ? tmk_source_text(f->source, string) : 0;
 }
 
-/* A row for the range at `depth` of a thread; the range notes its number, from 1. */
-static void add_range(struct tmk_fill *f, const struct tmk_walk_thread *t, uint64_t depth,
-                      bool has_step)
+/* Add a row for the range at `depth` of a thread; the range notes its number, from 1. */
+static void add_range_row(struct tmk_fill *f, const struct tmk_walk_thread *t, uint64_t depth,
+                          bool has_step)
 {
     struct tmk_rows *rows = f->rows;
     struct tmk_walk_range *r = &t->ranges[depth];
@@ -49,7 +51,7 @@ static void add_range(struct tmk_fill *f, const struct tmk_walk_thread *t, uint6
     r->row = row + 1;
     tmk_rows_int(rows, COL_thread, row, tmk_source_thread(f->source, t->thread));
     if (tmk_rows_want(rows, COL_kind))
-        tmk_rows_text(rows, COL_kind, row, kind_text(f, r->kind));
+        tmk_rows_text(rows, COL_kind, row, range_kind_text(f, r->kind));
     tmk_rows_text(rows, COL_name, row, string_text(f, r->name));
     tmk_rows_int(rows, COL_start_ns, row, tmk_source_time(f->source, r->start_ns));
     tmk_rows_u64(rows, COL_depth, row, depth);
@@ -59,11 +61,11 @@ static void add_range(struct tmk_fill *f, const struct tmk_walk_thread *t, uint6
     tmk_rows_text(rows, COL_module, row, string_text(f, r->module));
 }
 
-static void visit(struct tmk_fill *f)
+static void visit_range_event(struct tmk_fill *f)
 {
     struct tmk_walk *w = f->walk;
     if (w->event.kind == TMK_KIND_PUSH && tmk_walk_top(w) && tmk_walk_top(w)->row == 0)
-        add_range(f, w->thread, w->thread->n - 1, true);
+        add_range_row(f, w->thread, w->thread->n - 1, true);
     for (uint64_t i = 0; i < w->n_closed; i++)
         if (w->closed[i].row)
             tmk_rows_int(f->rows, COL_end_ns, w->closed[i].row - 1,
@@ -72,26 +74,26 @@ static void visit(struct tmk_fill *f)
 
 /* ---- over a gap ---- */
 
-struct known { /* an open range that has a row */
+struct known_ranges { /* an open range that has a row */
     uint32_t thread;
     struct tmk_walk_range range;
 };
 
 struct knowns {
-    struct known *list;
+    struct known_ranges *list;
     uint64_t n, room;
 };
 
-/* Before a chunk that is not joined to the last: what is open. */
-static int note_open(const struct tmk_walk *w, struct knowns *k)
+/* Note the open ranges before a chunk that is not joined to the last one. */
+static int note_open_ranges(const struct tmk_walk *w, struct knowns *k)
 {
     k->n = 0;
     for (uint64_t t = 0; t < w->n_threads; t++) {
         for (uint64_t i = 0; i < w->threads[t].n; i++) {
             if (TMK_GROW(k->list, k->n + 1, k->room) < 0)
                 return TMK_ENOMEM;
-            k->list[k->n++] =
-                (struct known){.thread = w->threads[t].thread, .range = w->threads[t].ranges[i]};
+            k->list[k->n++] = (struct known_ranges){.thread = w->threads[t].thread,
+                                                    .range = w->threads[t].ranges[i]};
         }
     }
     return 0;
@@ -108,8 +110,8 @@ static uint64_t known_row(const struct knowns *k, uint32_t thread, const struct 
     return 0;
 }
 
-/* After it: the same ranges keep their rows; others get one, in an unknown step. */
-static void add_restored(struct tmk_fill *f, const struct knowns *k)
+/* After that chunk began, the same ranges keep their rows; others get one, in an unknown step. */
+static void add_restored_ranges(struct tmk_fill *f, const struct knowns *k)
 {
     const struct tmk_walk *w = f->walk;
     for (uint64_t t = 0; t < w->n_threads; t++) {
@@ -118,7 +120,7 @@ static void add_restored(struct tmk_fill *f, const struct knowns *k)
             if (r->row == 0)
                 r->row = known_row(k, w->threads[t].thread, r);
             if (r->row == 0)
-                add_range(f, &w->threads[t], i, false);
+                add_range_row(f, &w->threads[t], i, false);
         }
     }
 }
@@ -126,18 +128,18 @@ static void add_restored(struct tmk_fill *f, const struct knowns *k)
 static int fill_chunk(struct tmk_fill *f, uint32_t i, struct knowns *k, struct tmk_error *err)
 {
     k->n = 0;
-    int rc = i > 0 && !tmk_walk_is_next(f->walk, f->source, i) ? note_open(f->walk, k) : 0;
+    int rc = i > 0 && !tmk_walk_is_next(f->walk, f->source, i) ? note_open_ranges(f->walk, k) : 0;
     if (rc == 0)
         rc = tmk_walk_begin(f->walk, f->source, i, err);
     if (rc < 0)
         return rc;
-    add_restored(f, k);
+    add_restored_ranges(f, k);
     while ((rc = tmk_walk_next(f->walk)) > 0)
-        visit(f);
+        visit_range_event(f);
     return rc;
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_ranges(struct tmk_fill *f, struct tmk_error *err)
 {
     struct knowns k = {0};
     int rc = 0;
@@ -162,5 +164,5 @@ const struct tmk_vtab_def tmk_vtab_ranges = {
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
     .rows_per_event = 1,
-    .fill = fill,
+    .fill = fill_ranges,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_samples.c - samples: what the driver said of a device, every second or so.
+/* sql/table_samples.c - the table samples: what the driver reported of a device, about every
+ * second.
  *
  *     SELECT time_ns, used, own, others FROM samples WHERE device = 'cuda:0' ORDER BY time_ns;
  *     SELECT device, max(used) * 100.0 / total FROM samples GROUP BY device;
@@ -61,7 +62,7 @@ static void add_sample(void *arg)
     set_blocks(f, row, ev->device);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_samples(struct tmk_fill *f, struct tmk_error *err)
 {
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
@@ -78,5 +79,5 @@ const struct tmk_vtab_def tmk_vtab_samples = {
     .name = "samples",
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,
-    .fill = fill,
+    .fill = fill_samples,
 };

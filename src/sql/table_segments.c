@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_segments.c - segments: what the driver gave to the process, and who asked for it.
+/* sql/table_segments.c - the table segments: what the driver gave to the process, and who asked
+ * for it.
  *
  *     SELECT owner, sum(size) FROM segments WHERE free_ns IS NULL AND on_device GROUP BY owner;
  *     SELECT s.size, f.text FROM segments s JOIN stacks f ON f.id = s.stack_id ORDER BY size DESC;
@@ -31,7 +32,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_row(struct tmk_fill *f, const struct tmk_segment_row *r)
+static void add_segment_cells(struct tmk_fill *f, const struct tmk_segment_row *r)
 {
     struct tmk_rows *rows = f->rows;
     const struct tmk_driver_segment *g = &r->segment;
@@ -55,7 +56,7 @@ static void add_row(struct tmk_fill *f, const struct tmk_segment_row *r)
     tmk_fill_text(f, COL_module, row, r->module);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_segments(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_segment_rows *all = NULL;
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
@@ -68,7 +69,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     if (rc == 0)
         rc = tmk_segment_rows_finish(all, err);
     for (uint64_t i = 0; rc == 0 && i < tmk_segment_rows_n(all); i++)
-        add_row(f, tmk_segment_rows_get(all, i));
+        add_segment_cells(f, tmk_segment_rows_get(all, i));
     tmk_segment_rows_close(all);
     return rc;
 }
@@ -83,5 +84,5 @@ const struct tmk_vtab_def tmk_vtab_segments = {
     .name = "segments",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_segments,
 };

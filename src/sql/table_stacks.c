@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_stacks.c - stacks: call stacks, each once, as text.
+/* sql/table_stacks.c - the table stacks: call stacks, each once, as text.
  *
  *     SELECT text FROM stacks WHERE id = 7;
  *     SELECT s.text, count(*) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY s.id;
@@ -26,7 +26,7 @@ struct text {
     uint64_t n, room;
 };
 
-static int append(struct text *t, const char *bytes)
+static int append_text(struct text *t, const char *bytes)
 {
     size_t n = strlen(bytes);
     if (TMK_GROW(t->bytes, t->n + n + 1, t->room) < 0)
@@ -41,11 +41,12 @@ static int append_frame(struct text *t, const struct tmk_process *p, uint32_t id
     struct tmk_frame frame;
     char text[TMK_FRAME_TEXT_BYTES];
     bool known = tmk_process_frame(p, id, &frame);
-    int rc = t->n ? append(t, " < ") : 0;
-    return rc < 0 ? rc : append(t, tmk_frame_text(known ? &frame : NULL, false, text));
+    int rc = t->n ? append_text(t, " < ") : 0;
+    return rc < 0 ? rc : append_text(t, tmk_frame_text(known ? &frame : NULL, false, text));
 }
 
-static int add_stack(struct tmk_fill *f, uint32_t id, const struct tmk_stack *stack, struct text *t)
+static int add_stack_row(struct tmk_fill *f, uint32_t id, const struct tmk_stack *stack,
+                         struct text *t)
 {
     uint64_t row = tmk_rows_add(f->rows);
     tmk_rows_int(f->rows, COL_id, row, tmk_source_id(f->source, id));
@@ -53,7 +54,7 @@ static int add_stack(struct tmk_fill *f, uint32_t id, const struct tmk_stack *st
     if (!tmk_rows_want(f->rows, COL_text))
         return 0;
     t->n = 0;
-    int rc = append(t, "");
+    int rc = append_text(t, "");
     for (uint32_t i = 0; rc == 0 && i < stack->n_frames; i++)
         rc = append_frame(t, f->source->p, stack->frames[i]);
     if (rc == 0)
@@ -61,7 +62,7 @@ static int add_stack(struct tmk_fill *f, uint32_t id, const struct tmk_stack *st
     return rc;
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_stacks(struct tmk_fill *f, struct tmk_error *err)
 {
     (void)err;
     const struct tmk_reader *r = f->source->p->reader;
@@ -72,7 +73,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     for (uint32_t id = 1; rc == 0 && id < tmk_reader_n_stacks(r); id++) {
         struct tmk_stack stack;
         if (tmk_reader_stack(r, id, &stack))
-            rc = add_stack(f, id, &stack, &text);
+            rc = add_stack_row(f, id, &stack, &text);
     }
     free(text.bytes);
     return rc;
@@ -87,5 +88,5 @@ const struct tmk_vtab_def tmk_vtab_stacks = {
     .name = "stacks",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_stacks,
 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_steps.c - steps: the history, a row for each training step and device.
+/* sql/table_steps.c - the table steps: the per-step history, a row for each training step and
+ * device.
  *
- * Exact also where the detail was given up. What came before the first step is a row without step.
+ * It is exact even where the detail was given up. The time before the first step is a row without
+ * a step number.
  *
  *     SELECT step, peak_allocated FROM steps WHERE device = 'cuda:0' ORDER BY step;
  *     SELECT step, end_allocated - lag(end_allocated) OVER (ORDER BY step) FROM steps;
@@ -44,13 +46,14 @@ struct passes {
     int64_t n;
 };
 
-struct sweep {
+struct passes_sweep {
     struct passes *steps; /* in order of time */
     uint64_t n, room;
     bool failed;
 };
 
-static void begin_step(struct sweep *w, uint64_t start_ns, int64_t step, int64_t n_passes)
+static void begin_step_passes(struct passes_sweep *w, uint64_t start_ns, int64_t step,
+                              int64_t n_passes)
 {
     if (TMK_GROW(w->steps, w->n + 1, w->room) < 0)
         w->failed = true;
@@ -58,16 +61,16 @@ static void begin_step(struct sweep *w, uint64_t start_ns, int64_t step, int64_t
         w->steps[w->n++] = (struct passes){.start_ns = start_ns, .step = step, .n = n_passes};
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_step_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                          struct tmk_block *b)
 {
     (void)b;
-    struct sweep *w = arg;
+    struct passes_sweep *w = arg;
     const struct tmk_state *s = &rp->state;
     if (ev->kind != TMK_KIND_STEP && ev->kind != TMK_KIND_PUSH)
         return;
     if (ev->kind == TMK_KIND_STEP) {
-        begin_step(w, s->step_start_ns, s->step, 0);
+        begin_step_passes(w, s->step_start_ns, s->step, 0);
         return;
     }
     uint32_t context = tmk_state_thread_context(s, ev->thread);
@@ -77,16 +80,16 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         w->steps[w->n - 1].n++;
 }
 
-/* Of a step that the detail begins in, or that a gap lies in, not all is known. */
-static void on_restored(void *arg, const struct tmk_replay *rp)
+/* If the detail begins in a step, or a gap lies in it, not everything is known of it. */
+static void on_steps_restored(void *arg, const struct tmk_replay *rp)
 {
-    struct sweep *w = arg;
+    struct passes_sweep *w = arg;
     if (w->n > 0)
         w->steps[w->n - 1].n = TMK_NULL_INT;
-    begin_step(w, rp->state.step_start_ns, rp->state.step, TMK_NULL_INT);
+    begin_step_passes(w, rp->state.step_start_ns, rp->state.step, TMK_NULL_INT);
 }
 
-static int64_t passes_of(const struct sweep *w, const struct tmk_step_row *row)
+static int64_t passes_of(const struct passes_sweep *w, const struct tmk_step_row *row)
 {
     uint64_t low = 0, high = w->n;
     while (low < high) {
@@ -104,7 +107,8 @@ static int64_t passes_of(const struct sweep *w, const struct tmk_step_row *row)
 
 /* ---- rows ---- */
 
-static void add_step(struct tmk_fill *f, const struct sweep *w, const struct tmk_step_row *step)
+static void add_step_cells(struct tmk_fill *f, const struct passes_sweep *w,
+                           const struct tmk_step_row *step)
 {
     struct tmk_rows *rows = f->rows;
     uint64_t row = tmk_rows_add(rows);
@@ -127,20 +131,20 @@ static void add_step(struct tmk_fill *f, const struct sweep *w, const struct tmk
     tmk_rows_u64(rows, COL_end_reserved, row, step->end_reserved_bytes);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_steps(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_process *p = f->source->p;
-    struct sweep w = {0};
-    struct tmk_visitor visitor = {.arg = &w, .event = on_event, .restored = on_restored};
+    struct passes_sweep w = {0};
+    struct tmk_visitor visitor = {.arg = &w, .event = on_step_event, .restored = on_steps_restored};
     int rc = 0;
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     if (tmk_rows_want(f->rows, COL_micro_steps)) { /* the rest is in the history */
-        begin_step(&w, 0, TMK_NO_STEP, 0);
+        begin_step_passes(&w, 0, TMK_NO_STEP, 0);
         rc = tmk_process_sweep(p, &visitor, 1, NULL, err);
     }
     for (uint64_t i = 0; rc == 0 && i < tmk_reader_n_step_rows(p->reader); i++)
-        add_step(f, &w, tmk_reader_step_row(p->reader, i));
+        add_step_cells(f, &w, tmk_reader_step_row(p->reader, i));
     free(w.steps);
     return rc == 0 && w.failed ? TMK_ENOMEM : rc;
 }
@@ -154,5 +158,5 @@ const struct tmk_vtab_def tmk_vtab_steps = {
     .name = "steps",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_steps,
 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_tensors.c - tensors: the blocks that were given a name. Columns: blockrows.h.
+/* sql/table_tensors.c - the table tensors: the blocks that were named. blockrows.h has the
+ * columns.
  *
  *     SELECT tensor, size FROM tensors WHERE category = 'parameter' ORDER BY size DESC;
  *     SELECT category, count(DISTINCT tensor) FROM tensors GROUP BY category;
  *     SELECT tensor, count(*) FROM tensors GROUP BY tensor HAVING count(*) > 1; */
 #include "sql/blockrows.h"
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_tensors(struct tmk_fill *f, struct tmk_error *err)
 {
     return tmk_block_rows(f, TMK_BLOCKS_NAMED, err);
 }
@@ -20,5 +21,5 @@ const struct tmk_vtab_def tmk_vtab_tensors = {
     .name = "tensors",
     .specs = tmk_block_specs,
     .scope = TMK_SCOPE_PROCESS,
-    .fill = fill,
+    .fill = fill_tensors,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_timeline.c - timeline(n): allocated bytes of each device in n equal parts of each
- * process's life; without n in 100.
+/* sql/table_timeline.c - the table timeline(n): allocated bytes of each device in n equal parts
+ * of each process's life; without n in 100.
  *
  *     SELECT start_ns, max_allocated FROM timeline(60) WHERE device = 'cuda:0';
  *     SELECT device, max(max_allocated) FROM timeline(1000) GROUP BY device;
@@ -28,8 +28,8 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_part(struct tmk_fill *f, uint16_t device, uint32_t i,
-                     const struct tmk_timeline_part *part, bool is_known)
+static void add_part_row(struct tmk_fill *f, uint16_t device, uint32_t i,
+                         const struct tmk_timeline_part *part, bool is_known)
 {
     struct tmk_rows *rows = f->rows;
     uint64_t row = tmk_rows_add(rows);
@@ -49,17 +49,17 @@ static void add_part(struct tmk_fill *f, uint16_t device, uint32_t i,
         tmk_rows_u64(rows, COL_max_used, row, part->max_used_bytes);
 }
 
-static void add_parts(struct tmk_fill *f, const struct tmk_timeline *t)
+static void add_timeline_parts(struct tmk_fill *f, const struct tmk_timeline *t)
 {
     for (uint32_t d = 0; d < tmk_timeline_n_devices(t); d++) {
         const struct tmk_timeline_part *parts = tmk_timeline_parts(t, d);
         for (uint32_t i = 0; i < tmk_timeline_n_parts(t); i++)
-            add_part(f, tmk_timeline_device(t, d), i, &parts[i],
-                     parts[i].start_ns >= tmk_timeline_known_ns(t));
+            add_part_row(f, tmk_timeline_device(t, d), i, &parts[i],
+                         parts[i].start_ns >= tmk_timeline_known_ns(t));
     }
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_timeline(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_process *p = f->source->p;
     int64_t n = f->args[0] < 1 ? 1 : f->args[0] > MAX_PARTS ? MAX_PARTS : f->args[0];
@@ -74,7 +74,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     if (rc == 0)
         rc = tmk_timeline_finish(t);
     if (rc == 0)
-        add_parts(f, t);
+        add_timeline_parts(f, t);
     tmk_timeline_close(t);
     return rc;
 }
@@ -91,5 +91,5 @@ const struct tmk_vtab_def tmk_vtab_timeline = {
     .n_args = 1,
     .arg_names = {"n"},
     .arg_defaults = {DEFAULT_PARTS},
-    .fill = fill,
+    .fill = fill_timeline,
 };

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_torch_trace.c - python.torch_trace: a row where a module opens or closes in a stage.
+/* sql/table_torch_trace.c - the table python.torch_trace: a row where a module opens or closes in
+ * a stage.
  *
- * The innermost stage must be backward, optimizer ("step" in the stage's text), or forward, eval or
- * one of the user's own names, which all count as forward. A module that is closed together with
- * something around it has no post row, as nothing reported its end. Memory is that of the process's
- * main device: the accelerator that ever had the most bytes, else the host; MB are 1048576 bytes.
- * Cached is what the framework's allocator holds, blocks included.
+ * The innermost stage must be backward, optimizer ("step" in the stage's text), or forward, eval
+ * or one of the user's own names, which all count as forward. A module that is closed together
+ * with something around it has no post row, as nothing reported its end. Memory is counted on the
+ * process's main device: the accelerator that ever had the most bytes, else the host; MB are
+ * 1048576 bytes. Cached is what the framework's allocator has reserved, allocated blocks
+ * included.
  *
  *     SELECT step, max(allocated) FROM python.torch_trace GROUP BY step ORDER BY step;
  *     SELECT module, sum(duration) FROM python.torch_trace WHERE stage = 'post forward' GROUP BY 1;
  *     SELECT module, max(allocated_delta) FROM python.torch_trace GROUP BY module; */
+#include "base/array.h"
 #include "sql/schema.h"
 #include "sql/walk_modules.h"
 
@@ -43,7 +46,7 @@ static const char *const stage_texts[TMK_N_STAGES][2] = {
     [TMK_STAGE_OTHER] = {"pre forward", "post forward"},
 };
 
-struct maker {
+struct torch_row_maker {
     struct tmk_rows *rows;
     struct tmk_source *source;
     const struct tmk_walk *walk;
@@ -54,30 +57,30 @@ struct maker {
     bool has_more; /* than step, module, stage and allocated */
 };
 
-/* Bytes of a process that has reported no block are not known. */
+/* The bytes of a process that has reported no block are not known. */
 static void set_bytes_unknown(struct tmk_rows *rows)
 {
     static const uint32_t of_bytes[] = {COL_allocated,       COL_max_allocated,
                                         COL_cached,          COL_max_cached,
                                         COL_allocated_delta, COL_max_allocated_delta};
-    for (size_t i = 0; i < sizeof of_bytes / sizeof of_bytes[0]; i++)
+    for (size_t i = 0; i < TMK_N(of_bytes); i++)
         tmk_rows_constant_int(rows, of_bytes[i], TMK_NULL_INT);
 }
 
-static void set_constants(struct tmk_rows *rows, const struct tmk_process *p)
+static void set_torch_constants(struct tmk_rows *rows, const struct tmk_process *p)
 {
     tmk_rows_constant_int(rows, COL_rank, p->rank);
     tmk_rows_constant_int(rows, COL_world_size, p->world_size < 0 ? TMK_NULL_INT : p->world_size);
     tmk_rows_constant_text(rows, COL_role, 0);
 }
 
-static void init_maker(struct maker *m, struct tmk_fill *f)
+static void init_maker(struct torch_row_maker *m, struct tmk_fill *f)
 {
     struct tmk_rows *rows = f->rows;
     bool has_bytes = f->source->has_device;
     if (!has_bytes)
         set_bytes_unknown(rows);
-    *m = (struct maker){
+    *m = (struct torch_row_maker){
         .rows = rows,
         .source = f->source,
         .walk = f->walk,
@@ -102,9 +105,9 @@ static void init_maker(struct maker *m, struct tmk_fill *f)
             m->stages[s][post] = tmk_textpool_put(f->pool, stage_texts[s][post]);
 }
 
-/* What only a post row knows. */
-static void compare_with_pre(const struct maker *m, uint64_t i, const struct tmk_walk_range *range,
-                             bool is_post)
+/* Set what only a post row knows. */
+static void compare_with_pre_row(const struct torch_row_maker *m, uint64_t i,
+                                 const struct tmk_walk_range *range, bool is_post)
 {
     const struct tmk_walk_device *d = &m->walk->devices[m->walk->main_device];
     bool known = is_post && range->seen;
@@ -119,9 +122,9 @@ static void compare_with_pre(const struct maker *m, uint64_t i, const struct tmk
             known ? (int64_t)(d->max_bytes - range->max_bytes) : TMK_NULL_INT;
 }
 
-/* The columns that are asked for less often. */
-static void add_more(const struct maker *m, uint64_t i, const struct tmk_walk_range *range,
-                     bool is_post)
+/* Set the columns that are asked for less often. */
+static void add_more_columns(const struct torch_row_maker *m, uint64_t i,
+                             const struct tmk_walk_range *range, bool is_post)
 {
     const struct tmk_walk *w = m->walk;
     bool has_step = w->step != TMK_NO_STEP;
@@ -139,13 +142,13 @@ static void add_more(const struct maker *m, uint64_t i, const struct tmk_walk_ra
             has_step ? tmk_int_of(w->event.time_ns - w->step_start_ns) : TMK_NULL_INT;
     if (m->local_step)
         m->local_step[i] = has_step ? w->local_step : TMK_NULL_INT;
-    compare_with_pre(m, i, range, is_post);
+    compare_with_pre_row(m, i, range, is_post);
 }
 
-static inline void add_row(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
-                           bool is_post)
+static inline void add_torch_row(void *arg, const struct tmk_walk *w,
+                                 const struct tmk_walk_range *range, bool is_post)
 {
-    const struct maker *m = arg;
+    const struct torch_row_maker *m = arg;
     if (m->stages[range->stage][0] == 0)
         return;
     uint64_t i = m->rows->n++;
@@ -158,10 +161,10 @@ static inline void add_row(void *arg, const struct tmk_walk *w, const struct tmk
     if (m->allocated)
         m->allocated[i] = tmk_int_of(w->devices[w->main_device].allocated_bytes);
     if (m->has_more)
-        add_more(m, i, range, is_post);
+        add_more_columns(m, i, range, is_post);
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_torch_trace(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_walk *w = f->walk;
     bool deltas = tmk_rows_want(f->rows, COL_allocated_delta) ||
@@ -172,16 +175,16 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     w->want_bytes = deltas || tmk_rows_want(f->rows, COL_allocated) ||
                     tmk_rows_want(f->rows, COL_max_allocated);
     w->want_reserved = tmk_rows_want(f->rows, COL_cached) || tmk_rows_want(f->rows, COL_max_cached);
-    set_constants(f->rows, f->source->p);
+    set_torch_constants(f->rows, f->source->p);
     int rc = deltas ? tmk_walk_begin_seen(w, f->source, f->chunk, err)
                     : tmk_walk_begin(w, f->source, f->chunk, err);
-    if (rc == 0) /* only now is the number of events known to be true */
+    if (rc == 0) /* only now is the number of events known */
         rc = tmk_rows_reserve(f->rows, f->source->chunks[f->chunk].header->n_items);
     if (rc < 0)
         return rc == TMK_EDAMAGED ? 0 : rc;
-    struct maker m;
+    struct torch_row_maker m;
     init_maker(&m, f);
-    rc = tmk_walk_modules(w, add_row, &m);
+    rc = tmk_walk_modules(w, add_torch_row, &m);
     return rc == TMK_EDAMAGED ? 0 : rc;
 }
 
@@ -196,5 +199,5 @@ const struct tmk_vtab_def tmk_vtab_torch_trace = {
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,
     .rows_per_event = 1,
-    .fill = fill,
+    .fill = fill_torch_trace,
 };

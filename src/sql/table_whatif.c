@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_whatif.c - whatif(capacity): what torch's allocator would have held of each card under
- * the recorded settings and under those that are worth a try (passes/whatif/whatif.h), on a card of
- * `capacity` bytes; without it on what it was recorded on.
+/* sql/table_whatif.c - the table whatif(capacity): what torch's allocator would have reserved on
+ * each GPU under the recorded settings and under those that are worth a try
+ * (passes/whatif/whatif.h), on a GPU of `capacity` bytes; without it on the recorded one.
  *
  *     SELECT conf, peak_reserved, retries FROM whatif ORDER BY peak_reserved;
  *     SELECT conf FROM whatif(24 * 1073741824) WHERE oom_request IS NULL; */
@@ -34,8 +34,8 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static void add_row(struct tmk_fill *f, const char *conf, bool is_recorded, uint64_t limit,
-                    const struct tmk_whatif_result *r)
+static void add_whatif_row(struct tmk_fill *f, const char *conf, bool is_recorded, uint64_t limit,
+                           const struct tmk_whatif_result *r)
 {
     uint64_t row = tmk_rows_add(f->rows);
     tmk_fill_text(f, COL_conf, row, conf);
@@ -54,7 +54,7 @@ static void add_row(struct tmk_fill *f, const char *conf, bool is_recorded, uint
     tmk_rows_int(f->rows, COL_oom_step, row, r->oom.step);
 }
 
-static uint64_t limit_of(const struct tmk_fill *f, const struct tmk_whatif_facts *facts)
+static uint64_t limit_of_setting(const struct tmk_fill *f, const struct tmk_whatif_facts *facts)
 {
     if (f->args[0] > 0)
         return tmk_whatif_share(facts, (uint64_t)f->args[0]);
@@ -64,36 +64,36 @@ static uint64_t limit_of(const struct tmk_fill *f, const struct tmk_whatif_facts
                                                   : tmk_whatif_share(facts, facts->card_bytes);
 }
 
-static int add_setting(struct tmk_fill *f, const struct tmk_whatif *w, const char *conf,
-                       bool is_recorded, uint16_t device, struct tmk_error *err)
+static int add_whatif_setting(struct tmk_fill *f, const struct tmk_whatif *w, const char *conf,
+                              bool is_recorded, uint16_t device, struct tmk_error *err)
 {
     const struct tmk_whatif_facts *facts = tmk_whatif_facts(w);
     uint64_t card = f->args[0] > 0 ? (uint64_t)f->args[0] : facts->card_bytes;
     struct tmk_whatif_setting setting = {0};
     struct tmk_whatif_result result = {0};
     int rc = tmk_alloc_conf_parse(conf, &setting.conf, err);
-    setting.limit_bytes = tmk_whatif_limit(&setting.conf, limit_of(f, facts), card);
+    setting.limit_bytes = tmk_whatif_limit(&setting.conf, limit_of_setting(f, facts), card);
     if (rc == 0)
         rc = tmk_whatif_replay(w, &setting, &result, err);
     if (rc < 0)
         return rc;
     uint64_t row = f->rows->n;
-    add_row(f, conf, is_recorded, setting.limit_bytes, &result);
+    add_whatif_row(f, conf, is_recorded, setting.limit_bytes, &result);
     tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, device));
     return 0;
 }
 
-static int add_device(struct tmk_fill *f, const struct tmk_whatif *w, uint16_t device,
-                      struct tmk_error *err)
+static int add_whatif_device(struct tmk_fill *f, const struct tmk_whatif *w, uint16_t device,
+                             struct tmk_error *err)
 {
     const struct tmk_whatif_facts *facts = tmk_whatif_facts(w);
     const char *recorded = tmk_whatif_recorded_conf(facts);
-    bool has_limit = limit_of(f, facts) != TMK_ALLOC_NO_BOUND;
-    int rc = facts->n_events ? add_setting(f, w, recorded, true, device, err) : 0;
+    bool has_limit = limit_of_setting(f, facts) != TMK_ALLOC_NO_BOUND;
+    int rc = facts->n_events ? add_whatif_setting(f, w, recorded, true, device, err) : 0;
     for (const struct tmk_whatif_choice *c = tmk_whatif_choices;
          c->conf && rc == 0 && facts->n_events; c++)
         if ((!c->needs_limit || has_limit) && strcmp(c->conf, recorded) != 0)
-            rc = add_setting(f, w, c->conf, false, device, err);
+            rc = add_whatif_setting(f, w, c->conf, false, device, err);
     return rc;
 }
 
@@ -112,13 +112,13 @@ static int fill_device(struct tmk_fill *f, uint16_t device, struct tmk_error *er
         tmk_replay_fini(&rp);
     }
     if (rc == 0)
-        rc = add_device(f, w, device, err);
+        rc = add_whatif_device(f, w, device, err);
     tmk_whatif_close(w);
     return rc;
 }
 
-/* Is it the first row of history that names the device? */
-static bool is_new(const struct tmk_reader *r, uint64_t i)
+/* True for the first row of the history that names the device. */
+static bool is_new_device(const struct tmk_reader *r, uint64_t i)
 {
     for (uint64_t k = 0; k < i; k++)
         if (tmk_reader_step_row(r, k)->device == tmk_reader_step_row(r, i)->device)
@@ -126,7 +126,7 @@ static bool is_new(const struct tmk_reader *r, uint64_t i)
     return true;
 }
 
-static int fill(struct tmk_fill *f, struct tmk_error *err)
+static int fill_whatif(struct tmk_fill *f, struct tmk_error *err)
 {
     const struct tmk_reader *r = f->source->p->reader;
     uint64_t n_seen = 0;
@@ -136,7 +136,7 @@ static int fill(struct tmk_fill *f, struct tmk_error *err)
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(r) && n_seen < TMK_MAX_DEVICES && rc == 0;
          i++) {
         uint16_t device = tmk_reader_step_row(r, i)->device;
-        if (device == TIDEMARK_HOST || !is_new(r, i))
+        if (device == TIDEMARK_HOST || !is_new_device(r, i))
             continue;
         n_seen++;
         rc = fill_device(f, device, err);
@@ -157,5 +157,5 @@ const struct tmk_vtab_def tmk_vtab_whatif = {
     .n_args = 1,
     .arg_names = {"capacity"},
     .arg_defaults = {AS_RECORDED},
-    .fill = fill,
+    .fill = fill_whatif,
 };

@@ -16,7 +16,7 @@ void tmk_textpool_fini(struct tmk_textpool *p)
     *p = (struct tmk_textpool){0};
 }
 
-static uint32_t fail(struct tmk_textpool *p)
+static uint32_t fail_pool(struct tmk_textpool *p)
 {
     p->failed = true;
     return 0;
@@ -30,9 +30,9 @@ uint32_t tmk_textpool_put(struct tmk_textpool *p, const char *text)
     uint64_t n_before = p->map.n;
     uint32_t number;
     if (TMK_GROW(p->lengths, n_before + 1, p->length_room) < 0 || length > INT_MAX)
-        return fail(p);
+        return fail_pool(p);
     if (tmk_textmap_put(&p->map, text, &number) < 0)
-        return fail(p);
+        return fail_pool(p);
     if (p->map.n > n_before)
         p->lengths[number] = (int)length;
     return number + 1;
@@ -41,7 +41,7 @@ uint32_t tmk_textpool_put(struct tmk_textpool *p, const char *text)
 uint32_t tmk_textpool_copy(struct tmk_textpool *p, const char *text, size_t n)
 {
     const char *copy = tmk_arena_text(&p->copies, text, n);
-    return copy ? tmk_textpool_put(p, copy) : fail(p);
+    return copy ? tmk_textpool_put(p, copy) : fail_pool(p);
 }
 
 uint32_t tmk_textpool_keep(struct tmk_textpool *p, const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/textpool.h - the texts of all tables, each once, known by number.
+/* sql/textpool.h - the texts of all tables, each stored once and known by its number.
  *
  * Rows hold numbers, so that a column of texts costs four bytes a row, equal texts are equal
  * numbers whatever process they came from, and SQLite gets a pointer that stays good until close.
@@ -29,12 +29,12 @@ void tmk_textpool_fini(struct tmk_textpool *p);
 
 /* The number of `text`, which must outlive the pool; 0 for NULL and without memory. */
 uint32_t tmk_textpool_put(struct tmk_textpool *p, const char *text);
-/* The same for a text that goes away. */
+/* Likewise for a text that goes away. */
 uint32_t tmk_textpool_copy(struct tmk_textpool *p, const char *text, size_t n);
-/* The same for one that is often there already: only a new one is copied. */
+/* Likewise for a text that is often there already: only a new one is copied. */
 uint32_t tmk_textpool_keep(struct tmk_textpool *p, const char *text);
 
-/* Of a number that is not 0. */
+/* The text of a number that is not 0. */
 static inline const char *tmk_textpool_text(const struct tmk_textpool *p, uint32_t id)
 {
     assert(id > 0 && id <= p->map.n);
@@ -47,7 +47,7 @@ static inline int tmk_textpool_length(const struct tmk_textpool *p, uint32_t id)
     return p->lengths[id - 1];
 }
 
-/* By bytes, as SQLite's BINARY collation has it; 0, the unknown, comes first. */
+/* Compare by bytes, as SQLite's BINARY collation does; 0, the unknown, comes first. */
 int tmk_textpool_compare(const struct tmk_textpool *p, uint32_t a, uint32_t b);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/vtab.c - see vtab.h: the functions that SQLite calls.
+/* sql/vtab.c - the functions of virtual tables that SQLite calls; see vtab.h.
  *
- * Plans are kept by number in the table object, which SQLite keeps as long as a statement uses it.
+ * The table object keeps plans by number; SQLite keeps the object as long as a statement uses it.
  * The three functions at the end run for every row and every value. */
 #include "sql/vtab.h"
 
@@ -10,11 +10,11 @@
 
 #include "kit/grow.h"
 
-struct kept_plan { /* each by itself: cursors hold on to them */
+struct kept_plan { /* allocated one by one: cursors point to them */
     struct tmk_plan *plan;
 };
 
-struct table {
+struct vtab_table {
     sqlite3_vtab base;
     struct tmk_vtab_context *context;
     struct kept_plan *plans;
@@ -38,7 +38,7 @@ static int sqlite_code(int rc)
     return rc == 0 ? SQLITE_OK : rc == TMK_ENOMEM ? SQLITE_NOMEM : SQLITE_ERROR;
 }
 
-static int fail(sqlite3_vtab *t, int rc, const struct tmk_error *err)
+static int fail_vtab(sqlite3_vtab *t, int rc, const struct tmk_error *err)
 {
     if (rc == 0)
         return SQLITE_OK;
@@ -49,7 +49,7 @@ static int fail(sqlite3_vtab *t, int rc, const struct tmk_error *err)
 
 /* ---- tables ---- */
 
-static char *declaration(const struct tmk_vtab_def *def)
+static char *make_declaration(const struct tmk_vtab_def *def)
 {
     sqlite3_str *s = sqlite3_str_new(NULL);
     for (size_t i = 0; i < def->doc.n_columns; i++)
@@ -66,12 +66,12 @@ static int connect_table(sqlite3 *db, void *arg, int n_args, const char *const *
 {
     (void)n_args, (void)args, (void)ret_error;
     struct tmk_vtab_context *context = arg;
-    char *sql = declaration(context->def);
+    char *sql = make_declaration(context->def);
     int rc = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
     sqlite3_free(sql);
     if (rc != SQLITE_OK)
         return rc;
-    struct table *t = calloc(1, sizeof *t);
+    struct vtab_table *t = calloc(1, sizeof *t);
     if (!t)
         return SQLITE_NOMEM;
     t->context = context;
@@ -80,7 +80,7 @@ static int connect_table(sqlite3 *db, void *arg, int n_args, const char *const *
     return SQLITE_OK;
 }
 
-/* Another function than connect, so that the table is not there without being made. */
+/* This must be another function than connect, else the table would exist without being made. */
 static int create_table(sqlite3 *db, void *arg, int n_args, const char *const *args,
                         sqlite3_vtab **ret_table, char **ret_error)
 {
@@ -89,7 +89,7 @@ static int create_table(sqlite3 *db, void *arg, int n_args, const char *const *a
 
 static int disconnect_table(sqlite3_vtab *base)
 {
-    struct table *t = (struct table *)base;
+    struct vtab_table *t = (struct vtab_table *)base;
     for (uint64_t i = 0; i < t->n_plans; i++)
         free(t->plans[i].plan);
     free(t->plans);
@@ -97,7 +97,7 @@ static int disconnect_table(sqlite3_vtab *base)
     return SQLITE_OK;
 }
 
-static int need_data(struct tmk_vtab_context *c)
+static int need_table_data(struct tmk_vtab_context *c)
 {
     if (c->has_data)
         return 0;
@@ -115,7 +115,7 @@ void tmk_vtab_context_fini(struct tmk_vtab_context *context)
 
 /* ---- plans ---- */
 
-static int keep_plan(struct table *t, const struct tmk_plan *plan, int *ret_number)
+static int keep_plan(struct vtab_table *t, const struct tmk_plan *plan, int *ret_number)
 {
     for (uint64_t i = 0; i < t->n_plans; i++) {
         if (tmk_plan_same(t->plans[i].plan, plan)) {
@@ -136,9 +136,9 @@ static int keep_plan(struct table *t, const struct tmk_plan *plan, int *ret_numb
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    struct table *t = (struct table *)base;
+    struct vtab_table *t = (struct vtab_table *)base;
     struct tmk_plan plan;
-    if (need_data(t->context) < 0)
+    if (need_table_data(t->context) < 0)
         return SQLITE_NOMEM;
     int rc = tmk_plan_make(&t->context->data.store, info, &plan);
     return rc == SQLITE_OK ? keep_plan(t, &plan, &info->idxNum) : rc;
@@ -148,7 +148,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 {
-    const struct table *t = (const struct table *)base;
+    const struct vtab_table *t = (const struct vtab_table *)base;
     struct cursor *c = calloc(1, sizeof *c);
     if (!c)
         return SQLITE_NOMEM;
@@ -183,18 +183,18 @@ static void take_args(struct cursor *c, const struct tmk_vtab_def *def, const st
             c->args[plan->filters[i].column] = sqlite3_value_int64(values[i]);
 }
 
-static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int n_values,
-                  sqlite3_value **values)
+static int filter_cursor(sqlite3_vtab_cursor *base, int number, const char *text, int n_values,
+                         sqlite3_value **values)
 {
     (void)text, (void)n_values;
     struct cursor *c = (struct cursor *)base;
-    const struct table *t = (const struct table *)base->pVtab;
+    const struct vtab_table *t = (const struct vtab_table *)base->pVtab;
     struct tmk_vtab_context *context = t->context;
     const struct tmk_plan *plan = t->plans[number].plan;
     struct tmk_table_data *data = &context->data;
     struct tmk_error err = {0};
     drop_own_data(c);
-    int rc = need_data(context);
+    int rc = need_table_data(context);
     if (rc == 0 && context->def->n_args > 0) {
         take_args(c, context->def, plan, values);
         data = &c->own_data;
@@ -204,7 +204,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *text, int n
     }
     if (rc == 0)
         rc = tmk_scan_begin(&c->scan, data, plan, values, &err);
-    return fail(base->pVtab, rc, &err);
+    return fail_vtab(base->pVtab, rc, &err);
 }
 
 static int row_id(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
@@ -224,15 +224,15 @@ static int next_row(sqlite3_vtab_cursor *base)
         return SQLITE_OK;
     }
     struct tmk_error err = {0};
-    return fail(base->pVtab, s->next(s, &err), &err);
+    return fail_vtab(base->pVtab, s->next(s, &err), &err);
 }
 
-static int at_end(sqlite3_vtab_cursor *base)
+static int is_cursor_at_end(sqlite3_vtab_cursor *base)
 {
     return ((const struct cursor *)base)->scan.done;
 }
 
-static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
+static int read_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 {
     const struct cursor *c = (const struct cursor *)base;
     if (__builtin_expect(i >= c->n_columns, 0)) {
@@ -248,7 +248,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
         if (wide[row] != TMK_NULL_INT)
             sqlite3_result_int64(out, wide[row]);
         break;
-    case TMK_CELL_MB: /* the factor is exact, and quicker than to divide */
+    case TMK_CELL_MB: /* the factor is exact, and multiplying is quicker */
         if (wide[row] != TMK_NULL_INT)
             sqlite3_result_double(out, (double)wide[row] * 0x1p-20);
         break;
@@ -278,17 +278,17 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 /* ---- registering ---- */
 
 static const sqlite3_module function_module = {
-    /* there without being made */
+    /* exists without being made */
     .iVersion = 0,
     .xConnect = connect_table,
     .xBestIndex = best_index,
     .xDisconnect = disconnect_table,
     .xOpen = open_cursor,
     .xClose = close_cursor,
-    .xFilter = filter,
+    .xFilter = filter_cursor,
     .xNext = next_row,
-    .xEof = at_end,
-    .xColumn = column,
+    .xEof = is_cursor_at_end,
+    .xColumn = read_cursor_column,
     .xRowid = row_id,
 };
 
@@ -301,14 +301,14 @@ static const sqlite3_module table_module = {
     .xDestroy = disconnect_table,
     .xOpen = open_cursor,
     .xClose = close_cursor,
-    .xFilter = filter,
+    .xFilter = filter_cursor,
     .xNext = next_row,
-    .xEof = at_end,
-    .xColumn = column,
+    .xEof = is_cursor_at_end,
+    .xColumn = read_cursor_column,
     .xRowid = row_id,
 };
 
-static int make_table(sqlite3 *db, const struct tmk_vtab_def *def, const char *module)
+static int make_schema_table(sqlite3 *db, const struct tmk_vtab_def *def, const char *module)
 {
     char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE \"%w\".\"%w\" USING \"%w\"", def->schema,
                                 def->name, module);
@@ -327,7 +327,7 @@ int tmk_vtab_register(sqlite3 *db, struct tmk_vtab_context *context)
         return SQLITE_NOMEM;
     int rc = sqlite3_create_module(db, module, &table_module, context);
     if (rc == SQLITE_OK)
-        rc = make_table(db, def, module);
+        rc = make_schema_table(db, def, module);
     sqlite3_free(module);
     return rc;
 }

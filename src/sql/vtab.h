@@ -7,7 +7,7 @@
 
 #include "sql/scan.h"
 
-/* All that a table needs to know; lives as long as the database. */
+/* Everything a table needs; lives as long as the database. */
 struct tmk_vtab_context {
     const struct tmk_vtab_def *def;
     struct tmk_source *sources;
@@ -17,8 +17,8 @@ struct tmk_vtab_context {
     bool has_data;
 };
 
-/* Register the module and, for a table in another schema than main, make the table. An SQLite
- * result code. */
+/* Register the module and, for a table in another schema than main, make the table. Returns an
+ * SQLite result code. */
 int tmk_vtab_register(sqlite3 *db, struct tmk_vtab_context *context);
 void tmk_vtab_context_fini(struct tmk_vtab_context *context);
 

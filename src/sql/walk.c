@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/walk.c - see walk.h. What events mean is said in docs/format.md 2.2 and done in full by
- * trace/state.c; the tests hold both to the same numbers. */
+/* sql/walk.c - see walk.h. docs/format.md 2.2 says what events mean and trace/state.c does it in
+ * full; the tests hold both to the same numbers. */
 #include "sql/walk.h"
 
 #include <stdlib.h>
@@ -10,13 +10,12 @@
 #include "base/index.h"
 #include "kit/grow.h"
 #include "sql/rows.h"
-#include "sql/walk_modules.h"
 #include "tidemark/tidemark.h"
 #include "trace/snapshot.h"
 
 /* ---- threads and their ranges ---- */
 
-/* The thread's ranges, made when new; NULL without memory. */
+/* The ranges of a thread, made when new; NULL without memory. */
 struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread)
 {
     uint64_t hash = tmk_hash_u64(thread);
@@ -32,8 +31,8 @@ struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread)
     return &w->threads[w->n_threads - 1];
 }
 
-static void restore_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
-                          uint64_t start_ns)
+static void restore_open_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
+                               uint64_t start_ns)
 {
     struct tmk_walk *w = arg;
     struct tmk_walk_thread *t = tmk_walk_thread_of(w, thread);
@@ -45,7 +44,7 @@ static void restore_range(void *arg, uint32_t thread, uint8_t kind, uint32_t nam
 
 /* ---- devices and blocks ---- */
 
-static uint32_t find_device(struct tmk_walk *w, uint16_t device)
+static uint32_t find_walk_device(struct tmk_walk *w, uint16_t device)
 {
     for (uint32_t i = 0; i < w->n_devices; i++)
         if (w->devices[i].device == device)
@@ -66,12 +65,12 @@ static int take_addresses(struct tmk_walk *w)
     uint64_t *lives = w->lives;
     uint8_t *devices = w->slot_devices;
     uint16_t last = 0;
-    uint32_t at = find_device(w, last);
+    uint32_t at = find_walk_device(w, last);
     for (uint32_t i = 0; i < n; i++) {
         const struct tmk_address *a = &w->cursor.addresses[i];
         if (a->device != last) {
             last = a->device;
-            at = find_device(w, last);
+            at = find_walk_device(w, last);
         }
         lives[i] = a->live;
         devices[i] = (uint8_t)at;
@@ -79,10 +78,10 @@ static int take_addresses(struct tmk_walk *w)
     return 0;
 }
 
-static inline void take_block(struct tmk_walk *w, uint32_t slot)
+static inline void take_slot_block(struct tmk_walk *w, uint32_t slot)
 {
     struct tmk_walk_device *d = &w->devices[w->slot_devices[slot]];
-    w->freed_bytes = w->lives[slot] - 1; /* of nothing: UINT64_MAX */
+    w->freed_bytes = w->lives[slot] - 1; /* UINT64_MAX if there was none */
     if (w->lives[slot] == 0)
         return;
     d->allocated_bytes -= w->freed_bytes < d->allocated_bytes ? w->freed_bytes : d->allocated_bytes;
@@ -98,9 +97,9 @@ static inline void put_block(struct tmk_walk *w, uint32_t slot, uint64_t size_by
         d->max_bytes = d->allocated_bytes;
 }
 
-static void set_reserved(struct tmk_walk *w, uint16_t device, uint64_t bytes)
+static void set_walk_reserved(struct tmk_walk *w, uint16_t device, uint64_t bytes)
 {
-    struct tmk_walk_device *d = &w->devices[find_device(w, device)];
+    struct tmk_walk_device *d = &w->devices[find_walk_device(w, device)];
     d->has_reserved = true;
     d->reserved_bytes = bytes;
     if (bytes > d->max_reserved_bytes)
@@ -114,14 +113,14 @@ static void take_head(struct tmk_walk *w, const struct tmk_context_head *head)
     w->n_devices = 0;
     w->devices[TMK_MAX_DEVICES] = (struct tmk_walk_device){0};
     for (uint32_t i = 0; i < head->n_devices; i++) {
-        struct tmk_walk_device *d = &w->devices[find_device(w, head->devices[i].device)];
+        struct tmk_walk_device *d = &w->devices[find_walk_device(w, head->devices[i].device)];
         d->allocated_bytes = head->devices[i].allocated_bytes;
         d->max_bytes = head->devices[i].max_bytes;
         d->has_reserved = head->devices[i].has_reserved;
         d->reserved_bytes = head->devices[i].reserved_bytes;
         d->max_reserved_bytes = head->devices[i].max_reserved_bytes;
     }
-    w->main_device = find_device(w, w->source->main_device);
+    w->main_device = find_walk_device(w, w->source->main_device);
     w->step_start_ns = head->step_start_ns;
     w->n_step_module_events = head->n_step_module_events;
 }
@@ -150,7 +149,7 @@ static int take_context(struct tmk_walk *w, const struct tmk_chunk_header *h, bo
         return 0;
     for (uint64_t t = 0; t < w->n_threads; t++)
         w->threads[t].n = 0;
-    return tmk_context_read_ranges(&context, h->start_ns, restore_range, w);
+    return tmk_context_read_ranges(&context, h->start_ns, restore_open_range, w);
 }
 
 int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i, struct tmk_error *err)
@@ -183,57 +182,9 @@ int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i, st
     return w->failed ? tmk_fail(err, TMK_ENOMEM, "out of memory") : rc;
 }
 
-/* The first chunk that may hold the opening of a module that is open now. Only those in a stage
- * count: they end with it, while a range around the whole training would lead back to its start. */
-static uint32_t first_to_see(const struct tmk_walk *w, uint32_t i)
-{
-    uint64_t earliest_ns = UINT64_MAX;
-    for (uint64_t t = 0; t < w->n_threads; t++) {
-        for (uint64_t k = 0; k < w->threads[t].n; k++) {
-            const struct tmk_walk_range *r = &w->threads[t].ranges[k];
-            if (r->kind == TIDEMARK_MODULE && r->stage != TMK_STAGE_NONE &&
-                r->start_ns < earliest_ns)
-                earliest_ns = r->start_ns;
-        }
-    }
-    while (i > 0 && w->source->chunks[i - 1].header->end_ns >= earliest_ns)
-        i--;
-    return i;
-}
-
-static void ignore(void *arg, const struct tmk_walk *w, const struct tmk_walk_range *range,
-                   bool is_post)
-{
-    (void)arg, (void)w, (void)range, (void)is_post;
-}
-
-static int pass_over(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
-                     struct tmk_error *err)
-{
-    int rc = tmk_walk_begin(w, source, i, err);
-    if (rc == 0)
-        rc = tmk_walk_modules(w, ignore, NULL);
-    return rc == TMK_EDAMAGED ? 0 : rc;
-}
-
-int tmk_walk_begin_seen(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
-                        struct tmk_error *err)
-{
-    bool is_next = tmk_walk_is_next(w, source, i);
-    int rc = tmk_walk_begin(w, source, i, err);
-    if (rc < 0 || is_next)
-        return rc;
-    uint32_t from = first_to_see(w, i);
-    if (from == i)
-        return 0;
-    for (; rc == 0 && from < i; from++)
-        rc = pass_over(w, source, from, err);
-    return rc < 0 ? rc : tmk_walk_begin(w, source, i, err);
-}
-
 /* ---- an event ---- */
 
-static void begin_step(struct tmk_walk *w)
+static void begin_walk_step(struct tmk_walk *w)
 {
     w->step = w->event.step;
     w->step_start_ns = w->event.time_ns;
@@ -257,11 +208,11 @@ int tmk_walk_next(struct tmk_walk *w)
         return TMK_ENOMEM;
     switch (ev->kind) {
     case TMK_KIND_ALLOC:
-        take_block(w, ev->slot);
+        take_slot_block(w, ev->slot);
         put_block(w, ev->slot, ev->size_bytes);
         break;
     case TMK_KIND_FREE:
-        take_block(w, ev->slot);
+        take_slot_block(w, ev->slot);
         break;
     case TMK_KIND_PUSH:
         w->n_step_module_events += ev->range_kind == TIDEMARK_MODULE;
@@ -271,13 +222,13 @@ int tmk_walk_next(struct tmk_walk *w)
         tmk_walk_close(w, w->thread, ev->range_kind);
         break;
     case TMK_KIND_STEP:
-        begin_step(w);
+        begin_walk_step(w);
         break;
     case TMK_KIND_RESERVED:
-        set_reserved(w, ev->device, ev->size_bytes);
+        set_walk_reserved(w, ev->device, ev->size_bytes);
         break;
     case TMK_KIND_DEVICE_END: /* the chunk's last event: its addresses are not needed any more */
-        w->devices[find_device(w, ev->device)].allocated_bytes = 0;
+        w->devices[find_walk_device(w, ev->device)].allocated_bytes = 0;
         break;
     default:
         break;
@@ -333,7 +284,7 @@ int tmk_walk_skim_step(struct tmk_walk *w)
     w->event.step = tmk_view_zigzag(in);
     if (in->bad)
         return TMK_EDAMAGED;
-    begin_step(w);
+    begin_walk_step(w);
     return 0;
 }
 
@@ -343,7 +294,7 @@ int tmk_walk_skim_other(struct tmk_walk *w)
     if (!tmk_cursor_read_other(&w->cursor, &ev))
         return TMK_EDAMAGED;
     if (ev.kind == TMK_KIND_RESERVED)
-        set_reserved(w, ev.device, ev.size_bytes);
+        set_walk_reserved(w, ev.device, ev.size_bytes);
     return 0;
 }
 

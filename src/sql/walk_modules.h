@@ -1,78 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/walk_modules.h - through a chunk at full speed, stopping where modules open and close.
+/* sql/walk_modules.h - walks a chunk at full speed, stopping only where modules open and close.
  *
- * Made for ten million rows: sections are decoded whole (skim.h), then one loop adds up blocks and
- * follows ranges, and what is done with a row is compiled into it. Hence inline functions; walk.c
- * uses the same to open and close ranges event by event. */
+ * It is made for ten million rows: sections are decoded whole (skim.h), then one loop sums blocks
+ * and follows ranges, and the caller's row function is compiled into it. Hence inline functions. */
 #ifndef TMK_SQL_WALK_MODULES_H
 #define TMK_SQL_WALK_MODULES_H
 
-#include "kit/grow.h"
 #include "sql/walk.h"
 #include "tidemark/tidemark.h"
-
-enum { TMK_WALK_MAX_DEPTH = 1 << 20 };
-
-#define TMK_WALK_INLINE __attribute__((always_inline)) static inline
-
-/* ---- ranges ---- */
-
-static inline bool tmk_walk_make_room(struct tmk_walk *w, struct tmk_walk_thread *t)
-{
-    bool has_room = TMK_GROW(t->ranges, t->n + 1, t->room) == 0;
-    w->failed = w->failed || !has_room;
-    return has_room;
-}
-
-/* Open a range: false when that goes too deep, or without memory (`failed`). */
-TMK_WALK_INLINE bool tmk_walk_open(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind,
-                                   uint32_t name, uint64_t start_ns, bool seen)
-{
-    if (t->n >= TMK_WALK_MAX_DEPTH || (t->n >= t->room && !tmk_walk_make_room(w, t)))
-        return false;
-    const struct tmk_walk_device *d = &w->devices[w->main_device];
-    struct tmk_walk_range *r = &t->ranges[t->n];
-    const struct tmk_walk_range none = {0}, *outer = t->n ? r - 1 : &none;
-    t->n++;
-    *r = (struct tmk_walk_range){
-        .start_ns = start_ns,
-        .allocated_bytes = d->allocated_bytes,
-        .max_bytes = d->max_bytes,
-        .name = name,
-        .module = kind == TIDEMARK_MODULE ? name : outer->module,
-        .stage_name = outer->stage_name,
-        .kind = kind,
-        .stage = outer->stage,
-        .seen = seen,
-    };
-    if (kind == TIDEMARK_STAGE) {
-        r->stage_name = name;
-        r->stage = (uint8_t)tmk_source_stage(w->source, name);
-    }
-    return true;
-}
-
-/* Close the innermost range of a kind and what is in it: closed and n_closed say what. */
-TMK_WALK_INLINE void tmk_walk_close(struct tmk_walk *w, struct tmk_walk_thread *t, uint8_t kind)
-{
-    uint64_t i = t->n;
-    while (i > 0 && t->ranges[i - 1].kind != kind)
-        i--;
-    if (i == 0)
-        return;
-    w->n_step_module_events += kind == TIDEMARK_MODULE;
-    w->closed = &t->ranges[i - 1];
-    w->n_closed = t->n - (i - 1);
-    t->n = i - 1;
-}
-
-/* ---- the loop; its slow parts are in walk.c ---- */
-
-int tmk_walk_skim(struct tmk_walk *w);
-/* Find the thread of an event that is not before the one asked for last. */
-int tmk_walk_find_thread(struct tmk_walk *w, uint64_t event);
-int tmk_walk_skim_step(struct tmk_walk *w);
-int tmk_walk_skim_other(struct tmk_walk *w);
 
 /* A range opens; `value` is what the event's section has. 0 or TMK_ENOMEM. */
 TMK_WALK_INLINE int tmk_walk_push(struct tmk_walk *w, uint32_t value,
@@ -88,7 +23,7 @@ TMK_WALK_INLINE int tmk_walk_push(struct tmk_walk *w, uint32_t value,
     return w->failed ? TMK_ENOMEM : 0;
 }
 
-/* A range closes. */
+/* Close a range. */
 TMK_WALK_INLINE void tmk_walk_pop(struct tmk_walk *w, uint32_t value,
                                   void (*row)(void *arg, const struct tmk_walk *w,
                                               const struct tmk_walk_range *range, bool is_post),
@@ -100,9 +35,9 @@ TMK_WALK_INLINE void tmk_walk_pop(struct tmk_walk *w, uint32_t value,
         row(arg, w, w->closed, true);
 }
 
-/* Walk through the chunk that was begun. `row` is called where a module opens (is_post false) or
- * closes; it is to be a static function, which the compiler then puts here. 0, TMK_EDAMAGED after
- * the part that could be read, TMK_ENOMEM. */
+/* Walk the chunk that was begun. `row` is called where a module opens (is_post false) or closes;
+ * it should be a static function, which the compiler then inlines here. Returns 0; TMK_EDAMAGED
+ * after the part that could be read; or TMK_ENOMEM. */
 TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w,
                                      void (*row)(void *arg, const struct tmk_walk *w,
                                                  const struct tmk_walk_range *range, bool is_post),
@@ -159,5 +94,10 @@ TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w,
         w->next_chunk = TMK_WALK_NO_CHUNK;
     return rc;
 }
+
+/* tmk_walk_begin() with every open module of a stage seen, if it can be had: reads the earlier
+ * chunks in which they were opened. */
+int tmk_walk_begin_seen(struct tmk_walk *w, struct tmk_source *source, uint32_t i,
+                        struct tmk_error *err);
 
 #endif

@@ -121,8 +121,7 @@ int tmk_context_read_ranges(struct tmk_view *in, uint64_t start_ns,
     return in->bad ? TMK_EDAMAGED : 0;
 }
 
-static void restore_open_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
-                               uint64_t start_ns)
+static void reopen_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name, uint64_t start_ns)
 {
     tmk_state_open_range(arg, thread, kind, name, start_ns);
 }
@@ -145,7 +144,7 @@ int tmk_context_restore(struct tmk_view *in, uint64_t start_ns, struct tmk_state
             d->row.peak_bytes = d->allocated_bytes;
     }
     tmk_state_forget_ranges(s);
-    return tmk_context_read_ranges(in, start_ns, restore_open_range, s);
+    return tmk_context_read_ranges(in, start_ns, reopen_range, s);
 }
 
 /* ---- reserved bytes ---- */

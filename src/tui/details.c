@@ -197,7 +197,7 @@ static void take_history(struct tmk_details *d, struct tmk_process *p,
     struct tmk_steps_digest digest = tmk_steps_digest(steps);
     d->n_steps = digest.n_steps;
     d->step_ns = digest.mean_ns;
-    d->bytes_per_step = digest.trend == TMK_TREND_GROWING ? digest.bytes_per_step : 0;
+    d->bytes_per_step = digest.trend == TMK_STEPS_TREND_GROWING ? digest.bytes_per_step : 0;
     tmk_steps_close(steps);
 }
 

@@ -137,8 +137,8 @@ static void test_csv(void **state)
     tmk_csv_text(&c, "two\nlines");
     tmk_csv_text(&c, NULL);
     tmk_csv_text(&c, "");
-    tmk_csv_u64(&c, 7);
-    tmk_csv_i64(&c, -7);
+    tmk_csv_number(&c, "7");
+    tmk_csv_number(&c, "-7");
     tmk_csv_end_row(&c);
     tmk_csv_text(&c, NULL);
     tmk_csv_end_row(&c);
@@ -160,7 +160,7 @@ static void test_csv_of_strangers(void **state)
     tmk_csv_text(&c, "two\r\nlines");
     tmk_csv_text(&c, "\n=1");
     tmk_csv_number(&c, "-2.5");
-    tmk_csv_i64(&c, -7);
+    tmk_csv_number(&c, "-7");
     tmk_csv_end_row(&c);
     sheet_check(&s, "\"'=1+1\",\"'  @x\",a=b,\xef\xbf\xbd[2J\xef\xbf\xbdq\xef\xbf\xbd,"
                     "\"'\tx\",\"two\xef\xbf\xbd\xef\xbf\xbdlines\",\"'\xef\xbf\xbd=1\",-2.5,-7\n");

@@ -66,7 +66,8 @@ static uint64_t left_late_spike(int step)
     return step == 35 ? 5000000 : 1000000;
 }
 
-static void check_trend(int n, uint64_t (*left)(int), enum tmk_trend trend, double bytes_per_step)
+static void check_trend(int n, uint64_t (*left)(int), enum tmk_steps_trend trend,
+                        double bytes_per_step)
 {
     struct maker m;
     struct tmk_run *run = make_steps(&m, n, left);
@@ -87,16 +88,16 @@ static void check_trend(int n, uint64_t (*left)(int), enum tmk_trend trend, doub
 static void test_trend(void **state)
 {
     (void)state;
-    check_trend(9, left_growing, TMK_TREND_TOO_SHORT, 0);
-    check_trend(10, left_growing, TMK_TREND_GROWING, 64);
-    check_trend(200, left_growing, TMK_TREND_GROWING, 64);
-    check_trend(10, left_steady, TMK_TREND_STEADY, 0);
-    check_trend(40, left_steady, TMK_TREND_STEADY, 0);
-    check_trend(40, left_late_spike, TMK_TREND_STEADY, 0);
-    check_trend(101, left_growing_rarely, TMK_TREND_GROWING, 4096.0 / 5);
-    check_trend(40, left_shrinking, TMK_TREND_SHRINKING, -3000);
-    check_trend(40, left_varying, TMK_TREND_VARYING, 0);
-    check_trend(40, left_noisy, TMK_TREND_VARYING, 0);
+    check_trend(9, left_growing, TMK_STEPS_TREND_TOO_SHORT, 0);
+    check_trend(10, left_growing, TMK_STEPS_TREND_GROWING, 64);
+    check_trend(200, left_growing, TMK_STEPS_TREND_GROWING, 64);
+    check_trend(10, left_steady, TMK_STEPS_TREND_STEADY, 0);
+    check_trend(40, left_steady, TMK_STEPS_TREND_STEADY, 0);
+    check_trend(40, left_late_spike, TMK_STEPS_TREND_STEADY, 0);
+    check_trend(101, left_growing_rarely, TMK_STEPS_TREND_GROWING, 4096.0 / 5);
+    check_trend(40, left_shrinking, TMK_STEPS_TREND_SHRINKING, -3000);
+    check_trend(40, left_varying, TMK_STEPS_TREND_VARYING, 0);
+    check_trend(40, left_noisy, TMK_STEPS_TREND_VARYING, 0);
 }
 
 static void test_peak_of_history(void **state)

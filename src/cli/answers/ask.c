@@ -18,8 +18,8 @@
 #include "cli/output/say.h"
 #include "trace/reader.h"
 
-/* Beyond its own time limit a process has this long for each part of an answer: another request may
- * be before ours, and a trace takes a while to close. */
+/* The time that a process has for each part of an answer, beyond its own time limit: another
+ * request may be before ours, and a trace takes a while to close. */
 enum { PATIENCE_S = 40, FRAME_MAX_BYTES = 1 << 20 };
 
 int tmk_ask_find(const char *text, struct tmk_watched *ret)
@@ -56,7 +56,7 @@ static int socket_path(const struct tmk_watched *w, char *path, size_t size, str
     return rc;
 }
 
-/* Through a descriptor of its folder. -1 and errno when that cannot be. */
+/* Connect through a descriptor of the socket's folder. -1 and errno when that fails. */
 static int connect_to(const char *path)
 {
     char folder_path[4096];
@@ -82,7 +82,7 @@ static int check_peer(int fd, const struct tmk_watched *w, struct tmk_error *err
                     w->pid);
 }
 
-/* A connection, or TMK_E*. */
+/* Open a connection. Returns it, or TMK_E*. */
 static int open_connection(const struct tmk_watched *w, uint32_t timeout_ms, struct tmk_error *err)
 {
     char path[4096];
@@ -118,7 +118,7 @@ static int send_request(int fd, const struct tmk_ask *ask)
     return rc < 0 ? rc : tmk_wire_write(fd, ask->code, ask->n_code);
 }
 
-/* All frames up to DONE. */
+/* Hear all frames up to DONE. */
 static int hear_answer(int fd, const struct tmk_ask *ask)
 {
     char *buffer = malloc(FRAME_MAX_BYTES);

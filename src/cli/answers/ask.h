@@ -15,15 +15,16 @@ struct tmk_ask {
     uint32_t timeout_ms; /* eval's */
     const char *code;    /* eval's */
     size_t n_code;
-    /* Each part of the answer but DONE, as it comes. */
+    /* Is called with each part of the answer as it comes, except DONE. */
     void (*hear)(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n);
     void *arg;
 };
 
-/* 0 when the process has said all; TMK_EPROCESS: it cannot be reached or went away meanwhile. */
+/* Ask, and wait for the answer. 0: the process has said all. TMK_EPROCESS: it cannot be reached, or
+ * it went away meanwhile. */
 int tmk_ask(const struct tmk_watched *w, const struct tmk_ask *ask, struct tmk_error *err);
 
-/* The watched process that `text` names. 0, or an exit status after a message. */
+/* Find the watched process that `text` names. 0, or an exit status after a message. */
 int tmk_ask_find(const char *text, struct tmk_watched *ret);
 
 #endif

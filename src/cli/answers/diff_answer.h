@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/diff_answer.h - what `diff` has found out, for those who print it. */
+/* cli/answers/diff_answer.h - what `diff` found between two runs, and who writes it. */
 #ifndef TMK_CLI_ANSWERS_DIFF_ANSWER_H
 #define TMK_CLI_ANSWERS_DIFF_ANSWER_H
 
@@ -41,36 +41,37 @@ struct tmk_diff_answer {
     unsigned n_verdicts;
 };
 
-/* Bytes and whether they are known, of both sides. */
+/* Bytes of both sides, and whether they are known. */
 struct tmk_two {
     bool known[2];
     uint64_t bytes[2];
 };
-/* Reserved at the moments; and at most in the whole run. */
+/* What was reserved at the moments, and at most in the whole run. */
 struct tmk_two tmk_diff_answer_reserved(const struct tmk_diff_answer *c);
 struct tmk_two tmk_diff_answer_most_reserved(const struct tmk_diff_answer *c);
-/* Bytes allocated at the moments that no block kept in the trace accounts for: b's less a's. */
+/* Bytes allocated at the moments for which the trace has no block: side b's less side a's. */
 int64_t tmk_diff_answer_unexplained(const struct tmk_diff_answer *c);
 double tmk_diff_answer_attributed(const struct tmk_diff_answer *c);
 
-/* The gates of --fail-if. 0, or TMK_EXIT_USAGE after a message. */
+/* Read the gates of --fail-if. 0, or TMK_EXIT_USAGE after a message. */
 int tmk_diff_answer_gates(struct tmk_diff_answer *c, const struct tmk_args *args);
-/* Judge the pair that is shown. 0, or an exit status after a message. */
+/* Judge the gates on the pair that is shown. 0, or an exit status after a message. */
 int tmk_diff_answer_judge(struct tmk_diff_answer *c);
 
-/* For people, on stdout; and the part of it that says why. */
+/* Print for people on stdout; and the part of it that says why. */
 void tmk_diff_text(const struct tmk_diff_answer *c);
 void tmk_diff_causes_text(const struct tmk_diff_answer *x, struct tmk_sheet *sheet);
 /* One JSON object on stdout. */
 void tmk_diff_json(const struct tmk_diff_answer *c);
-/* The gates as JUnit's XML: a test case each. 0, or an exit status after a message. */
+/* Write the gates as JUnit's XML, a test case for each. 0, or an exit status after a message. */
 int tmk_diff_junit(const struct tmk_diff_answer *c, const char *path);
 
 /* "+1.5 MiB", "-200 B", "0 B" into a buffer of TMK_AMOUNT_BYTES. */
 const char *tmk_change_text(int64_t bytes, char *buffer);
 /* "+12 %", "x 20", "new", "gone", "=" into the same. */
 const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer);
-/* What a gate has measured, a phrase: "peak 1.0 MiB -> 2.0 MiB, +1.0 MiB, +100 %"; the caller's. */
+/* Returns what a gate measured as a phrase, the caller's: "peak 1.0 MiB -> 2.0 MiB, +1.0 MiB, +100
+ * %". */
 char *tmk_verdict_text(const struct tmk_gate_verdict *v);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/diff_causes.c - see diff_answer.h: why memory has changed, in words. */
+/* cli/answers/diff_causes.c - see diff_answer.h: says why memory has changed. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 enum { SHOWN_CAUSES = 12, SHOWN_OWNERS = 4 };
 
-/* "2", "1.5": a factor as people say it. */
-static void write_factor(FILE *out, double factor)
+/* Write a factor as people say it: "2", "1.5". */
+static void write_factor_text(FILE *out, double factor)
 {
     double whole = round(factor);
     if (fabs(factor - whole) < 0.005 && whole > 0)
@@ -29,7 +29,7 @@ static bool is_of_batch(uint8_t category)
            category == TIDEMARK_AUTOGRAD_DETAIL;
 }
 
-/* What such a change of sizes usually comes from; NULL: hard to say. */
+/* Returns what such a change of sizes usually comes from; NULL: it is hard to say. */
 static const char *usual_reason(const struct tmk_diff_cause *c, bool is_even)
 {
     bool is_adapter = c->owner && strstr(c->owner, "lora_");
@@ -56,10 +56,10 @@ static void write_resized(FILE *out, const struct tmk_diff_cause *c)
         tmk_print(out, " of %s", tmk_count_text(c->n_blocks[1], count));
     tmk_print(out, " block%s, %s", c->n_blocks[1] == 1 ? "" : "s",
               c->n_resized > 1 && is_even ? "each " : "");
-    write_factor(out, c->least_factor);
+    write_factor_text(out, c->least_factor);
     if (!is_even) {
         tmk_print(out, " to ");
-        write_factor(out, c->most_factor);
+        write_factor_text(out, c->most_factor);
     }
     tmk_print(out, " times as large%s%s%s", reason ? " (" : "", reason ? reason : "",
               reason ? ")" : "");
@@ -74,7 +74,7 @@ static void write_part(FILE *out, const char *what, int64_t bytes, bool *is_firs
     *is_first = false;
 }
 
-/* What a change of the number of blocks is made of, where that is not plain. */
+/* Write what a change of the number of blocks consists of, where that is not obvious. */
 static void write_parts(FILE *out, const struct tmk_diff_split *s)
 {
     bool is_first = true;
@@ -87,24 +87,24 @@ static void write_parts(FILE *out, const struct tmk_diff_split *s)
     write_part(out, "places gone", s->gone, &is_first);
 }
 
-static void write_blocks(FILE *out, uint64_t n)
+static void write_block_change(FILE *out, uint64_t n)
 {
     char count[TMK_AMOUNT_BYTES];
     tmk_print(out, "%s block%s", tmk_count_text(n, count), n == 1 ? "" : "s");
 }
 
-/* Of what only one side has. */
+/* Write about blocks that only one side has. */
 static void write_only(FILE *out, const struct tmk_diff_cause *c, enum tmk_side side)
 {
     uint64_t n = c->n_parameters[side];
-    write_blocks(out, c->n_blocks[side]);
+    write_block_change(out, c->n_blocks[side]);
     if (n && c->n_blocks[side] % n == 0)
         tmk_print(out, " (%" PRIu64 " for each of %" PRIu64 " parameters)", c->n_blocks[side] / n,
                   n);
     tmk_print(out, ", none in %s", side == TMK_SIDE_A ? "B" : "A");
 }
 
-/* How it came to that, in words. */
+/* Write how the change came about. */
 static void write_how(FILE *out, const struct tmk_diff_cause *c)
 {
     const struct tmk_diff_split *s = &c->split;
@@ -114,13 +114,14 @@ static void write_how(FILE *out, const struct tmk_diff_cause *c)
         write_resized(out, c);
     } else {
         tmk_print(out, "%" PRIu64 " -> ", c->n_blocks[0]);
-        write_blocks(out, c->n_blocks[1]);
+        write_block_change(out, c->n_blocks[1]);
         write_parts(out, s);
     }
 }
 
-/* Causes that differ in their modules only (lora_A and lora_B of q and v) are shown as one. */
-static bool is_alike(const struct tmk_diff_cause *a, const struct tmk_diff_cause *b)
+/* Returns whether causes differ in their modules only (lora_A and lora_B of q and v). They are
+ * shown as one. */
+static bool are_alike_but_for_module(const struct tmk_diff_cause *a, const struct tmk_diff_cause *b)
 {
     return a->owner && b->owner && a->category == b->category && a->bytes[0] == b->bytes[0] &&
            a->bytes[1] == b->bytes[1] && a->n_blocks[0] == b->n_blocks[0] &&
@@ -128,7 +129,7 @@ static bool is_alike(const struct tmk_diff_cause *a, const struct tmk_diff_cause
            memcmp(&a->split, &b->split, sizeof a->split) == 0;
 }
 
-/* Bytes that all of n names begin with, up to a dot. */
+/* Returns how many bytes, up to a dot, all n names begin with. */
 static size_t common_start(const struct tmk_diff_answer *x, uint64_t i, uint64_t n)
 {
     const char *first = tmk_diff_cause(x->diff, i)->owner;
@@ -145,7 +146,7 @@ static size_t common_start(const struct tmk_diff_answer *x, uint64_t i, uint64_t
     return same;
 }
 
-/* "layers.*.q" or, of several, "layers.*.{q, v}". */
+/* Write "layers.*.q" or, for several modules, "layers.*.{q, v}". */
 static void write_owners(FILE *out, const struct tmk_diff_answer *x, uint64_t i, uint64_t n)
 {
     const char *first = tmk_diff_cause(x->diff, i)->owner;
@@ -183,7 +184,7 @@ static void print_cause(const struct tmk_sheet *sheet, const char *change, const
     tmk_sheet_wrap(sheet->out, text, lead);
 }
 
-/* `n` causes that are alike. */
+/* Print `n` causes that are alike. */
 static void print_alike(const struct tmk_sheet *sheet, const struct tmk_diff_answer *x, uint64_t i,
                         uint64_t n, int64_t bytes)
 {
@@ -203,27 +204,27 @@ struct bunch {
     int64_t change;
 };
 
-/* Sums may only be wrong, not undefined, where a trace makes up sizes. */
-static void add(int64_t *sum, int64_t more)
+/* Add such that sums are at worst wrong, never undefined: a trace may make up sizes. */
+static void add_to_sum(int64_t *sum, int64_t more)
 {
     (void)__builtin_add_overflow(*sum, more, sum);
 }
 
-static uint64_t magnitude(int64_t change)
+static uint64_t magnitude_of_change(int64_t change)
 {
     return change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
 }
 
-static int by_change(const void *va, const void *vb)
+static int by_cause_change(const void *va, const void *vb)
 {
     const struct bunch *a = va, *b = vb;
-    uint64_t size_a = magnitude(a->change), size_b = magnitude(b->change);
+    uint64_t size_a = magnitude_of_change(a->change), size_b = magnitude_of_change(b->change);
     if (size_a != size_b)
         return size_a > size_b ? -1 : 1;
     return (a->first > b->first) - (a->first < b->first);
 }
 
-/* The causes that have changed anything; the caller's. */
+/* Find the causes that have changed anything; the caller's. */
 static struct bunch *find_bunches(const struct tmk_diff_answer *x, uint64_t *ret_n)
 {
     uint64_t n_causes = tmk_diff_n_causes(x->diff), n = 0;
@@ -234,31 +235,31 @@ static struct bunch *find_bunches(const struct tmk_diff_answer *x, uint64_t *ret
         struct bunch *last = n ? &bunches[n - 1] : NULL;
         if (change == 0)
             continue;
-        if (last && is_alike(tmk_diff_cause(x->diff, last->first), c)) {
+        if (last && are_alike_but_for_module(tmk_diff_cause(x->diff, last->first), c)) {
             last->count++;
-            add(&last->change, change);
+            add_to_sum(&last->change, change);
         } else {
             bunches[n++] = (struct bunch){.first = i, .count = 1, .change = change};
         }
     }
-    qsort(bunches, n, sizeof *bunches, by_change);
+    qsort(bunches, n, sizeof *bunches, by_cause_change);
     *ret_n = n;
     return bunches;
 }
 
-/* Those that do not fit, in one line. */
+/* Print in one line the causes that do not fit. */
 static void print_others(const struct tmk_sheet *sheet, const struct bunch *bunches, uint64_t n)
 {
     char change[TMK_AMOUNT_BYTES], up[TMK_AMOUNT_BYTES], down[TMK_AMOUNT_BYTES];
     int64_t more = 0, less = 0, both = 0;
     for (uint64_t i = 0; i < n; i++)
-        add(bunches[i].change > 0 ? &more : &less, bunches[i].change);
+        add_to_sum(bunches[i].change > 0 ? &more : &less, bunches[i].change);
     if (n == 0)
         return;
     char *text = tmk_xformat("%" PRIu64 " smaller changes: %s, %s", n, tmk_change_text(more, up),
                              tmk_change_text(less, down));
-    add(&both, more);
-    add(&both, less);
+    add_to_sum(&both, more);
+    add_to_sum(&both, less);
     print_cause(sheet, tmk_change_text(both, change), text);
     free(text);
 }
@@ -273,8 +274,8 @@ static void print_heading(struct tmk_sheet *sheet, double attributed)
     free(text);
 }
 
-/* Are activations made anew in backward? */
-static bool recomputes(const struct tmk_process *p)
+/* Returns whether backward recomputes activations. */
+static bool recomputes_forward(const struct tmk_process *p)
 {
     struct tmk_frame f;
     for (uint32_t i = 1; i <= tmk_reader_n_frames(p->reader); i++)
@@ -286,7 +287,7 @@ static bool recomputes(const struct tmk_process *p)
 
 static void print_notes(struct tmk_sheet *sheet, const struct tmk_diff_answer *x)
 {
-    bool a = recomputes(x->shown->sides[0].p), b = recomputes(x->shown->sides[1].p);
+    bool a = recomputes_forward(x->shown->sides[0].p), b = recomputes_forward(x->shown->sides[1].p);
     if (a != b)
         tmk_sheet_text(sheet,
                        "%s recomputes activations in backward (torch.utils.checkpoint), %s "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/diff_gates.c - see diff_answer.h: gates read, measured and judged. */
+/* cli/answers/diff_gates.c - see diff_answer.h: reads, measures and judges gates. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void measure_category(const struct tmk_diff_answer *c, uint8_t category,
         m->known[side] = !c->shown->sides[side].detail_lost;
 }
 
-/* The most of the run, or what was reserved at the moments that were asked for. */
+/* Measure the most reserved in the run, or what was reserved at the moments that were asked for. */
 static void measure_reserved(const struct tmk_diff_answer *c, struct tmk_gate_measure *m)
 {
     bool is_peak = c->is_peak[0] && c->is_peak[1];
@@ -46,10 +46,10 @@ static void measure_reserved(const struct tmk_diff_answer *c, struct tmk_gate_me
     memcpy(m->bytes, two.bytes, sizeof m->bytes);
 }
 
-/* Leaks of the device, added up; the largest one's line goes into the note. What leaks without
- * steps leaks nobody knows how much a step: a gate does not pass. */
-static void add_leaks(const struct tmk_leakage *l, uint16_t device, struct tmk_gate_measure *m,
-                      char **ret_note)
+/* Add up the leaks of the device; the line of the largest goes into the note. How much leaks per
+ * step is unknown where there are no steps, and then the gate does not pass. */
+static void add_leaked_bytes(const struct tmk_leakage *l, uint16_t device,
+                             struct tmk_gate_measure *m, char **ret_note)
 {
     const struct tmk_leak *most = NULL;
     double bytes = 0, per_second = 0;
@@ -71,7 +71,7 @@ static void add_leaks(const struct tmk_leakage *l, uint16_t device, struct tmk_g
         *ret_note = tmk_xformat("most at %s", tmk_frame_text(&most->site, true, frame));
 }
 
-/* What B leaks: a sweep of its own. 0, or an exit status after a message. */
+/* Measure what B leaks, in a sweep of its own. 0, or an exit status after a message. */
 static int measure_leak(const struct tmk_diff_answer *c, struct tmk_gate_measure *m,
                         char **ret_note)
 {
@@ -92,16 +92,16 @@ static int measure_leak(const struct tmk_diff_answer *c, struct tmk_gate_measure
         *ret_note = tmk_xformat("%" PRIu64 " steps have ended, it takes %d",
                                 tmk_leakage_n_steps(leakage), TMK_LEAK_MIN_STEPS);
     else if (rc == 0)
-        add_leaks(leakage, tmk_moment_answer_device(l), m, ret_note);
+        add_leaked_bytes(leakage, tmk_moment_answer_device(l), m, ret_note);
     tmk_leakage_close(leakage);
     if (rc < 0)
         tmk_say("%s: %s", l->p->file, err.text[0] ? err.text : tmk_result_text(rc));
     return rc < 0 ? TMK_EXIT_FINDING : 0;
 }
 
-/* 0, or an exit status after a message. */
-static int measure(const struct tmk_diff_answer *c, const struct tmk_gate *g,
-                   struct tmk_gate_measure *ret, char **ret_note)
+/* Measure what a gate is about. 0, or an exit status after a message. */
+static int measure_gate(const struct tmk_diff_answer *c, const struct tmk_gate *g,
+                        struct tmk_gate_measure *ret, char **ret_note)
 {
     struct tmk_gate_measure m = {0};
     int status = 0;
@@ -126,8 +126,10 @@ static int measure(const struct tmk_diff_answer *c, const struct tmk_gate *g,
     return status;
 }
 
-/* The first pair that fails decides; else the one with the largest increase. */
-static bool decides(const struct tmk_gate_verdict *v, const struct tmk_gate_measure *m, bool passes)
+/* Returns whether this pair decides a gate: the first one that fails, else the one with the largest
+ * increase. */
+static bool decides_gate(const struct tmk_gate_verdict *v, const struct tmk_gate_measure *m,
+                         bool passes)
 {
     bool grows_more = tmk_diff_change(m->bytes[0], m->bytes[1]) >
                       tmk_diff_change(v->measure.bytes[0], v->measure.bytes[1]);
@@ -140,11 +142,11 @@ int tmk_diff_answer_judge(struct tmk_diff_answer *c)
         struct tmk_gate_verdict *v = &c->verdicts[i];
         struct tmk_gate_measure m;
         char *note = NULL;
-        int status = measure(c, &v->gate, &m, &note);
+        int status = measure_gate(c, &v->gate, &m, &note);
         if (status != 0)
             return status;
         bool passes = tmk_gate_passes(&v->gate, &m);
-        if (!decides(v, &m, passes)) {
+        if (!decides_gate(v, &m, passes)) {
             free(note);
             continue;
         }

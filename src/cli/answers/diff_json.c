@@ -8,7 +8,7 @@
 
 enum { LISTED_STEPS = 40 };
 
-/* "a", "b" and "change" of the object that is open. */
+/* Write "a", "b" and "change" into the open object. */
 static void add_both(struct tmk_tree *t, const bool known[2], const uint64_t bytes[2])
 {
     tmk_tree_u64_if(t, "a", known[0], bytes[0]);
@@ -25,7 +25,7 @@ static void add_two(struct tmk_tree *t, const char *key, const struct tmk_two *t
 
 static const bool both_known[2] = {true, true};
 
-static void add_rows(struct tmk_tree *t, const struct tmk_diff_answer *c)
+static void add_diff_rows(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     tmk_tree_list(t, "by");
     for (uint64_t i = 0; i < tmk_diff_n_rows(c->diff); i++) {
@@ -63,7 +63,7 @@ static void add_gates(struct tmk_tree *t, const struct tmk_diff_answer *c)
     tmk_tree_end(t);
 }
 
-static void add_split(struct tmk_tree *t, const char *key, const struct tmk_diff_split *s)
+static void add_diff_split(struct tmk_tree *t, const char *key, const struct tmk_diff_split *s)
 {
     tmk_tree_object(t, key);
     tmk_tree_i64(t, "resized", s->resized);
@@ -85,7 +85,7 @@ static void add_cause(struct tmk_tree *t, const struct tmk_diff_answer *x,
     add_both(t, both_known, c->bytes);
     tmk_tree_u64(t, "a_blocks", c->n_blocks[0]);
     tmk_tree_u64(t, "b_blocks", c->n_blocks[1]);
-    add_split(t, "split", &c->split);
+    add_diff_split(t, "split", &c->split);
     tmk_tree_double(t, "least_factor", c->n_resized ? c->least_factor : NAN);
     tmk_tree_double(t, "most_factor", c->n_resized ? c->most_factor : NAN);
     tmk_tree_bool(t, "attributed", c->is_attributed);
@@ -98,11 +98,11 @@ static bool has_changed(const struct tmk_diff_cause *c)
     return s->resized || s->recounted || s->added || s->gone;
 }
 
-static void add_causes(struct tmk_tree *t, const struct tmk_diff_answer *c)
+static void add_diff_causes(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     struct tmk_diff_split split = tmk_diff_split(c->diff);
     tmk_tree_double(t, "attributed", tmk_diff_answer_attributed(c));
-    add_split(t, "split", &split);
+    add_diff_split(t, "split", &split);
     tmk_tree_i64(t, "unexplained", tmk_diff_answer_unexplained(c));
     tmk_tree_list(t, "causes");
     for (uint64_t i = 0; i < tmk_diff_n_causes(c->diff); i++)
@@ -112,7 +112,7 @@ static void add_causes(struct tmk_tree *t, const struct tmk_diff_answer *c)
     tmk_tree_bool(t, "names_unwrapped", tmk_diff_unwraps(c->diff));
 }
 
-static void add_steps(struct tmk_tree *t, const struct tmk_diff_answer *c)
+static void add_diff_steps(struct tmk_tree *t, const struct tmk_diff_answer *c)
 {
     uint64_t picked[LISTED_STEPS];
     uint64_t n = tmk_diff_steps_pick(c->steps, LISTED_STEPS, picked);
@@ -149,8 +149,8 @@ static void add_ranks(struct tmk_tree *t, const struct tmk_diff_answer *c)
     tmk_tree_end(t);
 }
 
-static void add_side(struct tmk_tree *t, const char *key, const struct tmk_diff_answer *c,
-                     unsigned side)
+static void add_diff_side(struct tmk_tree *t, const char *key, const struct tmk_diff_answer *c,
+                          unsigned side)
 {
     const struct tmk_moment_answer *l = &c->shown->sides[side];
     tmk_tree_object(t, key);
@@ -174,14 +174,14 @@ void tmk_diff_json(const struct tmk_diff_answer *c)
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
     add_two(&t, "peak", &peak);
-    add_rows(&t, c);
+    add_diff_rows(&t, c);
     add_gates(&t, c);
     add_two(&t, "reserved", &reserved);
     add_two(&t, "most_reserved", &most);
-    add_causes(&t, c);
-    add_steps(&t, c);
+    add_diff_causes(&t, c);
+    add_diff_steps(&t, c);
     add_ranks(&t, c);
-    add_side(&t, "a", c, 0);
-    add_side(&t, "b", c, 1);
+    add_diff_side(&t, "a", c, 0);
+    add_diff_side(&t, "b", c, 1);
     tmk_tree_end(&t);
 }

@@ -7,10 +7,10 @@
 #include "cli/output/output_file.h"
 #include "kit/utf8.h"
 
-/* Text of strangers in XML: what means something there is written as an entity; what is not seen
- * (kit/utf8.h), and bytes that are no UTF-8, as U+FFFD. That is all that XML has no place for, but
- * two. */
-static void write_text(FILE *out, const char *text)
+/* Write foreign text into XML. Characters that mean something there become entities. Invisible
+ * characters (kit/utf8.h) and bytes that are not UTF-8 become U+FFFD; that covers all that XML does
+ * not allow, except two characters. */
+static void write_xml_text(FILE *out, const char *text)
 {
     while (*text) {
         const char *from = text;
@@ -25,21 +25,21 @@ static void write_text(FILE *out, const char *text)
     }
 }
 
-static void write_case(FILE *out, const struct tmk_gate_verdict *v)
+static void write_junit_case(FILE *out, const struct tmk_gate_verdict *v)
 {
     char *text = tmk_verdict_text(v);
     fputs("  <testcase classname=\"tidemark.diff\" name=\"", out);
-    write_text(out, v->gate.text);
+    write_xml_text(out, v->gate.text);
     fputs("\">\n", out);
     if (!v->passed) {
         fputs("    <failure message=\"", out);
-        write_text(out, v->gate.text);
+        write_xml_text(out, v->gate.text);
         fputs(": ", out);
-        write_text(out, text);
+        write_xml_text(out, text);
         fputs("\"/>\n", out);
     }
     fputs("    <system-out>", out);
-    write_text(out, text);
+    write_xml_text(out, text);
     fputs("</system-out>\n  </testcase>\n", out);
     free(text);
 }
@@ -51,12 +51,12 @@ static void write_suite(FILE *out, const void *arg)
     for (unsigned i = 0; i < c->n_verdicts; i++)
         n_failed += !c->verdicts[i].passed;
     fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"tidemark diff ");
-    write_text(out, c->paths[0]);
+    write_xml_text(out, c->paths[0]);
     fputc(' ', out);
-    write_text(out, c->paths[1]);
+    write_xml_text(out, c->paths[1]);
     fprintf(out, "\" tests=\"%u\" failures=\"%u\" errors=\"0\">\n", c->n_verdicts, n_failed);
     for (unsigned i = 0; i < c->n_verdicts; i++)
-        write_case(out, &c->verdicts[i]);
+        write_junit_case(out, &c->verdicts[i]);
     fputs("</testsuite>\n", out);
 }
 

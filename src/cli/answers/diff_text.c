@@ -66,8 +66,9 @@ static void add_total(struct tmk_table *t, const char *what, const struct tmk_tw
     add_sizes(t, two->known, two->bytes);
 }
 
-/* Reserved but not allocated. */
-static struct tmk_two unused(const struct tmk_two *allocated, const struct tmk_two *reserved)
+/* Returns what is reserved but not allocated. */
+static struct tmk_two cached_of_side(const struct tmk_two *allocated,
+                                     const struct tmk_two *reserved)
 {
     struct tmk_two two = *reserved;
     for (unsigned side = 0; side < 2; side++)
@@ -90,7 +91,7 @@ static void print_totals(struct tmk_sheet *sheet, const struct tmk_diff_answer *
         allocated.bytes[side] = tmk_moment_answer_bytes(&c->shown->sides[side]);
         settled.known[side] = tmk_diff_steps_settled(c->steps, side, &settled.bytes[side]);
     }
-    struct tmk_two cached = unused(&allocated, &reserved);
+    struct tmk_two cached = cached_of_side(&allocated, &reserved);
     struct tmk_two most = tmk_diff_answer_most_reserved(c);
     add_total(t, "allocated", &allocated);
     add_total(t, "reserved then", &reserved);
@@ -108,20 +109,20 @@ static const char *without_folder(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* A run without its folder, unless that is what tells the two apart. */
-static const char *run_name(const struct tmk_diff_answer *c, unsigned side)
+/* Returns the name of a run without its folder, unless the folder tells the two apart. */
+static const char *name_of_side(const struct tmk_diff_answer *c, unsigned side)
 {
     const char *names[2] = {without_folder(c->paths[0]), without_folder(c->paths[1])};
     return strcmp(names[0], names[1]) == 0 ? c->paths[side] : names[side];
 }
 
-static void add_side(struct tmk_table *t, const struct tmk_diff_answer *c, unsigned side)
+static void add_side_cells(struct tmk_table *t, const struct tmk_diff_answer *c, unsigned side)
 {
     const struct tmk_moment_answer *l = &c->shown->sides[side];
     char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     tmk_step_text(l->p, tmk_moment_answer_step(l), "", step);
     tmk_table_cell(t, side ? "B" : "A");
-    tmk_table_cell(t, run_name(c, side));
+    tmk_table_cell(t, name_of_side(c, side));
     if (l->p->rank >= 0)
         tmk_table_cellf(t, "rank %" PRId64, l->p->rank);
     else
@@ -139,8 +140,8 @@ static void print_sides(struct tmk_sheet *sheet, const struct tmk_diff_answer *c
                                                 {NULL, TMK_LEFT, TMK_FIXED},
                                                 {NULL, TMK_LEFT, TMK_FIXED}};
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    add_side(t, c, 0);
-    add_side(t, c, 1);
+    add_side_cells(t, c, 0);
+    add_side_cells(t, c, 1);
     tmk_sheet_table(sheet, t);
     fputc('\n', sheet->out);
     sheet->is_begun = true;
@@ -165,8 +166,8 @@ static bool is_moved(const struct tmk_frame *a, const struct tmk_frame *b)
            strcmp(a->function, b->function) == 0;
 }
 
-/* The user's frames of a stack, innermost first, callers behind '<'. Where the other side has other
- * lines, both: "train.py:12/14 step". */
+/* Write the user's frames of a stack, innermost first, callers behind '<'. Where the two sides
+ * differ in lines, both are written: "train.py:12/14 step". */
 static void write_stacks(FILE *out, const struct tmk_diff_answer *c, const uint32_t stack[2])
 {
     struct tmk_stack frames[2] = {{0}, {0}};
@@ -209,7 +210,7 @@ static void add_key(struct tmk_table *t, const struct tmk_diff_answer *c,
     free(text);
 }
 
-static void print_rows(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
+static void print_diff_rows(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
 {
     const struct tmk_column columns[] = {
         {c->by_name, TMK_LEFT, TMK_SHRINK}, {"A", TMK_RIGHT, TMK_FIXED},
@@ -334,7 +335,7 @@ void tmk_diff_text(const struct tmk_diff_answer *c)
     print_sides(&sheet, c);
     print_totals(&sheet, c);
     tmk_diff_causes_text(c, &sheet);
-    print_rows(&sheet, c);
+    print_diff_rows(&sheet, c);
     print_steps(&sheet, c);
     print_ranks(&sheet, c);
     print_gates(&sheet, c);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/explain_json.c - see explain_answer.h: for machines. Unknown is null. */
+/* cli/answers/explain_json.c - see explain_answer.h: for machines. */
 #include "cli/answers/explain_answer.h"
 
 #include <math.h>
 
 #include "cli/answers/answer_json.h"
 
-static void add_frame(struct tmk_tree *t, const char *key, bool is_known, const struct tmk_frame *f)
+static void add_explain_frame(struct tmk_tree *t, const char *key, bool is_known,
+                              const struct tmk_frame *f)
 {
     if (!tmk_tree_object_if(t, key, is_known))
         return;
@@ -16,7 +17,7 @@ static void add_frame(struct tmk_tree *t, const char *key, bool is_known, const 
     tmk_tree_end(t);
 }
 
-static void add_leak(struct tmk_tree *t, const struct tmk_case *c)
+static void add_explain_leak(struct tmk_tree *t, const struct tmk_case *c)
 {
     const struct tmk_leak *leak = c->inquiry.leak;
     if (!tmk_tree_object_if(t, "leak", leak != NULL))
@@ -25,12 +26,12 @@ static void add_leak(struct tmk_tree *t, const struct tmk_case *c)
     bool has_steps = leak->first_step != TMK_NO_STEP;
     tmk_tree_fixed(t, "bytes_per_step", has_steps ? leak->bytes_per_step : NAN, 1);
     tmk_answer_put_step(t, "first_step", leak->first_step);
-    add_frame(t, "site", leak->has_site, &leak->site);
+    add_explain_frame(t, "site", leak->has_site, &leak->site);
     tmk_tree_text(t, "keeper", tmk_keeper_name(leak->keeper));
     tmk_tree_end(t);
 }
 
-static void add_steps(struct tmk_tree *t, const struct tmk_inquiry *q)
+static void add_steps_before(struct tmk_tree *t, const struct tmk_inquiry *q)
 {
     bool has_steps = q->n_steps > 0;
     tmk_tree_object(t, "steps_before");
@@ -46,7 +47,7 @@ static void add_gaps(struct tmk_tree *t, const struct tmk_inquiry *q)
 {
     tmk_tree_bytes(t, "largest_free", q->has_gaps ? q->largest_bytes : TMK_BYTES_UNKNOWN);
     tmk_tree_bytes(t, "pinned", q->has_gaps ? q->pinned_bytes : TMK_BYTES_UNKNOWN);
-    add_frame(t, "pinned_by", q->has_pin, &q->pin);
+    add_explain_frame(t, "pinned_by", q->has_pin, &q->pin);
 }
 
 static void add_replays(struct tmk_tree *t, const struct tmk_inquiry *q)
@@ -63,7 +64,7 @@ static void add_replays(struct tmk_tree *t, const struct tmk_inquiry *q)
     tmk_tree_end(t);
 }
 
-static void add_categories(struct tmk_tree *t, const struct tmk_scene *s)
+static void add_explain_categories(struct tmk_tree *t, const struct tmk_scene *s)
 {
     if (!tmk_tree_object_if(t, "categories", s->has_blocks))
         return;
@@ -73,7 +74,7 @@ static void add_categories(struct tmk_tree *t, const struct tmk_scene *s)
     tmk_tree_end(t);
 }
 
-static void add_causes(struct tmk_tree *t, const struct tmk_oom_verdict *v)
+static void add_explain_causes(struct tmk_tree *t, const struct tmk_oom_verdict *v)
 {
     tmk_tree_list(t, "causes");
     for (int i = 0; i < TMK_N_CAUSES; i++) {
@@ -106,16 +107,16 @@ static void add_evidence(struct tmk_tree *t, const struct tmk_case *c)
     tmk_tree_bytes(t, "others", s->others_bytes);
     tmk_tree_bytes(t, "others_at_start", s->others_first_bytes);
     add_gaps(t, &c->inquiry);
-    add_leak(t, c);
-    add_steps(t, &c->inquiry);
-    add_categories(t, s);
+    add_explain_leak(t, c);
+    add_steps_before(t, &c->inquiry);
+    add_explain_categories(t, s);
     tmk_tree_text(t, "alloc_conf", c->inquiry.alloc_conf);
     add_replays(t, &c->inquiry);
-    add_causes(t, v);
+    add_explain_causes(t, v);
     tmk_tree_end(t);
 }
 
-static void add_fix(struct tmk_tree *t, const struct tmk_fix *fix)
+static void add_explain_fix(struct tmk_tree *t, const struct tmk_fix *fix)
 {
     tmk_tree_object(t, NULL);
     tmk_tree_text(t, "text", fix->text);
@@ -128,7 +129,7 @@ static void add_fix(struct tmk_tree *t, const struct tmk_fix *fix)
     tmk_tree_end(t);
 }
 
-static void add_case(struct tmk_tree *t, const struct tmk_case *c)
+static void add_explain_case(struct tmk_tree *t, const struct tmk_case *c)
 {
     const struct tmk_scene *s = &c->scene;
     tmk_tree_object(t, NULL);
@@ -142,11 +143,11 @@ static void add_case(struct tmk_tree *t, const struct tmk_case *c)
     tmk_tree_text(t, "source", s->is_of_driver ? "driver" : "allocator");
     tmk_tree_text(t, "stage", s->stage);
     tmk_tree_text(t, "module", s->module);
-    add_frame(t, "site", s->has_site, &s->site);
+    add_explain_frame(t, "site", s->has_site, &s->site);
     add_evidence(t, c);
     tmk_tree_list(t, "fixes");
     for (uint32_t i = 0; i < c->n_fixes; i++)
-        add_fix(t, &c->fixes[i]);
+        add_explain_fix(t, &c->fixes[i]);
     tmk_tree_end(t);
     tmk_tree_end(t);
 }
@@ -159,7 +160,7 @@ static void add_cases(struct tmk_tree *t, const struct tmk_explain_answer *a, co
         for (uint64_t k = 0; k < tmk_explanation_n(a->processes[i].explanation); k++) {
             const struct tmk_case *c = tmk_explanation_get(a->processes[i].explanation, k);
             if ((c->scene.kind != TMK_SCENE_OOM) == near)
-                add_case(t, c);
+                add_explain_case(t, c);
         }
     tmk_tree_end(t);
 }

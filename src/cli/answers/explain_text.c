@@ -17,7 +17,7 @@ struct size {
     char text[TMK_AMOUNT_BYTES];
 };
 
-static const char *size(uint64_t bytes, struct size *buffer)
+static const char *size_or_dash(uint64_t bytes, struct size *buffer)
 {
     return bytes == TMK_BYTES_UNKNOWN ? "-" : tmk_size_text(bytes, buffer->text);
 }
@@ -31,7 +31,7 @@ static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
     char site[TMK_FRAME_TEXT_BYTES];
     if (s->kind == TMK_SCENE_FULL) {
         tmk_sheet_text(sheet, "It did not run out, but %s of the card's %s were in use.",
-                       size(s->card_used_bytes, &a), size(s->card_total_bytes, &b));
+                       size_or_dash(s->card_used_bytes, &a), size_or_dash(s->card_total_bytes, &b));
         return;
     }
     if (s->kind == TMK_SCENE_RETRY) {
@@ -39,20 +39,21 @@ static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
                        "It did not run out, but the driver refused torch memory %" PRIu64
                        " time%s, the last time %s; torch then gave back what it had cached and had "
                        "room again. Each such retry stops the card for a moment.",
-                       s->times, s->times == 1 ? "" : "s", size(s->request_bytes, &a));
+                       s->times, s->times == 1 ? "" : "s", size_or_dash(s->request_bytes, &a));
         return;
     }
     bool has_held = s->reserved_bytes != TMK_BYTES_UNKNOWN;
-    char *who = s->has_site
-                    ? tmk_xformat("%s asked%s for %s", tmk_frame_text(&s->site, true, site),
-                                  s->is_of_driver ? " the driver" : "", size(s->request_bytes, &a))
-                    : tmk_xformat("%s were asked for%s", size(s->request_bytes, &a),
-                                  s->is_of_driver ? " of the driver" : "");
-    tmk_sheet_text(
-        sheet, "%s%s%s%s%s, with %s in blocks%s%s%s.", who, s->stage ? ", in " : "",
-        s->stage ? s->stage : "", s->module ? (s->stage ? " of module " : ", in module ") : "",
-        s->module ? s->module : "", size(s->allocated_bytes, &b), has_held ? " and " : "",
-        has_held ? size(s->reserved_bytes, &d) : "", has_held ? " held by the allocator" : "");
+    char *who = s->has_site ? tmk_xformat("%s asked%s for %s", tmk_frame_text(&s->site, true, site),
+                                          s->is_of_driver ? " the driver" : "",
+                                          size_or_dash(s->request_bytes, &a))
+                            : tmk_xformat("%s were asked for%s", size_or_dash(s->request_bytes, &a),
+                                          s->is_of_driver ? " of the driver" : "");
+    tmk_sheet_text(sheet, "%s%s%s%s%s, with %s in blocks%s%s%s.", who, s->stage ? ", in " : "",
+                   s->stage ? s->stage : "",
+                   s->module ? (s->stage ? " of module " : ", in module ") : "",
+                   s->module ? s->module : "", size_or_dash(s->allocated_bytes, &b),
+                   has_held ? " and " : "", has_held ? size_or_dash(s->reserved_bytes, &d) : "",
+                   has_held ? " held by the allocator" : "");
     free(who);
 }
 
@@ -65,21 +66,22 @@ static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet
         tmk_sheet_text(sheet,
                        "There was room, but torch sat on it: %s of what it had of the driver were "
                        "cached and not in use.",
-                       size(c->verdict.free_bytes, &a));
+                       size_or_dash(c->verdict.free_bytes, &a));
         return;
     }
     tmk_sheet_text(sheet,
                    "There was room, but in pieces: %s of what torch held were free%s%s, and blocks "
                    "and request together (%s) would have fitted in the %s that it may have.",
-                   size(c->verdict.free_bytes, &a), q->has_gaps ? ", no piece larger than " : "",
-                   q->has_gaps ? size(q->largest_bytes, &b) : "",
-                   size(c->scene.allocated_bytes + c->scene.request_bytes, &d),
-                   size(c->verdict.limit_bytes, &e));
+                   size_or_dash(c->verdict.free_bytes, &a),
+                   q->has_gaps ? ", no piece larger than " : "",
+                   q->has_gaps ? size_or_dash(q->largest_bytes, &b) : "",
+                   size_or_dash(c->scene.allocated_bytes + c->scene.request_bytes, &d),
+                   size_or_dash(c->verdict.limit_bytes, &e));
     if (q->has_pin && q->pinned_bytes >= c->verdict.free_bytes / 2)
         tmk_sheet_text(sheet,
                        "%" PRIu64 " segment%s with %s free cannot be given back because of a few "
                        "blocks in them, most of them made at %s.",
-                       q->n_pinned, q->n_pinned == 1 ? "" : "s", size(q->pinned_bytes, &a),
+                       q->n_pinned, q->n_pinned == 1 ? "" : "s", size_or_dash(q->pinned_bytes, &a),
                        tmk_frame_text(&q->pin, true, site));
 }
 
@@ -96,9 +98,9 @@ static void tell_leak(const struct tmk_case *c, struct tmk_sheet *sheet)
         "Memory leaks: what is kept at %s grew by %s a %s%s and had %s by then. "
         "Without it, %s would have been in blocks.",
         tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
-        size(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second), &a),
-        has_steps ? "step" : "second", since, size(c->inquiry.leaked_bytes, &b),
-        size(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
+        size_or_dash(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second), &a),
+        has_steps ? "step" : "second", since, size_or_dash(c->inquiry.leaked_bytes, &b),
+        size_or_dash(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
 }
 
 static void tell_outlier(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -108,8 +110,8 @@ static void tell_outlier(const struct tmk_case *c, struct tmk_sheet *sheet)
     tmk_sheet_text(sheet,
                    "This step is not like the others: it needed %s %s, while the %" PRIu64
                    " steps before peaked at %s and never above %s.",
-                   c->need.is_estimate ? "about" : "at least", size(c->need.bytes, &a), q->n_steps,
-                   size(q->median_bytes, &b), size(q->most_bytes, &d));
+                   c->need.is_estimate ? "about" : "at least", size_or_dash(c->need.bytes, &a),
+                   q->n_steps, size_or_dash(q->median_bytes, &b), size_or_dash(q->most_bytes, &d));
 }
 
 static void tell_others(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -118,11 +120,13 @@ static void tell_others(const struct tmk_case *c, struct tmk_sheet *sheet)
     struct size a, b, d;
     bool grew = s->others_first_bytes != TMK_BYTES_UNKNOWN &&
                 s->others_bytes > s->others_first_bytes + s->others_first_bytes / 20;
-    tmk_sheet_text(
-        sheet, "Others are on the card: they had %s of its %s, which left torch here %s.",
-        size(s->others_bytes, &a), size(s->card_total_bytes, &b), size(c->verdict.limit_bytes, &d));
+    tmk_sheet_text(sheet,
+                   "Others are on the card: they had %s of its %s, which left torch here %s.",
+                   size_or_dash(s->others_bytes, &a), size_or_dash(s->card_total_bytes, &b),
+                   size_or_dash(c->verdict.limit_bytes, &d));
     if (grew)
-        tmk_sheet_text(sheet, "They had %s when it began.", size(s->others_first_bytes, &a));
+        tmk_sheet_text(sheet, "They had %s when it began.",
+                       size_or_dash(s->others_first_bytes, &a));
 }
 
 static void tell_settings(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -132,10 +136,11 @@ static void tell_settings(const struct tmk_case *c, struct tmk_sheet *sheet)
         sheet,
         "The allocator's settings (%s) did it: replayed with torch's own, the request is "
         "served. %s were held and not in use.",
-        c->inquiry.alloc_conf ? c->inquiry.alloc_conf : "-", size(c->verdict.free_bytes, &a));
+        c->inquiry.alloc_conf ? c->inquiry.alloc_conf : "-",
+        size_or_dash(c->verdict.free_bytes, &a));
 }
 
-/* "activation 2.1 GiB, parameter ...": the three largest. */
+/* Tell the three categories with most: "activation 2.1 GiB, parameter ...". */
 static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const uint64_t *of = c->scene.category_bytes;
@@ -152,13 +157,14 @@ static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
         told[best] = true;
         size_t at = strlen(text);
         snprintf(text + at, sizeof text - at, "%s%s %s", n ? ", " : "",
-                 tmk_category_name((uint8_t)best), size(of[best], &a));
+                 tmk_category_name((uint8_t)best), size_or_dash(of[best], &a));
     }
     if (text[0] && of[TIDEMARK_UNKNOWN] < c->scene.allocated_bytes / 2)
         tmk_sheet_text(sheet, "Alive were %s.", text);
 }
 
-/* Blocks and request would fit; what torch holds and the segment that the request takes do not. */
+/* Tell that allocated memory and the request would fit, but reserved memory and the segment for the
+ * request do not. */
 static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const struct tmk_oom_verdict *v = &c->verdict;
@@ -166,8 +172,9 @@ static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
     tmk_sheet_text(sheet,
                    "It simply needs more: the %s that torch holds and a segment of %s for the "
                    "request are %s, above the limit of %s%s.",
-                   size(v->held_bytes, &a), size(v->asked_bytes, &b),
-                   size(v->held_bytes + v->asked_bytes, &d), size(v->limit_bytes, &e),
+                   size_or_dash(v->held_bytes, &a), size_or_dash(v->asked_bytes, &b),
+                   size_or_dash(v->held_bytes + v->asked_bytes, &d),
+                   size_or_dash(v->limit_bytes, &e),
                    v->limit == TMK_LIMIT_STATED ? "" : " (at least: it is not known exactly)");
 }
 
@@ -178,7 +185,7 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
     if (c->scene.card_total_bytes != TMK_BYTES_UNKNOWN &&
         c->scene.request_bytes > c->scene.card_total_bytes) {
         tmk_sheet_text(sheet, "The card has %s in all: no such request can be served.",
-                       size(c->scene.card_total_bytes, &a));
+                       size_or_dash(c->scene.card_total_bytes, &a));
         return;
     }
     uint64_t asked_for = c->verdict.held_bytes + c->verdict.asked_bytes;
@@ -190,11 +197,11 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
         tell_segment(c, sheet);
     else if (c->scene.kind == TMK_SCENE_OOM)
         tmk_sheet_text(sheet, "It simply needs more: %s %s%s, and may have %s.",
-                       c->need.is_estimate ? "about" : "at least", size(c->need.bytes, &a), of,
-                       size(c->verdict.limit_bytes, &b));
+                       c->need.is_estimate ? "about" : "at least", size_or_dash(c->need.bytes, &a),
+                       of, size_or_dash(c->verdict.limit_bytes, &b));
     else
         tmk_sheet_text(sheet, "The job simply needs that much: %s were in blocks.",
-                       size(c->scene.allocated_bytes, &a));
+                       size_or_dash(c->scene.allocated_bytes, &a));
     tell_holders(c, sheet);
 }
 
@@ -216,7 +223,7 @@ void tmk_explain_reason_text(const struct tmk_case *c, struct tmk_sheet *sheet)
         tmk_sheet_text(sheet,
                        "And steps need more and more, some %s each time: as long as that goes on, "
                        "it runs out sooner or later, whatever else is done.",
-                       size(c->inquiry.growth_bytes, &a));
+                       size_or_dash(c->inquiry.growth_bytes, &a));
 }
 
 /* ---- the evidence ---- */
@@ -227,11 +234,11 @@ static void add_fact(struct tmk_table *t, const char *what, uint64_t bytes, cons
     if (bytes == TMK_BYTES_UNKNOWN)
         return;
     tmk_table_cell(t, what);
-    tmk_table_cell(t, size(bytes, &a));
+    tmk_table_cell(t, size_or_dash(bytes, &a));
     tmk_table_cell(t, note);
 }
 
-static void add_limit(struct tmk_table *t, const struct tmk_case *c)
+static void add_limit_fact(struct tmk_table *t, const struct tmk_case *c)
 {
     static const char *const notes[] = {
         [TMK_LIMIT_UNKNOWN] = "at least: it had that",
@@ -242,7 +249,7 @@ static void add_limit(struct tmk_table *t, const struct tmk_case *c)
     add_fact(t, "limit", c->verdict.limit_bytes, notes[c->verdict.limit]);
 }
 
-static void add_causes(struct tmk_table *t, const struct tmk_case *c)
+static void add_cause_facts(struct tmk_table *t, const struct tmk_case *c)
 {
     static const char *const notes[] = {
         [TMK_CAUSE_FRAGMENTATION] = "gaps: held, and free in pieces too small",
@@ -276,13 +283,14 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
     char asked[96] = "", steps[96];
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     if (v->asked_bytes / 10 > s->request_bytes / 9)
-        snprintf(asked, sizeof asked, "torch asks for %s at once", size(v->asked_bytes, &a));
+        snprintf(asked, sizeof asked, "torch asks for %s at once",
+                 size_or_dash(v->asked_bytes, &a));
     if (s->kind != TMK_SCENE_FULL)
         add_fact(t, "asked for", s->request_bytes, asked);
     add_fact(t, "in blocks", s->allocated_bytes, "");
     if (v->free_bytes != TMK_BYTES_UNKNOWN)
         add_fact(t, "cached, free", v->free_bytes, "held by the allocator, not in use");
-    add_limit(t, c);
+    add_limit_fact(t, c);
     if (v->missing_bytes > 0)
         add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");
     if (s->card_total_bytes == TMK_BYTES_UNKNOWN)
@@ -294,7 +302,7 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
                  c->inquiry.n_steps);
         add_fact(t, "usual step", c->inquiry.median_bytes, steps);
     }
-    add_causes(t, c);
+    add_cause_facts(t, c);
     if (sheet->is_begun && !sheet->markdown)
         fputc('\n', sheet->out);
     tmk_sheet_table(sheet, t);
@@ -302,8 +310,9 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
 
 /* ---- fixes ---- */
 
-/* "enough; saves 2.0 MiB, measured": whether it would have been, how much, and how that is known.
- * Where steps need more and more it is enough for this request, not for the next ones. */
+/* Returns "enough; saves 2.0 MiB, measured": whether a fix would have been enough, how much it
+ * saves, and how that is known. Where steps need more and more, a fix is enough for this request,
+ * not for the next ones. */
 static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
 {
     static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "replayed",
@@ -320,7 +329,8 @@ static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
         return tmk_xstrdup("not computed");
     if (!is_known || fix->saves_bytes == 0)
         return tmk_xformat("%s%s", enough, proofs[fix->proof]);
-    return tmk_xformat("%ssaves %s, %s", enough, size(fix->saves_bytes, &a), proofs[fix->proof]);
+    return tmk_xformat("%ssaves %s, %s", enough, size_or_dash(fix->saves_bytes, &a),
+                       proofs[fix->proof]);
 }
 
 static void write_fix(const struct tmk_case *c, const struct tmk_fix *fix, uint32_t number,
@@ -339,7 +349,8 @@ void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_s
         write_fix(c, &c->fixes[i], i + 1, sheet);
 }
 
-static void write_case(const struct tmk_case *c, const char *process, struct tmk_sheet *sheet)
+static void write_explain_case(const struct tmk_case *c, const char *process,
+                               struct tmk_sheet *sheet)
 {
     static const char *const kinds[] = {[TMK_SCENE_OOM] = "OUT OF MEMORY",
                                         [TMK_SCENE_RETRY] = "NEARLY OUT OF MEMORY",
@@ -371,7 +382,7 @@ uint64_t tmk_explain_n_ooms(const struct tmk_explain_answer *a)
     return n;
 }
 
-/* The same line of code ran out again, for the same reason: said once. */
+/* Returns whether the same line of code ran out again for the same reason, which is said once. */
 static bool is_again(const struct tmk_case *c, const struct tmk_case *before)
 {
     return before && c->scene.kind == TMK_SCENE_OOM && before->scene.kind == TMK_SCENE_OOM &&
@@ -381,7 +392,8 @@ static bool is_again(const struct tmk_case *c, const struct tmk_case *before)
            c->verdict.rows[0].cause == before->verdict.rows[0].cause;
 }
 
-static void write_process(const struct tmk_explain_answer *a, uint32_t i, struct tmk_sheet *sheet)
+static void write_explain_process(const struct tmk_explain_answer *a, uint32_t i,
+                                  struct tmk_sheet *sheet)
 {
     const struct tmk_explanation *x = a->processes[i].explanation;
     const struct tmk_case *last = NULL;
@@ -392,7 +404,7 @@ static void write_process(const struct tmk_explain_answer *a, uint32_t i, struct
         const struct tmk_case *c = tmk_explanation_get(x, k);
         if (is_again(c, last))
             continue;
-        write_case(c, process, sheet);
+        write_explain_case(c, process, sheet);
         n_shown += c->scene.kind == TMK_SCENE_OOM;
         last = c;
     }
@@ -407,7 +419,7 @@ static void write_process(const struct tmk_explain_answer *a, uint32_t i, struct
 void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *sheet)
 {
     for (uint32_t i = 0; i < a->n; i++)
-        write_process(a, i, sheet);
+        write_explain_process(a, i, sheet);
     if (!sheet->is_begun)
         tmk_print(sheet->out, "%s never ran out of memory, nor came near it.\n",
                   tmk_run_path(a->run));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/frag_answer.c - see frag_answer.h: gathering. */
+/* cli/answers/frag_answer.c - see frag_answer.h. */
 #include "cli/answers/frag_answer.h"
 
 #include "base/array.h"

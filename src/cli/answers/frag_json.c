@@ -27,8 +27,8 @@ static void add_counts(struct tmk_tree *t, const struct tmk_frag_sum *sum, bool 
 
 /* ---- what is pinned ---- */
 
-static void add_block(struct tmk_tree *t, const struct tmk_frag_answer *a,
-                      const struct tmk_block *b)
+static void add_frag_block(struct tmk_tree *t, const struct tmk_frag_answer *a,
+                           const struct tmk_block *b)
 {
     const struct tmk_context *contexts = tmk_fragmentation_labels(a->frag)->contexts;
     char address[24];
@@ -59,7 +59,7 @@ static void add_pinned(struct tmk_tree *t, const struct tmk_frag_answer *a, uint
         tmk_tree_u64(t, "free", g->free_bytes);
         tmk_tree_list(t, "by");
         for (uint64_t k = 0; k < g->n_blocks && k < MAX_BLOCKS; k++)
-            add_block(t, a, tmk_fragmentation_block(a->frag, device, g->first_block + k));
+            add_frag_block(t, a, tmk_fragmentation_block(a->frag, device, g->first_block + k));
         tmk_tree_end(t);
         tmk_tree_u64(t, "largest_free", g->largest_bytes);
         tmk_tree_u64(t, "blocks", g->n_blocks);
@@ -90,7 +90,7 @@ static void add_pools(struct tmk_tree *t, const struct tmk_frag_answer *a,
     tmk_tree_end(t);
 }
 
-static void add_device(struct tmk_tree *t, const struct tmk_frag_answer *a, uint64_t device)
+static void add_frag_device(struct tmk_tree *t, const struct tmk_frag_answer *a, uint64_t device)
 {
     const struct tmk_frag_device *d = tmk_fragmentation_get(a->frag, device);
     add_sum(t, &d->sum);
@@ -117,12 +117,12 @@ void tmk_frag_json(const struct tmk_frag_answer *a)
         return;
     tmk_tree_init_json(&t, stdout, 3);
     tmk_tree_object(&t, NULL);
-    add_device(&t, a, chosen);
+    add_frag_device(&t, a, chosen);
     tmk_tree_list(&t, "devices");
     for (uint64_t i = 0; i < tmk_fragmentation_n(a->frag); i++)
         if (i != chosen && !a->has_device) {
             tmk_tree_object(&t, NULL);
-            add_device(&t, a, i);
+            add_frag_device(&t, a, i);
             tmk_tree_end(&t);
         }
     tmk_tree_end(&t);

@@ -57,8 +57,8 @@ static void say_sum(const struct tmk_frag_device *d)
     free(text);
 }
 
-/* What the driver could add, and what could be given back to it. */
-static void say_driver(const struct tmk_frag_device *d)
+/* Say what the driver could add, and what could be given back to it. */
+static void say_driver_room(const struct tmk_frag_device *d)
 {
     char size[TMK_AMOUNT_BYTES], whole[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES];
     if (!d->has_segments)
@@ -109,7 +109,7 @@ static void show_pools(const struct tmk_frag_answer *a, const struct tmk_frag_de
 
 /* ---- what is pinned ---- */
 
-/* Segments whose largest blocks are of one line and category. */
+/* Segments in which the largest block comes from the same line and category. */
 struct pin {
     const char *category;
     char site[SITE_BYTES];
@@ -162,7 +162,7 @@ static void add_pin(struct pins *pins, const struct tmk_frag_answer *a, uint64_t
     pin->block_bytes += g->size_bytes - g->free_bytes;
 }
 
-static int by_free(const void *va, const void *vb)
+static int by_pin_free(const void *va, const void *vb)
 {
     const struct pin *a = va, *b = vb;
     if (a->free_bytes != b->free_bytes)
@@ -205,7 +205,7 @@ static void show_pinned(const struct tmk_frag_answer *a, uint64_t device, struct
         add_pin(&pins, a, device, pinned[i]);
         bytes += pinned[i]->free_bytes;
     }
-    qsort(pins.rows, (size_t)pins.n, sizeof *pins.rows, by_free);
+    qsort(pins.rows, (size_t)pins.n, sizeof *pins.rows, by_pin_free);
     char size[TMK_AMOUNT_BYTES];
     char *text = tmk_xformat("Pinned: %" PRIu64 " segment%s at least half free, %s in all, and "
                              "cannot go back because of blocks in %s:",
@@ -229,12 +229,12 @@ static const struct tmk_timeline_part *parts_of(const struct tmk_frag_answer *a,
     return NULL;
 }
 
-static uint64_t unused(uint64_t reserved, uint64_t allocated)
+static uint64_t unused_bytes(uint64_t reserved, uint64_t allocated)
 {
     return reserved > allocated ? reserved - allocated : 0;
 }
 
-/* The step that held most beyond its own peak of blocks. */
+/* Find the step that reserved most beyond its own peak of allocated memory. */
 static const struct tmk_step_row *worst_step(const struct tmk_process *p, uint16_t device)
 {
     const struct tmk_step_row *worst = NULL;
@@ -242,8 +242,8 @@ static const struct tmk_step_row *worst_step(const struct tmk_process *p, uint16
         const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
         if (row->device != device || !row->has_reserved || row->step == TMK_NO_STEP)
             continue;
-        if (!worst || unused(row->peak_reserved_bytes, row->peak_bytes) >
-                          unused(worst->peak_reserved_bytes, worst->peak_bytes))
+        if (!worst || unused_bytes(row->peak_reserved_bytes, row->peak_bytes) >
+                          unused_bytes(worst->peak_reserved_bytes, worst->peak_bytes))
             worst = row;
     }
     return worst;
@@ -258,8 +258,9 @@ static void show_time(const struct tmk_frag_answer *a, const struct tmk_frag_dev
     bool known = false;
     for (uint32_t i = 0; parts && i < n && i < TMK_CHART_COLUMNS; i++) {
         known |= parts[i].has_reserved;
-        values[i] =
-            parts[i].has_reserved ? unused(parts[i].max_reserved_bytes, parts[i].max_bytes) : 0;
+        values[i] = parts[i].has_reserved
+                        ? unused_bytes(parts[i].max_reserved_bytes, parts[i].max_bytes)
+                        : 0;
     }
     if (!known)
         return;
@@ -286,7 +287,7 @@ void tmk_frag_text(const struct tmk_frag_answer *a)
         is_first = false;
         say_moment(a, d);
         say_sum(d);
-        say_driver(d);
+        say_driver_room(d);
         if (d->n_pools > 0) {
             tmk_print(stdout, "\n");
             show_pools(a, d, &sheet);

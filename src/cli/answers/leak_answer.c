@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/leak_answer.c - see leak_answer.h: gathering. */
+/* cli/answers/leak_answer.c - see leak_answer.h. */
 #include "cli/answers/leak_answer.h"
-#include "cli/answers/leak_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,8 +17,8 @@
 
 /* ---- what the devices have ---- */
 
-/* The place of a device, made when new; TMK_MAX_DEVICES: there is none left. */
-static uint32_t place_of(struct tmk_leak_process *item, uint16_t device)
+/* Returns the place of a device, made when new; TMK_MAX_DEVICES: there is none left. */
+static uint32_t place_of_device(struct tmk_leak_process *item, uint16_t device)
 {
     uint32_t i = 0;
     while (i < item->n_devices && item->devices[i] != device)
@@ -31,15 +30,15 @@ static uint32_t place_of(struct tmk_leak_process *item, uint16_t device)
     return i;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_device_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
     struct tmk_leak_process *item = arg;
     (void)b;
     bool is_oom = ev->kind == TMK_KIND_OOM && !ev->is_of_driver;
     if (ev->kind != TMK_KIND_SAMPLE && !is_oom)
         return;
-    uint32_t i = place_of(item, ev->device);
+    uint32_t i = place_of_device(item, ev->device);
     if (i == TMK_MAX_DEVICES)
         return;
     if (is_oom) {
@@ -62,7 +61,7 @@ bool tmk_leak_has_run_out(const struct tmk_leak_process *item, const struct tmk_
     return false;
 }
 
-/* At a rate of bytes per something: how many of that are left. */
+/* Find how many steps or seconds are left, at `rate` bytes per step or second. */
 static bool left_at(const struct tmk_leak_process *item, const struct tmk_leak *leak, double rate,
                     double *ret)
 {
@@ -104,7 +103,8 @@ uint32_t tmk_leak_n_with_steps(const struct tmk_leak_answer *f)
 
 /* ---- the sweeps ---- */
 
-static int sweep(struct tmk_leak_process *item, uint64_t threshold_bytes, struct tmk_error *err)
+static int sweep_for_leaks(struct tmk_leak_process *item, uint64_t threshold_bytes,
+                           struct tmk_error *err)
 {
     struct tmk_progress progress;
     struct tmk_replay rp;
@@ -113,7 +113,7 @@ static int sweep(struct tmk_leak_process *item, uint64_t threshold_bytes, struct
         return rc;
     tmk_progress_init(&progress, stderr, item->p->file);
     struct tmk_visitor visitors[] = {tmk_leakage_visitor(item->leakage),
-                                     {.arg = item, .event = on_event},
+                                     {.arg = item, .event = on_device_event},
                                      {.arg = &progress, .progress = tmk_progress_tell}};
     rc = tmk_process_sweep(item->p, visitors, TMK_N(visitors), &rp, err);
     tmk_progress_fini(&progress);
@@ -128,7 +128,7 @@ static int sweep_all(struct tmk_leak_answer *f)
 {
     for (uint32_t i = 0; i < f->n; i++) {
         struct tmk_error err = {0};
-        int rc = sweep(&f->items[i], f->threshold_bytes, &err);
+        int rc = sweep_for_leaks(&f->items[i], f->threshold_bytes, &err);
         if (rc == 0)
             continue;
         tmk_say("%s: %s", f->items[i].p->file, err.text[0] ? err.text : tmk_result_text(rc));
@@ -145,7 +145,7 @@ bool tmk_leak_is_wanted(const struct tmk_leak_answer *f, const struct tmk_leak *
     return f->n_devices == 0;
 }
 
-/* Too short only where no process was long enough. */
+/* Returns the verdict. It is "too short" only when no process was long enough. */
 enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_answer *f)
 {
     enum tmk_leak_verdict verdict = TMK_LEAK_TOO_SHORT;
@@ -162,8 +162,9 @@ enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_answer *f)
 
 /* ---- the command ---- */
 
-/* "0", "cuda:0" a card; "cpu", "host". False after a message. */
-static bool add_device(struct tmk_leak_answer *f, const char *word)
+/* Add a device that was asked for: "0" or "cuda:0" is a GPU, "cpu" or "host" the host. False after
+ * a message. */
+static bool add_told_device(struct tmk_leak_answer *f, const char *word)
 {
     char name[24];
     int64_t number;
@@ -184,18 +185,19 @@ static bool add_device(struct tmk_leak_answer *f, const char *word)
     return false;
 }
 
-/* "0,1" is two. */
+/* Add all devices of a list such as "0,1". */
 static bool add_devices(struct tmk_leak_answer *f, const char *list)
 {
     char *copy = tmk_xstrdup(list), *rest = NULL;
     bool good = true;
     for (char *word = strtok_r(copy, ",", &rest); word && good; word = strtok_r(NULL, ",", &rest))
-        good = strcmp(word, "all") == 0 || (f->n_devices < TMK_MAX_VALUES && add_device(f, word));
+        good =
+            strcmp(word, "all") == 0 || (f->n_devices < TMK_MAX_VALUES && add_told_device(f, word));
     free(copy);
     return good;
 }
 
-static int choose(struct tmk_leak_answer *f, const struct tmk_args *args)
+static int choose_processes(struct tmk_leak_answer *f, const struct tmk_args *args)
 {
     const char *words[TMK_MAX_VALUES], *rank = tmk_args_get(args, "rank");
     unsigned n_words = tmk_args_list(args, "devices", words);
@@ -226,9 +228,9 @@ static int look_at_life(const struct tmk_args *args, struct tmk_leak_live *live)
     return 0;
 }
 
-static int answer(struct tmk_leak_answer *f, const struct tmk_args *args)
+static int answer_leak(struct tmk_leak_answer *f, const struct tmk_args *args)
 {
-    int status = choose(f, args);
+    int status = choose_processes(f, args);
     if (status == 0)
         status = sweep_all(f);
     if (status != 0)
@@ -256,7 +258,7 @@ int tmk_leak_run(const struct tmk_args *args, double threshold_mb)
             status = tmk_target_open(args->operands[0], &f.run);
     }
     if (status == 0)
-        status = answer(&f, args);
+        status = answer_leak(&f, args);
     for (uint32_t i = 0; f.items && i < f.n; i++)
         tmk_leakage_close(f.items[i].leakage);
     free(f.items);

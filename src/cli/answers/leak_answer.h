@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/leak_answer.h - what `leak RUN|PID` has found, for people and as JSON. */
+/* cli/answers/leak_answer.h - what `leak RUN|PID` found, for people and as JSON. */
 #ifndef TMK_CLI_ANSWERS_LEAK_ANSWER_H
 #define TMK_CLI_ANSWERS_LEAK_ANSWER_H
 
@@ -28,20 +28,24 @@ struct tmk_leak_answer {
     const struct tmk_leak_live *live; /* NULL: a run that has ended */
 };
 
-/* Of the devices asked for. */
+/* Run the command with an operand, `leak RUN|PID`. Returns an exit status. `threshold_mb` < 0: none
+ * was given. */
+int tmk_leak_run(const struct tmk_args *args, double threshold_mb);
+
+/* Returns whether the leak is on a device that was asked for. */
 bool tmk_leak_is_wanted(const struct tmk_leak_answer *f, const struct tmk_leak *leak);
 enum tmk_leak_verdict tmk_leak_verdict_of(const struct tmk_leak_answer *f);
-/* The program was refused memory of that device: where that was. */
+/* Returns whether the program ran out of memory on the leak's device, and in which step. */
 bool tmk_leak_has_run_out(const struct tmk_leak_process *item, const struct tmk_leak *leak,
                           int64_t *ret_step);
-/* Seconds until the device is full at this rate, 0 when memory was refused already; false when its
+/* Find the seconds until the device is full at this rate; 0 when it ran out already. False: its
  * size is not known. */
 bool tmk_leak_seconds_left(const struct tmk_leak_process *item, const struct tmk_leak *leak,
                            double *ret_seconds);
-/* Likewise; false also when the process has no steps. */
+/* Find the steps likewise. False also when the process has no steps. */
 bool tmk_leak_steps_left(const struct tmk_leak_process *item, const struct tmk_leak *leak,
                          double *ret_steps);
-/* Processes that have finished steps. */
+/* Returns how many processes have finished a step. */
 uint32_t tmk_leak_n_with_steps(const struct tmk_leak_answer *f);
 
 void tmk_leak_text(const struct tmk_leak_answer *f);

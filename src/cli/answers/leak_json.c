@@ -13,14 +13,15 @@ struct found {
     const struct tmk_leak *leak;
 };
 
-/* Without steps there is nothing "per step". */
+/* Write the rates per step, which are unknown without steps. */
 static void add_per_step(struct tmk_tree *t, bool has_steps, double bytes, double blocks)
 {
     tmk_tree_double(t, "bytes_per_step", has_steps ? bytes : NAN);
     tmk_tree_double(t, "blocks_per_step", has_steps ? blocks : NAN);
 }
 
-static void add_parts(struct tmk_tree *t, const struct tmk_process *p, const struct tmk_leak *leak)
+static void add_leak_parts(struct tmk_tree *t, const struct tmk_process *p,
+                           const struct tmk_leak *leak)
 {
     tmk_tree_list(t, "parts");
     for (uint64_t i = 0; i < leak->n_parts; i++) {
@@ -41,16 +42,16 @@ static void add_parts(struct tmk_tree *t, const struct tmk_process *p, const str
     tmk_tree_end(t);
 }
 
-static void add_process(struct tmk_tree *t, const struct tmk_process *p,
-                        const struct tmk_leak *leak)
+static void add_leak_process(struct tmk_tree *t, const struct tmk_process *p,
+                             const struct tmk_leak *leak)
 {
     tmk_answer_put_device(t, leak->device);
     tmk_answer_put_rank(t, p);
     tmk_answer_put_pid(t, p);
 }
 
-static void add_leak(struct tmk_tree *t, const struct tmk_leak_process *item,
-                     const struct tmk_leak *leak)
+static void add_leak_object(struct tmk_tree *t, const struct tmk_leak_process *item,
+                            const struct tmk_leak *leak)
 {
     double left;
     tmk_tree_object(t, NULL);
@@ -61,7 +62,7 @@ static void add_leak(struct tmk_tree *t, const struct tmk_leak_process *item,
     add_per_step(t, leak->first_step != TMK_NO_STEP, leak->bytes_per_step, leak->blocks_per_step);
     tmk_answer_put_step(t, "first_step", leak->first_step);
     tmk_tree_fixed(t, "confidence", leak->confidence, 4);
-    add_process(t, item->p, leak);
+    add_leak_process(t, item->p, leak);
     tmk_tree_u64(t, "first_ns", leak->first_ns + item->p->offset_ns);
     tmk_tree_u64(t, "growth_bytes", leak->bytes);
     tmk_tree_double(t, "bytes_per_second", leak->bytes_per_second);
@@ -69,7 +70,7 @@ static void add_leak(struct tmk_tree *t, const struct tmk_leak_process *item,
     tmk_tree_double(t, "seconds_left", tmk_leak_seconds_left(item, leak, &left) ? left : NAN);
     tmk_tree_text(t, "kept_by", tmk_keeper_name(leak->keeper));
     tmk_tree_text(t, "advice", tmk_keeper_advice(leak->keeper));
-    add_parts(t, item->p, leak);
+    add_leak_parts(t, item->p, leak);
     tmk_tree_end(t);
 }
 
@@ -88,8 +89,8 @@ static int by_second(const void *va, const void *vb)
            (a->bytes_per_second > b->bytes_per_second);
 }
 
-/* Of all processes, largest first: per second where one of them has no steps. */
-static void add_leaks(struct tmk_tree *t, const struct tmk_leak_answer *f)
+/* Write the leaks of all processes, largest first: per second where one of them has no steps. */
+static void add_leak_objects(struct tmk_tree *t, const struct tmk_leak_answer *f)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < f->n; i++)
@@ -105,7 +106,7 @@ static void add_leaks(struct tmk_tree *t, const struct tmk_leak_answer *f)
     qsort(all, (size_t)n, sizeof *all, tmk_leak_n_with_steps(f) == f->n ? by_step : by_second);
     tmk_tree_list(t, "leaks");
     for (uint64_t i = 0; i < n; i++)
-        add_leak(t, all[i].item, all[i].leak);
+        add_leak_object(t, all[i].item, all[i].leak);
     tmk_tree_end(t);
     free(all);
 }
@@ -123,7 +124,7 @@ static void add_cycles(struct tmk_tree *t, const struct tmk_leak_answer *f)
             tmk_tree_text(t, "category", tmk_category_name(c->category));
             tmk_tree_text(t, "module", c->module);
             tmk_tree_u64(t, "bytes", c->bytes);
-            add_process(t, f->items[i].p, c);
+            add_leak_process(t, f->items[i].p, c);
             tmk_tree_end(t);
         }
     tmk_tree_end(t);
@@ -144,7 +145,7 @@ static void add_doubts(struct tmk_tree *t, const struct tmk_leak_answer *f)
             tmk_tree_text(t, "reason", tmk_doubt_name(doubt->doubt));
             tmk_tree_u64(t, "growth_bytes", doubt->bytes);
             tmk_tree_u64(t, "rises", doubt->n_rises);
-            add_process(t, f->items[i].p, doubt);
+            add_leak_process(t, f->items[i].p, doubt);
             tmk_tree_end(t);
         }
     tmk_tree_end(t);
@@ -199,7 +200,7 @@ void tmk_leak_json(const struct tmk_leak_answer *f)
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
     tmk_tree_text(&t, "verdict", verdicts[tmk_leak_verdict_of(f)]);
-    add_leaks(&t, f);
+    add_leak_objects(&t, f);
     add_cycles(&t, f);
     add_doubts(&t, f);
     tmk_tree_u64_if(&t, "steps", n_steps > 0, n_steps);

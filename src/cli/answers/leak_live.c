@@ -19,7 +19,7 @@ enum { TIMEOUT_MS = 20000 };
 /* python/tidemark/_objects.py, which says what to heed. */
 extern const char tmk_objects_source[];
 
-/* One look: texts of types, and how many of each. */
+/* One look at Python: the names of types, and how many objects each has. */
 struct look {
     struct tmk_textmap types;
     uint64_t *counts;
@@ -32,7 +32,7 @@ struct look {
     char reason[256];
 };
 
-static void hear(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
+static void hear_python(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
 {
     struct look *look = arg;
     if (kind == TMK_WIRE_STDOUT)
@@ -50,7 +50,8 @@ static void add_count(struct look *look, const char *type, uint64_t count)
     look->counts[i] = (i + 1u == look->types.n ? 0 : look->counts[i]) + count;
 }
 
-/* The first line is cost and number of objects, the others a number and a type each. */
+/* Read the answer. Its first line has the cost and the number of objects, each other line a number
+ * and a type. */
 static void read_answer(struct look *look)
 {
     char *rest = NULL, *line = strtok_r(look->text, "\n", &rest), *end = line;
@@ -69,7 +70,8 @@ static void read_answer(struct look *look)
     }
 }
 
-/* With names of its own, so that none of the script's is touched. */
+/* Returns the code that counts. It has names of its own, so that it touches none of the script's.
+ */
 static char *counting_code(void)
 {
     char *code;
@@ -87,7 +89,7 @@ static void look_at_python(const struct tmk_watched *w, struct look *look)
                           .timeout_ms = TIMEOUT_MS,
                           .code = code,
                           .n_code = strlen(code),
-                          .hear = hear,
+                          .hear = hear_python,
                           .arg = look};
     look->out = open_memstream(&look->text, &look->n_text);
     if (!look->out)
@@ -111,7 +113,7 @@ static void fini_look(struct look *look)
 
 /* ---- comparing ---- */
 
-static int by_growth(const void *va, const void *vb)
+static int by_type_growth(const void *va, const void *vb)
 {
     const struct tmk_type_growth *a = va, *b = vb;
     uint64_t more_a = a->after - a->before, more_b = b->after - b->before;
@@ -120,7 +122,8 @@ static int by_growth(const void *va, const void *vb)
     return strcmp(a->type, b->type);
 }
 
-static void compare(struct tmk_leak_live *live, const struct look *before, const struct look *after)
+static void compare_types(struct tmk_leak_live *live, const struct look *before,
+                          const struct look *after)
 {
     for (uint32_t i = 0; i < after->types.n; i++) {
         uint32_t k;
@@ -134,10 +137,11 @@ static void compare(struct tmk_leak_live *live, const struct look *before, const
             .type = tmk_xstrdup(type), .before = old, .after = after->counts[i]};
     }
     if (live->n_types > 1)
-        qsort(live->types, (size_t)live->n_types, sizeof *live->types, by_growth);
+        qsort(live->types, (size_t)live->n_types, sizeof *live->types, by_type_growth);
 }
 
-static void take(struct tmk_leak_live *live, const struct look *before, const struct look *after)
+static void take_looks(struct tmk_leak_live *live, const struct look *before,
+                       const struct look *after)
 {
     const char *reason = before->reason[0] ? before->reason : after->reason;
     snprintf(live->reason, sizeof live->reason, "%s", reason);
@@ -147,7 +151,7 @@ static void take(struct tmk_leak_live *live, const struct look *before, const st
     live->n_objects_before = before->n_objects;
     live->n_objects = after->n_objects;
     live->cost_ms = before->cost_ms > after->cost_ms ? before->cost_ms : after->cost_ms;
-    compare(live, before, after);
+    compare_types(live, before, after);
 }
 
 /* ---- both looks ---- */
@@ -191,7 +195,7 @@ void tmk_leak_live_look(const char *pid, double seconds, bool wants_python,
     if (wants_python && seconds > 0)
         look_at_python(&w, &after);
     if (wants_python)
-        take(ret, &before, seconds > 0 ? &after : &before);
+        take_looks(ret, &before, seconds > 0 ? &after : &before);
     fini_look(&before);
     fini_look(&after);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/leak_live.h - what grows in a living process beside its blocks: the host's memory
- * that it has, and Python's objects by type.
+/* cli/answers/leak_live.h - what grows in a living process besides its blocks: its memory on the
+ * host, and Python's objects by type.
  *
  * Two looks, some seconds apart. A look at Python is one pass over gc.get_objects(), run in the
  * process by its own interpreter (as `tidemark eval`), about 0.3 us an object, during which other
@@ -28,7 +28,8 @@ struct tmk_leak_live {
     uint64_t n_types, room;
 };
 
-/* Look at the process, wait, look again. Without Python where it is not wanted. fini always. */
+/* Look at the process, wait, and look again. Call fini in any case. `wants_python` false: Python is
+ * not asked. */
 void tmk_leak_live_look(const char *pid, double seconds, bool wants_python,
                         struct tmk_leak_live *ret);
 void tmk_leak_live_fini(struct tmk_leak_live *live);

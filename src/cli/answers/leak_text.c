@@ -21,8 +21,9 @@ enum {
     SHOWN_PROCESSES = 8
 };
 
-/* A line of a leak: what it is about, then the text, wrapped. */
-__attribute__((format(printf, 2, 3))) static void say(const char *what, const char *format, ...)
+/* Print a line about a leak: what it is about, then the text, wrapped. */
+__attribute__((format(printf, 2, 3))) static void say_wrapped(const char *what, const char *format,
+                                                              ...)
 {
     char lead[32];
     char *text = NULL;
@@ -38,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static void say(const char *what, const ch
 
 /* ---- the verdict ---- */
 
-/* The rate of all is per step where all that leak have steps. */
+/* The sum of all leaks. Its rate is per step where all processes that leak have steps. */
 struct sum {
     uint64_t n;       /* leaks */
     uint64_t n_steps; /* of the process that has most */
@@ -46,7 +47,7 @@ struct sum {
     double per_step, per_second;
 };
 
-static struct sum sum_up(const struct tmk_leak_answer *f)
+static struct sum sum_up_leaks(const struct tmk_leak_answer *f)
 {
     struct sum sum = {0};
     for (uint32_t i = 0; i < f->n; i++) {
@@ -66,10 +67,10 @@ static struct sum sum_up(const struct tmk_leak_answer *f)
     return sum;
 }
 
-static void say_verdict(const struct tmk_leak_answer *f)
+static void say_leak_verdict(const struct tmk_leak_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], steps[TMK_AMOUNT_BYTES];
-    struct sum sum = sum_up(f);
+    struct sum sum = sum_up_leaks(f);
     uint64_t n = sum.n, n_steps = sum.n_steps;
     double rate = sum.by_time ? 60 * sum.per_second : sum.per_step;
     tmk_count_text(n_steps, steps);
@@ -103,31 +104,31 @@ static void say_verdict(const struct tmk_leak_answer *f)
     }
 }
 
-/* Which processes have no steps, where that is so: all, or these. */
+/* Say which processes have no steps. */
 static void say_stepless(const struct tmk_leak_answer *f)
 {
     uint32_t n_named = 0, n_without = f->n - tmk_leak_n_with_steps(f);
-    char label[40], *whose = tmk_xstrdup("this run");
+    char label[40], *who = tmk_xstrdup("this run");
     if (n_without == 0 || tmk_leak_verdict_of(f) == TMK_LEAK_TOO_SHORT)
-        return free(whose);
+        return free(who);
     for (uint32_t i = 0; i < f->n && n_without < f->n; i++) {
         if (tmk_leakage_n_steps(f->items[i].leakage) > 0 || n_named == SHOWN_PROCESSES)
             continue;
         const char *name = tmk_process_label(f->items[i].p, label);
-        char *more = n_named++ == 0 ? tmk_xstrdup(name) : tmk_xformat("%s, %s", whose, name);
-        free(whose);
-        whose = more;
+        char *more = n_named++ == 0 ? tmk_xstrdup(name) : tmk_xformat("%s, %s", who, name);
+        free(who);
+        who = more;
     }
     char *text = tmk_xformat("No steps are known of %s%s, so what grows was looked for over parts "
                              "with as many blocks made in each: what is loaded bit by bit may look "
                              "the same. (tidemark.step() says where a step ends.)",
-                             whose, n_named && n_named < n_without ? " and others" : "");
+                             who, n_named && n_named < n_without ? " and others" : "");
     tmk_sheet_wrap(stdout, text, "  ");
     free(text);
-    free(whose);
+    free(who);
 }
 
-/* What is worth knowing beside it. */
+/* Say what else is worth knowing. */
 static void say_remarks(const struct tmk_leak_answer *f)
 {
     uint64_t n_small = 0;
@@ -154,12 +155,12 @@ static void say_rate(const struct tmk_leak_process *item, const struct tmk_leak 
     bool has_steps = tmk_leakage_n_steps(item->leakage) > 0;
     tmk_size_text(tmk_size_whole(leak->bytes_per_second * 3600), hour);
     if (has_steps)
-        say("rate", "%s (%.3g block%s) a step; %s an hour at this speed",
-            tmk_size_text(tmk_size_whole(leak->bytes_per_step), step), leak->blocks_per_step,
-            leak->blocks_per_step == 1 ? "" : "s", hour);
+        say_wrapped("rate", "%s (%.3g block%s) a step; %s an hour at this speed",
+                    tmk_size_text(tmk_size_whole(leak->bytes_per_step), step),
+                    leak->blocks_per_step, leak->blocks_per_step == 1 ? "" : "s", hour);
     else
-        say("rate", "%s a minute, %s an hour",
-            tmk_size_text(tmk_size_whole(leak->bytes_per_second * 60), step), hour);
+        say_wrapped("rate", "%s a minute, %s an hour",
+                    tmk_size_text(tmk_size_whole(leak->bytes_per_second * 60), step), hour);
 }
 
 static void say_extent(const struct tmk_leak_process *item, const struct tmk_leak *leak)
@@ -168,15 +169,15 @@ static void say_extent(const struct tmk_leak_process *item, const struct tmk_lea
     tmk_size_text(leak->bytes, bytes);
     tmk_device_name(leak->device, device);
     if (leak->first_step != TMK_NO_STEP)
-        say("since", "step %" PRId64 ": %s of %s so far; confidence %.3g", leak->first_step, bytes,
-            device, leak->confidence);
+        say_wrapped("since", "step %" PRId64 ": %s of %s so far; confidence %.3g", leak->first_step,
+                    bytes, device, leak->confidence);
     else
-        say("since", "%s: %s of %s so far; confidence %.3g",
-            tmk_time_text(leak->first_ns + item->p->offset_ns, time), bytes, device,
-            leak->confidence);
+        say_wrapped("since", "%s: %s of %s so far; confidence %.3g",
+                    tmk_time_text(leak->first_ns + item->p->offset_ns, time), bytes, device,
+                    leak->confidence);
 }
 
-static void say_end(const struct tmk_leak_process *item, const struct tmk_leak *leak)
+static void say_leak_end(const struct tmk_leak_process *item, const struct tmk_leak *leak)
 {
     char steps[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
     double n_steps, seconds;
@@ -184,19 +185,19 @@ static void say_end(const struct tmk_leak_process *item, const struct tmk_leak *
     tmk_device_name(leak->device, device);
     if (tmk_leak_has_run_out(item, leak, &step)) {
         if (step != TMK_NO_STEP)
-            say("full", "memory of %s was refused in step %" PRId64, device, step);
+            say_wrapped("full", "memory of %s was refused in step %" PRId64, device, step);
         else
-            say("full", "memory of %s was refused", device);
+            say_wrapped("full", "memory of %s was refused", device);
         return;
     }
     if (!tmk_leak_seconds_left(item, leak, &seconds))
         return;
     tmk_time_text(tmk_size_whole(seconds * 1e9), time);
     if (tmk_leak_steps_left(item, leak, &n_steps))
-        say("full", "%s in %s steps, or %s, if nothing else changes", device,
-            tmk_count_text(tmk_size_whole(n_steps), steps), time);
+        say_wrapped("full", "%s in %s steps, or %s, if nothing else changes", device,
+                    tmk_count_text(tmk_size_whole(n_steps), steps), time);
     else
-        say("full", "%s in %s, if nothing else changes", device, time);
+        say_wrapped("full", "%s in %s, if nothing else changes", device, time);
 }
 
 static void say_parts(const struct tmk_leak_process *item, const struct tmk_leak *leak)
@@ -209,13 +210,13 @@ static void say_parts(const struct tmk_leak_process *item, const struct tmk_leak
         const struct tmk_leak_part *part = &leak->parts[i];
         char size[TMK_AMOUNT_BYTES];
         const char *category = tmk_category_name(part->category);
-        say(i == 0 ? "made of" : "", "%s %s%s%s",
-            tmk_size_text(tmk_size_whole(scale * part->bytes_per_step), size),
-            category ? category : "of unknown use", part->module ? " in " : "",
-            part->module ? part->module : "");
+        say_wrapped(i == 0 ? "made of" : "", "%s %s%s%s",
+                    tmk_size_text(tmk_size_whole(scale * part->bytes_per_step), size),
+                    category ? category : "of unknown use", part->module ? " in " : "",
+                    part->module ? part->module : "");
     }
     if (leak->n_parts > SHOWN_PARTS)
-        say("", "and %" PRIu64 " more", leak->n_parts - SHOWN_PARTS);
+        say_wrapped("", "and %" PRIu64 " more", leak->n_parts - SHOWN_PARTS);
 }
 
 static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
@@ -227,10 +228,10 @@ static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
         struct tmk_frame f;
         char text[TMK_FRAME_TEXT_BYTES];
         bool known = tmk_process_frame(p, s.frames[i], &f);
-        say(i == 0 ? "stack" : "", "%s", tmk_frame_text(known ? &f : NULL, true, text));
+        say_wrapped(i == 0 ? "stack" : "", "%s", tmk_frame_text(known ? &f : NULL, true, text));
     }
     if (s.n_frames > SHOWN_FRAMES)
-        say("", "%u more; --json has all", (unsigned)(s.n_frames - SHOWN_FRAMES));
+        say_wrapped("", "%u more; --json has all", (unsigned)(s.n_frames - SHOWN_FRAMES));
 }
 
 static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_process *item,
@@ -243,9 +244,9 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
               f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
     say_rate(item, leak);
     say_extent(item, leak);
-    say_end(item, leak);
-    say("kept by", "%s", tmk_keeper_text(leak->keeper));
-    say("advice", "%s", tmk_keeper_advice(leak->keeper));
+    say_leak_end(item, leak);
+    say_wrapped("kept by", "%s", tmk_keeper_text(leak->keeper));
+    say_wrapped("advice", "%s", tmk_keeper_advice(leak->keeper));
     say_parts(item, leak);
     say_stack(item->p, leak);
 }
@@ -260,8 +261,8 @@ static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_p
         if (i == 0)
             tmk_print(stdout, "\n  No leak, but it grows for steps and then falls back:\n");
         tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "?");
-        say("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
-            tmk_keeper_text(c->keeper), tmk_keeper_advice(c->keeper));
+        say_wrapped("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
+                    tmk_keeper_text(c->keeper), tmk_keeper_advice(c->keeper));
     }
 }
 
@@ -271,22 +272,23 @@ static void say_doubt(const struct tmk_leak *doubt)
     tmk_size_text(doubt->bytes, size);
     switch (doubt->doubt) {
     case TMK_DOUBT_FEW:
-        say("", "%s in %" PRIu32 " rises, too few to judge: a longer run will tell", size,
-            doubt->n_rises);
+        say_wrapped("", "%s in %" PRIu32 " rises, too few to judge: a longer run will tell", size,
+                    doubt->n_rises);
         break;
     case TMK_DOUBT_SLOWING:
-        say("", "%s in %" PRIu32 " rises, slower and slower, as a cache that fills", size,
-            doubt->n_rises);
+        say_wrapped("", "%s in %" PRIu32 " rises, slower and slower, as a cache that fills", size,
+                    doubt->n_rises);
         break;
     case TMK_DOUBT_LET_GO:
-        say("", "%s in %" PRIu32 " rises, gathered up to the last step and then let go", size,
-            doubt->n_rises);
+        say_wrapped("", "%s in %" PRIu32 " rises, gathered up to the last step and then let go",
+                    size, doubt->n_rises);
         break;
     case TMK_DOUBT_JOINED:
-        say("",
-            "%s in %" PRIu32 " rises, gathered: after the last step one block was made that is "
-            "as large as all of it",
-            size, doubt->n_rises);
+        say_wrapped("",
+                    "%s in %" PRIu32
+                    " rises, gathered: after the last step one block was made that is "
+                    "as large as all of it",
+                    size, doubt->n_rises);
         break;
     case TMK_DOUBT_NONE:
         break;
@@ -361,7 +363,7 @@ static void show_live(const struct tmk_leak_live *live)
 void tmk_leak_text(const struct tmk_leak_answer *f)
 {
     uint64_t n_shown = 0, n = 0;
-    say_verdict(f);
+    say_leak_verdict(f);
     for (uint32_t i = 0; i < f->n; i++)
         for (uint64_t k = 0; k < tmk_leakage_n(f->items[i].leakage); k++) {
             const struct tmk_leak *leak = tmk_leakage_get(f->items[i].leakage, k);

@@ -58,18 +58,18 @@ static int finish_passes(struct tmk_process_answer *f, const struct tmk_replay *
     return rc == 0 ? tmk_marks_finish(f->marks, err) : rc;
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t larger_bytes(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-static void take_totals(struct tmk_process_answer *f, const struct tmk_replay *rp)
+static void take_process_totals(struct tmk_process_answer *f, const struct tmk_replay *rp)
 {
     const struct tmk_status *status = tmk_reader_status(f->p->reader);
     const struct tmk_state *s = &rp->state;
-    f->n_events = larger(s->n_events, status->n_events);
-    f->n_allocs = larger(s->n_allocs, status->n_allocs);
-    f->n_frees = larger(s->n_frees, status->n_frees);
+    f->n_events = larger_bytes(s->n_events, status->n_events);
+    f->n_allocs = larger_bytes(s->n_allocs, status->n_allocs);
+    f->n_frees = larger_bytes(s->n_frees, status->n_frees);
     f->n_live = s->n_live + s->n_outside;
     for (uint32_t i = 0; i < s->n_devices; i++)
         f->live_bytes += s->devices[i].allocated_bytes;
@@ -89,7 +89,7 @@ static void take_peak(struct tmk_process_answer *f)
     f->has_reserved = !f->detail_lost && tmk_peak_reserved(f->peak, &f->reserved_bytes);
 }
 
-static int sweep(struct tmk_process_answer *f, struct tmk_error *err)
+static int sweep_process(struct tmk_process_answer *f, struct tmk_error *err)
 {
     struct tmk_progress progress;
     const struct tmk_visitor visitors[] = {
@@ -112,7 +112,7 @@ static int sweep(struct tmk_process_answer *f, struct tmk_error *err)
         return rc;
     rc = finish_passes(f, &rp, err);
     if (rc == 0) {
-        take_totals(f, &rp);
+        take_process_totals(f, &rp);
         take_peak(f);
         rc = tmk_steps_open(f->p, f->device, &f->steps);
     }
@@ -128,7 +128,7 @@ int tmk_process_answer_init(struct tmk_process_answer *f, struct tmk_process *p,
     *f = (struct tmk_process_answer){.p = p};
     int rc = open_passes(f, n_parts);
     if (rc == 0)
-        rc = sweep(f, &err);
+        rc = sweep_process(f, &err);
     if (rc == 0)
         return 0;
     tmk_say("%s: %s", p->file, err.text[0] ? err.text : tmk_result_text(rc));
@@ -150,6 +150,11 @@ void tmk_process_answer_fini(struct tmk_process_answer *f)
 }
 
 /* ---- asking ---- */
+
+uint64_t tmk_process_answer_run_ns(const struct tmk_process_answer *f, uint64_t trace_ns)
+{
+    return trace_ns + f->p->offset_ns;
+}
 
 const struct tmk_timeline_part *tmk_process_answer_parts(const struct tmk_process_answer *f)
 {
@@ -189,7 +194,8 @@ struct listener {
     unsigned n;
 };
 
-__attribute__((format(printf, 2, 3))) static void doubt(struct listener *l, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void tell_doubt(struct listener *l, const char *format,
+                                                             ...)
 {
     char text[400];
     va_list args;
@@ -206,13 +212,13 @@ static void doubt_end(const struct tmk_process_answer *f, struct listener *l)
     char time[TMK_AMOUNT_BYTES];
     tmk_time_text(f->p->end_ns + f->p->offset_ns, time);
     if (q->stop == TMK_STOP_WRITE_ERROR && q->stop_os_error)
-        doubt(l, "Recording stopped after %s: %s (%s).", time, tmk_stop_text(q->stop),
-              strerror(q->stop_os_error));
+        tell_doubt(l, "Recording stopped after %s: %s (%s).", time, tmk_stop_text(q->stop),
+                   strerror(q->stop_os_error));
     else if (q->stop != TMK_STOP_NONE)
-        doubt(l, "Recording stopped after %s: %s.", time, tmk_stop_text(q->stop));
+        tell_doubt(l, "Recording stopped after %s: %s.", time, tmk_stop_text(q->stop));
     else if (q->unfinished)
-        doubt(l, "The trace was not closed and %s. After %s nothing is known.",
-              tmk_quality_ring_text(f->p), time);
+        tell_doubt(l, "The trace was not closed and %s. After %s nothing is known.",
+                   tmk_quality_ring_text(f->p), time);
 }
 
 static void doubt_losses(const struct tmk_quality *q, struct listener *l)
@@ -235,24 +241,25 @@ static void doubt_losses(const struct tmk_quality *q, struct listener *l)
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
         char count[TMK_AMOUNT_BYTES];
         if (losses[i].count > 0)
-            doubt(l, "%s %s", tmk_count_text(losses[i].count, count), losses[i].text);
+            tell_doubt(l, "%s %s", tmk_count_text(losses[i].count, count), losses[i].text);
     }
 }
 
 static void doubt_damage(const struct tmk_quality *q, struct listener *l)
 {
     if (q->n_bad_chunks > 0)
-        doubt(l,
-              "The file is damaged: %" PRIu32 " of its parts could not be read and are left out.",
-              q->n_bad_chunks);
+        tell_doubt(
+            l, "The file is damaged: %" PRIu32 " of its parts could not be read and are left out.",
+            q->n_bad_chunks);
     if (q->n_stray_bytes > 0)
-        doubt(l, "The file is damaged: %" PRIu64 " of its bytes belong to no part.",
-              q->n_stray_bytes);
+        tell_doubt(l, "The file is damaged: %" PRIu64 " of its bytes belong to no part.",
+                   q->n_stray_bytes);
     if (q->header_damaged)
-        doubt(l, "The file's header is damaged: name of the program or totals may be missing.");
+        tell_doubt(l,
+                   "The file's header is damaged: name of the program or totals may be missing.");
 }
 
-/* What the recorder itself has said. */
+/* Tell the doubts that the recorder itself noted. */
 static void doubt_stacks(const struct tmk_process_answer *f, struct listener *l)
 {
     static const char *const events[] = {"no Python stacks", "stacks no longer recorded"};
@@ -260,21 +267,22 @@ static void doubt_stacks(const struct tmk_process_answer *f, struct listener *l)
         const struct tmk_mark *m = tmk_marks_get(f->marks, i);
         for (size_t k = 0; m->name && k < sizeof events / sizeof events[0]; k++)
             if (strcmp(m->name, events[k]) == 0)
-                doubt(l, "Blocks are without the line that asked for them (%s): %s.", m->name,
-                      m->text);
+                tell_doubt(l, "Blocks are without the line that asked for them (%s): %s.", m->name,
+                           m->text);
     }
 }
 
-/* A snapshot of torch's own tells less than a recording. */
+/* Tell what a snapshot of torch's lacks: it has less than a trace. */
 static void doubt_import(const struct tmk_process_answer *f, struct listener *l)
 {
     const char *older = tmk_reader_info(f->p->reader, "older_blocks");
     if (!tmk_reader_info(f->p->reader, "imported"))
         return;
-    doubt(l, "Imported from a torch snapshot: blocks of torch's allocator on its devices, without "
-             "steps, stages, modules or categories (docs/snapshots.md).");
+    tell_doubt(
+        l, "Imported from a torch snapshot: blocks of torch's allocator on its devices, without "
+           "steps, stages, modules or categories (docs/snapshots.md).");
     if (older && strcmp(older, "0") != 0)
-        doubt(
+        tell_doubt(
             l,
             "The history had lost, or never had, its beginning: %s blocks are older than its first "
             "event. A peak before that is not known.",
@@ -290,11 +298,12 @@ unsigned tmk_process_answer_doubts(const struct tmk_process_answer *f,
     doubt_end(f, &l);
     doubt_import(f, &l);
     if (q->n_given_up > 0)
-        doubt(&l,
-              "To stay under --max-size the oldest %s events were given up: detail begins at %s. "
-              "Totals and the history of steps are whole.",
-              tmk_count_text(q->n_given_up, count),
-              tmk_time_text(q->detail_from_ns + f->p->offset_ns, time));
+        tell_doubt(
+            &l,
+            "To stay under --max-size the oldest %s events were given up: detail begins at %s. "
+            "Totals and the history of steps are whole.",
+            tmk_count_text(q->n_given_up, count),
+            tmk_time_text(q->detail_from_ns + f->p->offset_ns, time));
     doubt_losses(q, &l);
     doubt_damage(q, &l);
     doubt_stacks(f, &l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/process_answer.h - all that a report says of one process, found out in one sweep. */
+/* cli/answers/process_answer.h - all that a report says about one process, found in one sweep. */
 #ifndef TMK_CLI_ANSWERS_PROCESS_ANSWER_H
 #define TMK_CLI_ANSWERS_PROCESS_ANSWER_H
 
@@ -50,25 +50,28 @@ struct tmk_process_answer {
 int tmk_process_answer_init(struct tmk_process_answer *f, struct tmk_process *p, uint32_t n_parts);
 void tmk_process_answer_fini(struct tmk_process_answer *f);
 
-/* The timeline's parts of the peak's device; NULL when it has none. */
+/* A time of the trace as time of the run. */
+uint64_t tmk_process_answer_run_ns(const struct tmk_process_answer *f, uint64_t trace_ns);
+
+/* Returns the timeline's parts for the device of the peak; NULL when there are none. */
 const struct tmk_timeline_part *tmk_process_answer_parts(const struct tmk_process_answer *f);
 
-/* Most bytes in a part: from the sweep or, for a part whose detail was given up, from the history
- * (the largest peak of the steps that it touches). */
+/* Returns the most bytes in a part. They come from the sweep or, where detail was given up, from
+ * the history: the largest peak of the steps that the part touches. */
 uint64_t tmk_process_answer_part_max(const struct tmk_process_answer *f, uint32_t part);
 
-/* True when the sweep saw the whole of this part. */
+/* Returns whether the sweep saw the whole part. */
 bool tmk_process_answer_part_is_known(const struct tmk_process_answer *f, uint32_t part);
 
-/* The model's parameters on the peak's device: their own bytes, which the allocator may have
- * rounded up to larger blocks. */
+/* The model's parameters on the device of the peak. Bytes are the tensors' own; the allocator may
+ * have rounded them up to larger blocks. */
 struct tmk_parameters_sum {
     uint32_t n;
     uint64_t size_bytes, trained_bytes;
 };
 struct tmk_parameters_sum tmk_process_answer_parameters(const struct tmk_process_answer *f);
 
-/* What is missing or doubtful, a sentence each. Returns how many. */
+/* Tell `sentence` each thing that is missing or doubtful. Returns how many there are. */
 unsigned tmk_process_answer_doubts(const struct tmk_process_answer *f,
                                    void (*sentence)(void *arg, const char *text), void *arg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_answer.c - see report_answer.h: gathering. */
+/* cli/answers/report_answer.c - see report_answer.h. */
 #include "cli/answers/report_answer.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 
-/* Sweeps once more, and only who ran out. */
-static int explain(struct tmk_report_answer *r)
+/* Explain the chosen process, which takes further sweeps. Only if it ran out of memory. */
+static int explain_chosen(struct tmk_report_answer *r)
 {
     const struct tmk_process_answer *f = &r->processes[r->chosen];
     struct tmk_error err = {0};
@@ -38,7 +38,7 @@ int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, con
         if (status != 0)
             return status;
     }
-    return explain(r);
+    return explain_chosen(r);
 }
 
 void tmk_report_answer_fini(struct tmk_report_answer *r)
@@ -70,12 +70,12 @@ const char *tmk_date_text(uint64_t realtime_ns, char *buffer)
     return buffer;
 }
 
-const char *tmk_trend_name(enum tmk_trend trend)
+const char *tmk_steps_trend_name(enum tmk_steps_trend trend)
 {
     static const char *const names[] = {
-        [TMK_TREND_TOO_SHORT] = "too_short", [TMK_TREND_STEADY] = "steady",
-        [TMK_TREND_GROWING] = "growing",     [TMK_TREND_SHRINKING] = "shrinking",
-        [TMK_TREND_VARYING] = "varying",
+        [TMK_STEPS_TREND_TOO_SHORT] = "too_short", [TMK_STEPS_TREND_STEADY] = "steady",
+        [TMK_STEPS_TREND_GROWING] = "growing",     [TMK_STEPS_TREND_SHRINKING] = "shrinking",
+        [TMK_STEPS_TREND_VARYING] = "varying",
     };
     return names[trend];
 }

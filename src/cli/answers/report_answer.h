@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_answer.h - what a report says, for people (a sheet) and for machines (a tree).
- */
+/* cli/answers/report_answer.h - what a report says, for people (a sheet) and for machines (a tree):
+ * each section of the one has its keys in the other. */
 #ifndef TMK_CLI_ANSWERS_REPORT_ANSWER_H
 #define TMK_CLI_ANSWERS_REPORT_ANSWER_H
 
@@ -24,22 +24,23 @@ void tmk_report_answer_fini(struct tmk_report_answer *r);
 
 void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet);
 void tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *tree);
-/* Of one process: the accounts of the cards that it used; nothing without any. */
+/* Sections about one process. Each writes nothing where there is nothing to say. The accounts of
+ * the GPUs that it used: */
 void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
-/* Of one process: what grows step by step, and what is held but not used; nothing where there is
- * nothing to say. */
+/* What grows step by step, and what is reserved but not allocated: */
 void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
 void tmk_report_frag_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
 
-/* When it runs out; nothing where that is not worth a sentence. */
+/* When it runs out of memory: */
 void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
 
-/* "2024-05-01 12:00:00" of the machine's clock, in UTC, into the caller's buffer of 32 bytes. */
+/* Writes a time of the machine's clock, "2024-05-01 12:00:00" in UTC, into the caller's buffer of
+ * 32 bytes. Returns it. */
 const char *tmk_date_text(uint64_t realtime_ns, char *buffer);
 
-/* End of the run in its own time. */
+/* Returns the end of the run, in time of the run. */
 uint64_t tmk_report_answer_end_ns(const struct tmk_report_answer *r);
 
-const char *tmk_trend_name(enum tmk_trend trend);
+const char *tmk_steps_trend_name(enum tmk_steps_trend trend);
 
 #endif

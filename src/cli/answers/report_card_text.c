@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_card_text.c - the report's accounts of each card: what nvidia-smi shows, taken
+/* cli/answers/report_card_text.c - the report's account of each GPU: what nvidia-smi shows, taken
  * apart. */
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "cli/front/command.h"
 #include "kit/amount.h"
 
-static void add_row(struct tmk_table *t, const char *what, uint64_t bytes, uint64_t whole,
-                    const char *how)
+static void add_account_row(struct tmk_table *t, const char *what, uint64_t bytes, uint64_t whole,
+                            const char *how)
 {
     char percent[TMK_AMOUNT_BYTES];
     bool is_known = bytes != TMK_BYTES_UNKNOWN;
@@ -21,7 +21,7 @@ static void add_row(struct tmk_table *t, const char *what, uint64_t bytes, uint6
     tmk_table_cell(t, how);
 }
 
-/* What is in the segments of torch's allocator. */
+/* Says what is in the segments of torch's allocator. */
 static const char *inside_text(const struct tmk_device_account *a,
                                const struct tmk_account_part *part, char *buffer, size_t size)
 {
@@ -40,7 +40,7 @@ static const char *inside_text(const struct tmk_device_account *a,
     return buffer;
 }
 
-static void write_table(const struct tmk_device_account *a, struct tmk_sheet *sheet)
+static void write_account_table(const struct tmk_device_account *a, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
         {"part                        ", TMK_LEFT, TMK_SHRINK},
@@ -51,11 +51,11 @@ static void write_table(const struct tmk_device_account *a, struct tmk_sheet *sh
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     char inside[160];
     for (uint64_t i = 0; i < a->n_parts; i++)
-        add_row(t, a->parts[i].owner, a->parts[i].bytes, a->used_bytes,
-                inside_text(a, &a->parts[i], inside, sizeof inside));
-    add_row(t, "context, loaded code", a->context_bytes, a->used_bytes, "");
-    add_row(t, "other processes", a->others_bytes, a->used_bytes, "");
-    add_row(t, "unexplained", a->unexplained_bytes, a->used_bytes, "");
+        add_account_row(t, a->parts[i].owner, a->parts[i].bytes, a->used_bytes,
+                        inside_text(a, &a->parts[i], inside, sizeof inside));
+    add_account_row(t, "context, loaded code", a->context_bytes, a->used_bytes, "");
+    add_account_row(t, "other processes", a->others_bytes, a->used_bytes, "");
+    add_account_row(t, "unexplained", a->unexplained_bytes, a->used_bytes, "");
     tmk_sheet_table(sheet, t);
 }
 
@@ -75,7 +75,7 @@ static void write_account(const struct tmk_process_answer *f, const struct tmk_d
         tmk_sheet_text(sheet, "%s: %s of %s were used when this process had most of it, after %s.",
                        device, tmk_size_text(a->used_bytes, used),
                        tmk_size_text(a->total_bytes, total), time);
-    write_table(a, sheet);
+    write_account_table(a, sheet);
 }
 
 void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_forecast_text.c - when it runs out of memory, in the report: a sentence for
- * people where the job still runs or is at risk, the columns of the table `forecast` for machines.
- */
+/* cli/answers/report_forecast_text.c - the report's section on when the job runs out of memory,
+ * where it still runs or is at risk. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +14,8 @@ static const char *seconds_text(double seconds, char *buffer)
     return tmk_time_text((uint64_t)(fmin(seconds, 1e9) * 1e9), buffer);
 }
 
-/* "leak" as a word of a sentence. */
-static const char *reason_text(enum tmk_growth_cause cause)
+/* Returns a cause such as "leak" as part of a sentence. */
+static const char *growth_reason_text(enum tmk_growth_cause cause)
 {
     static const char *const texts[] = {
         [TMK_GROWTH_NONE] = "nothing grows",
@@ -61,8 +60,8 @@ void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_she
     tmk_sheet_text(sheet, "The risk that %s of memory on %s (%s) is %s: %s%s%s.",
                    f->p->live ? "this job runs out" : "the job would have run out",
                    tmk_device_name(c->device, device), tmk_size_text(c->capacity_bytes, size),
-                   tmk_risk_text(c->risk), reason_text(c->cause), c->has_time ? "; full " : "",
-                   when);
+                   tmk_risk_text(c->risk), growth_reason_text(c->cause),
+                   c->has_time ? "; full " : "", when);
     free(when);
     const char *advice;
     for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)

@@ -52,7 +52,7 @@ void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *
 
 /* ---- fragmentation ---- */
 
-/* A tenth of what is held, and not little. */
+/* Returns whether a tenth of what is reserved, and not little, is not allocated. */
 static bool is_worth_a_word(const struct tmk_frag_sum *s)
 {
     return s->free_bytes != TMK_BYTES_UNKNOWN && s->free_bytes >= WORTH_A_WORD &&

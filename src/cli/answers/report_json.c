@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_json.c - the report for machines; the keys are part of the contract and are
- * listed in the notes of cmd_report.c. Sizes in bytes, times in ns since the run's start, unknown
- * is null. */
+/* cli/answers/report_json.c - the report for machines. The keys are part of the contract; the notes
+ * of cmd_report.c list them. Sizes are in bytes, times in ns since the run's start. */
 #include <math.h>
 
 #include "cli/answers/answer_json.h"
@@ -14,11 +13,6 @@
 #include "trace/stops.h"
 
 enum { MAX_ROWS = 100, MAX_STEPS = 100 };
-
-static uint64_t run_time(const struct tmk_process_answer *f, uint64_t trace_ns)
-{
-    return trace_ns + f->p->offset_ns;
-}
 
 static void add_peak_by(struct tmk_tree *t, const struct tmk_process_answer *f, const char *key,
                         enum tmk_by by)
@@ -34,7 +28,7 @@ static void add_kept(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     if (!tmk_tree_object_if(t, "kept", f->detail_lost))
         return;
-    tmk_tree_u64(t, "time_ns", run_time(f, tmk_peak_time_ns(f->peak)));
+    tmk_tree_u64(t, "time_ns", tmk_process_answer_run_ns(f, tmk_peak_time_ns(f->peak)));
     tmk_answer_put_step(t, "step", tmk_peak_step(f->peak));
     tmk_tree_u64(t, "allocated", tmk_peak_bytes(f->peak));
     tmk_tree_end(t);
@@ -55,7 +49,7 @@ static void add_peak(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     if (!tmk_tree_object_if(t, "peak", f->has_peak))
         return;
-    tmk_tree_u64(t, "time_ns", run_time(f, f->peak_ns));
+    tmk_tree_u64(t, "time_ns", tmk_process_answer_run_ns(f, f->peak_ns));
     tmk_answer_put_step(t, "step", f->peak_step);
     tmk_tree_u64(t, "allocated", f->peak_bytes);
     tmk_tree_u64_if(t, "reserved", f->has_reserved, f->reserved_bytes);
@@ -79,8 +73,8 @@ static void add_timeline(struct tmk_tree *t, const struct tmk_process_answer *f)
     for (uint32_t i = 0; parts && i < tmk_timeline_n_parts(f->timeline); i++) {
         bool known = tmk_process_answer_part_is_known(f, i);
         tmk_tree_object(t, NULL);
-        tmk_tree_u64(t, "start_ns", run_time(f, parts[i].start_ns));
-        tmk_tree_u64(t, "end_ns", run_time(f, parts[i].end_ns));
+        tmk_tree_u64(t, "start_ns", tmk_process_answer_run_ns(f, parts[i].start_ns));
+        tmk_tree_u64(t, "end_ns", tmk_process_answer_run_ns(f, parts[i].end_ns));
         tmk_tree_u64(t, "max_allocated", tmk_process_answer_part_max(f, i));
         tmk_tree_u64_if(t, "min_allocated", known, parts[i].min_bytes);
         tmk_tree_u64_if(t, "end_allocated", known, parts[i].last_bytes);
@@ -90,13 +84,13 @@ static void add_timeline(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_end(t);
 }
 
-static void add_step_row(struct tmk_tree *t, const struct tmk_process_answer *f,
-                         const struct tmk_step_row *row)
+static void add_report_step(struct tmk_tree *t, const struct tmk_process_answer *f,
+                            const struct tmk_step_row *row)
 {
     tmk_tree_object(t, NULL);
     tmk_answer_put_step(t, "step", row->step);
-    tmk_tree_u64(t, "start_ns", run_time(f, row->start_ns));
-    tmk_tree_u64(t, "end_ns", run_time(f, row->end_ns));
+    tmk_tree_u64(t, "start_ns", tmk_process_answer_run_ns(f, row->start_ns));
+    tmk_tree_u64(t, "end_ns", tmk_process_answer_run_ns(f, row->end_ns));
     tmk_tree_bool(t, "finished", !row->open);
     tmk_tree_u64(t, "peak_allocated", row->peak_bytes);
     tmk_tree_u64(t, "end_allocated", row->end_bytes);
@@ -106,25 +100,25 @@ static void add_step_row(struct tmk_tree *t, const struct tmk_process_answer *f,
     tmk_tree_end(t);
 }
 
-static void add_steps(struct tmk_tree *t, const struct tmk_process_answer *f)
+static void add_report_steps(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     struct tmk_steps_digest d = tmk_steps_digest(f->steps);
     uint64_t picked[MAX_STEPS];
     uint64_t n = tmk_steps_pick(f->steps, MAX_STEPS, picked);
-    bool moves = d.trend == TMK_TREND_GROWING || d.trend == TMK_TREND_SHRINKING;
+    bool moves = d.trend == TMK_STEPS_TREND_GROWING || d.trend == TMK_STEPS_TREND_SHRINKING;
     tmk_tree_object(t, "steps");
     tmk_tree_u64(t, "count", d.n_steps);
     tmk_tree_u64(t, "mean_ns", d.mean_ns);
-    tmk_tree_text(t, "trend", tmk_trend_name(d.trend));
+    tmk_tree_text(t, "trend", tmk_steps_trend_name(d.trend));
     tmk_tree_double(t, "bytes_per_step", moves ? d.bytes_per_step : NAN);
     tmk_tree_list(t, "rows");
     for (uint64_t i = 0; i < n; i++)
-        add_step_row(t, f, tmk_steps_get(f->steps, picked[i]));
+        add_report_step(t, f, tmk_steps_get(f->steps, picked[i]));
     tmk_tree_end(t);
     tmk_tree_end(t);
 }
 
-/* Where a frame has no file, its line says nothing. */
+/* Write a site. Where a frame has no file, its line says nothing. */
 static void add_site(struct tmk_tree *t, bool is_known, const struct tmk_frame *site)
 {
     struct tmk_frame told = is_known ? *site : (struct tmk_frame){0};
@@ -152,7 +146,7 @@ static void add_sites(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_end(t);
 }
 
-/* What is still alive at the end, which is seldom what allocates most. */
+/* Write the lines with most alive at the end, which are seldom those that allocate most. */
 static void add_live_sites(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     uint64_t top[MAX_ROWS];
@@ -173,11 +167,11 @@ static void add_holders(struct tmk_tree *t, const struct tmk_process_answer *f, 
     tmk_answer_put_rows(t, key, rows, n, MAX_ROWS);
 }
 
-static void add_oom(struct tmk_tree *t, const struct tmk_process_answer *f, uint64_t i)
+static void add_report_oom(struct tmk_tree *t, const struct tmk_process_answer *f, uint64_t i)
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
     tmk_tree_object(t, NULL);
-    tmk_tree_u64(t, "time_ns", run_time(f, o->time_ns));
+    tmk_tree_u64(t, "time_ns", tmk_process_answer_run_ns(f, o->time_ns));
     tmk_answer_put_step(t, "step", o->step);
     tmk_answer_put_device(t, o->device);
     tmk_tree_u64(t, "request_bytes", o->requested_bytes);
@@ -202,14 +196,14 @@ static void add_ooms(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_u64(t, "oom_count", tmk_ooms_n(f->ooms));
     tmk_tree_list(t, "ooms");
     for (uint64_t i = 0; i < tmk_ooms_n_kept(f->ooms); i++)
-        add_oom(t, f, i);
+        add_report_oom(t, f, i);
     tmk_tree_end(t);
 }
 
 /* ---- what the driver told ---- */
 
-static void add_account(struct tmk_tree *t, const struct tmk_process_answer *f,
-                        const struct tmk_device_account *a)
+static void add_report_account(struct tmk_tree *t, const struct tmk_process_answer *f,
+                               const struct tmk_device_account *a)
 {
     tmk_tree_object(t, NULL);
     tmk_answer_put_device(t, a->device);
@@ -238,13 +232,13 @@ static void add_accounting(struct tmk_tree *t, const struct tmk_process_answer *
 {
     tmk_tree_list(t, "accounting");
     for (uint64_t i = 0; i < tmk_accounting_n(f->accounting); i++)
-        add_account(t, f, tmk_accounting_get(f->accounting, i));
+        add_report_account(t, f, tmk_accounting_get(f->accounting, i));
     tmk_tree_end(t);
 }
 
 /* ---- what grows, what is held ---- */
 
-static void add_leak(struct tmk_tree *t, const struct tmk_leak *leak)
+static void add_report_leak(struct tmk_tree *t, const struct tmk_leak *leak)
 {
     bool has_steps = leak->first_step != TMK_NO_STEP;
     tmk_tree_object(t, NULL);
@@ -262,14 +256,14 @@ static void add_leak(struct tmk_tree *t, const struct tmk_leak *leak)
     tmk_tree_end(t);
 }
 
-static void add_leaks(struct tmk_tree *t, const struct tmk_process_answer *f)
+static void add_report_leaks(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     static const char *const verdicts[] = {
         [TMK_LEAK_CLEAN] = "clean", [TMK_LEAK_FOUND] = "leak", [TMK_LEAK_TOO_SHORT] = NULL};
     tmk_tree_text(t, "leak_verdict", verdicts[tmk_leakage_verdict(f->leakage)]);
     tmk_tree_list(t, "leaks");
     for (uint64_t i = 0; i < tmk_leakage_n(f->leakage); i++)
-        add_leak(t, tmk_leakage_get(f->leakage, i));
+        add_report_leak(t, tmk_leakage_get(f->leakage, i));
     tmk_tree_end(t);
 }
 
@@ -298,7 +292,7 @@ static void add_fragmentation(struct tmk_tree *t, const struct tmk_process_answe
     tmk_tree_end(t);
 }
 
-static void add_forecast(struct tmk_tree *t, const struct tmk_process_answer *f)
+static void add_report_forecast(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     const struct tmk_forecast *c = &f->forecast;
     if (!tmk_tree_object_if(t, "forecast", c->risk != TMK_RISK_UNKNOWN))
@@ -330,7 +324,7 @@ static void add_marks(struct tmk_tree *t, const struct tmk_process_answer *f)
     for (uint64_t i = 0; i < tmk_marks_n_kept(f->marks) && i < MAX_ROWS; i++) {
         const struct tmk_mark *m = tmk_marks_get(f->marks, i);
         tmk_tree_object(t, NULL);
-        tmk_tree_u64(t, "time_ns", run_time(f, m->time_ns));
+        tmk_tree_u64(t, "time_ns", tmk_process_answer_run_ns(f, m->time_ns));
         tmk_answer_put_step(t, "step", m->step);
         tmk_tree_text(t, "name", m->name);
         tmk_tree_text(t, "text", m->text);
@@ -339,7 +333,7 @@ static void add_marks(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_end(t);
 }
 
-static void add_sentence(void *arg, const char *text)
+static void add_report_sentence(void *arg, const char *text)
 {
     tmk_tree_text(arg, NULL, text);
 }
@@ -355,7 +349,8 @@ static void add_quality(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_text(t, "stopped", q->stop == TMK_STOP_NONE ? NULL : tmk_stop_text(q->stop));
     tmk_tree_u64(t, "dropped", q->n_dropped);
     tmk_tree_u64(t, "given_up", q->n_given_up);
-    tmk_tree_u64(t, "detail_from_ns", q->n_given_up ? run_time(f, q->detail_from_ns) : 0);
+    tmk_tree_u64(t, "detail_from_ns",
+                 q->n_given_up ? tmk_process_answer_run_ns(f, q->detail_from_ns) : 0);
     tmk_tree_u64(t, "untracked", q->n_untracked);
     tmk_tree_u64(t, "without_details", q->n_without_details);
     tmk_tree_u64(t, "unnamed", q->n_unnamed);
@@ -366,12 +361,12 @@ static void add_quality(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_u64(t, "stray_bytes", q->n_stray_bytes);
     tmk_tree_bool(t, "header_damaged", q->header_damaged);
     tmk_tree_list(t, "doubts");
-    tmk_process_answer_doubts(f, add_sentence, t);
+    tmk_process_answer_doubts(f, add_report_sentence, t);
     tmk_tree_end(t);
     tmk_tree_end(t);
 }
 
-static void add_process(struct tmk_tree *t, const struct tmk_process_answer *f)
+static void add_report_process(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     const struct tmk_process *p = f->p;
     tmk_tree_object(t, NULL);
@@ -381,8 +376,8 @@ static void add_process(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_number(t, "world_size", p->world_size);
     tmk_tree_label(t, "host", p->host);
     tmk_tree_label(t, "command", p->command);
-    tmk_tree_u64(t, "start_ns", run_time(f, 0));
-    tmk_tree_u64(t, "end_ns", run_time(f, p->end_ns));
+    tmk_tree_u64(t, "start_ns", tmk_process_answer_run_ns(f, 0));
+    tmk_tree_u64(t, "end_ns", tmk_process_answer_run_ns(f, p->end_ns));
     tmk_tree_u64(t, "trace_bytes", tmk_reader_file_bytes(p->reader));
     tmk_tree_u64(t, "events", f->n_events);
     tmk_tree_u64(t, "allocations", f->n_allocs);
@@ -391,12 +386,12 @@ static void add_process(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_u64(t, "live_bytes", f->live_bytes);
     add_peak(t, f);
     add_timeline(t, f);
-    add_steps(t, f);
-    add_forecast(t, f);
+    add_report_steps(t, f);
+    add_report_forecast(t, f);
     add_sites(t, f);
     add_ooms(t, f);
     add_accounting(t, f);
-    add_leaks(t, f);
+    add_report_leaks(t, f);
     add_fragmentation(t, f);
     add_marks(t, f);
     add_quality(t, f);
@@ -404,7 +399,8 @@ static void add_process(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_end(t);
 }
 
-/* Of the chosen process alone; explaining takes more sweeps. */
+/* Write why the chosen process ran out of memory. Explaining takes more sweeps, so the others are
+ * left out. */
 static void add_explanation(struct tmk_tree *t, const struct tmk_report_answer *r)
 {
     struct tmk_explain_process chosen = {r->processes[r->chosen].p, r->explanation};
@@ -428,10 +424,10 @@ void tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
     tmk_tree_u64(t, "chosen", r->chosen);
     tmk_tree_list(t, "processes");
     for (uint32_t i = 0; i < r->n; i++)
-        add_process(t, &r->processes[i]);
+        add_report_process(t, &r->processes[i]);
     tmk_tree_end(t);
     tmk_tree_list(t, "not_recorded");
-    tmk_refused_each(tmk_run_path(r->run), r->run, add_sentence, t);
+    tmk_refused_each(tmk_run_path(r->run), r->run, add_report_sentence, t);
     tmk_tree_end(t);
     add_explanation(t, r);
     tmk_tree_end(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_text.c - the report for people: plain words, the most important first. */
+/* cli/answers/report_text.c - the report for people, the most important sections first. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +27,6 @@ enum {
     MAX_FIXES = 3,
 };
 
-/* Run time of a trace time. */
-static uint64_t run_time(const struct tmk_process_answer *f, uint64_t trace_ns)
-{
-    return trace_ns + f->p->offset_ns;
-}
-
 /* ---- header ---- */
 
 static void write_pair(struct tmk_table *t, const char *name, const char *value)
@@ -41,7 +35,7 @@ static void write_pair(struct tmk_table *t, const char *name, const char *value)
     tmk_table_cell(t, value);
 }
 
-static void write_header(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
+static void write_report_header(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {{NULL, TMK_LEFT, TMK_FIXED},
                                                 {NULL, TMK_LEFT, TMK_SHRINK}};
@@ -84,7 +78,8 @@ static void write_processes(const struct tmk_report_answer *r, struct tmk_sheet 
         tmk_table_cell(t, f->p->host[0] ? f->p->host : NULL);
         tmk_table_size(t, f->has_peak ? f->peak_bytes : TMK_BYTES_UNKNOWN);
         tmk_table_cell(t, f->has_peak ? tmk_device_name(f->device, device) : NULL);
-        tmk_table_cell(t, f->has_peak ? tmk_time_text(run_time(f, f->peak_ns), text) : NULL);
+        tmk_table_cell(
+            t, f->has_peak ? tmk_time_text(tmk_process_answer_run_ns(f, f->peak_ns), text) : NULL);
         tmk_table_count(t, f->n_allocs);
         tmk_table_size(t, f->live_bytes);
     }
@@ -122,7 +117,8 @@ static void add_share_row(struct tmk_table *t, const char *key, uint64_t bytes, 
     tmk_table_cell(t, tmk_bar(bytes, whole, BAR_WIDTH, bar));
 }
 
-/* What a row is called: for a line of code its file without the folders, which are long. */
+/* Returns what a row is called. A line of code is called by its file without the folders, which are
+ * long. */
 static char *row_name(const struct tmk_process_answer *f, enum tmk_by by,
                       const struct tmk_peak_row *row)
 {
@@ -134,7 +130,7 @@ static char *row_name(const struct tmk_process_answer *f, enum tmk_by by,
     return tmk_xstrdup(row->key ? row->key : none);
 }
 
-/* The largest rows, and the others as one. */
+/* Write the largest rows, and the others as one. */
 static void write_shares(struct tmk_sheet *sheet, const struct tmk_process_answer *f,
                          enum tmk_by by, const struct tmk_peak_row *rows, uint64_t n,
                          uint64_t whole)
@@ -180,7 +176,7 @@ static void write_peak_by(const struct tmk_process_answer *f, struct tmk_sheet *
         write_shares(sheet, f, by, rows, n, tmk_peak_bytes(f->peak));
 }
 
-/* What the framework's allocator held of the device at the peak. */
+/* Write what the framework's allocator had reserved at the peak. */
 static void write_reserved(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char held[TMK_AMOUNT_BYTES], cached[TMK_AMOUNT_BYTES];
@@ -191,7 +187,7 @@ static void write_reserved(const struct tmk_process_answer *f, struct tmk_sheet 
                    tmk_size_text(f->reserved_bytes, held), tmk_size_text(unused, cached));
 }
 
-/* Blocks may be larger than the tensors in them: this is what a model's own count gives. */
+/* Write the parameters as the model counts them: blocks may be larger than the tensors in them. */
 static void write_parameters(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char size[TMK_AMOUNT_BYTES], trained[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES];
@@ -213,7 +209,7 @@ static void write_peak(const struct tmk_process_answer *f, struct tmk_sheet *she
     }
     tmk_sheet_text(sheet, "At most %s were allocated on %s: after %s%s.",
                    tmk_size_text(f->peak_bytes, size), tmk_device_name(f->device, device),
-                   tmk_time_text(run_time(f, f->peak_ns), time),
+                   tmk_time_text(tmk_process_answer_run_ns(f, f->peak_ns), time),
                    tmk_step_text(f->p, f->peak_step, ", ", step));
     write_reserved(f, sheet);
     if (f->detail_lost)
@@ -222,7 +218,7 @@ static void write_peak(const struct tmk_process_answer *f, struct tmk_sheet *she
             "What was alive then is not in the trace any more. The largest moment that is, "
             "%s after %s%s, was made of:",
             tmk_size_text(tmk_peak_bytes(f->peak), size),
-            tmk_time_text(run_time(f, tmk_peak_time_ns(f->peak)), time),
+            tmk_time_text(tmk_process_answer_run_ns(f, tmk_peak_time_ns(f->peak)), time),
             tmk_step_text(f->p, tmk_peak_step(f->peak), ", ", step));
     else
         tmk_sheet_text(sheet,
@@ -252,7 +248,8 @@ static void write_timeline(const struct tmk_process_answer *f, struct tmk_sheet 
     for (uint32_t i = 0; i < n && i < TMK_CHART_COLUMNS; i++)
         values[i] = tmk_process_answer_part_max(f, i);
     tmk_sheet_heading(sheet, title);
-    tmk_sheet_chart(sheet, values, n, run_time(f, 0), run_time(f, f->p->end_ns));
+    tmk_sheet_chart(sheet, values, n, tmk_process_answer_run_ns(f, 0),
+                    tmk_process_answer_run_ns(f, f->p->end_ns));
     free(title);
 }
 
@@ -264,27 +261,27 @@ static void write_trend(const struct tmk_steps_digest *d, struct tmk_sheet *shee
     double change = d->bytes_per_step < 0 ? -d->bytes_per_step : d->bytes_per_step;
     tmk_size_text((uint64_t)(change + 0.5), size);
     switch (d->trend) {
-    case TMK_TREND_TOO_SHORT:
+    case TMK_STEPS_TREND_TOO_SHORT:
         tmk_sheet_text(sheet, "%s steps of %s on average: too few to say whether memory grows.",
                        count, time);
         break;
-    case TMK_TREND_STEADY:
+    case TMK_STEPS_TREND_STEADY:
         tmk_sheet_text(sheet, "%s steps of %s on average. What stays after a step is steady.",
                        count, time);
         break;
-    case TMK_TREND_GROWING:
+    case TMK_STEPS_TREND_GROWING:
         tmk_sheet_text(
             sheet,
             "%s steps of %s on average. What stays after a step GROWS by %s a step: look at "
             "STILL ALIVE AT THE END, below.",
             count, time, size);
         break;
-    case TMK_TREND_SHRINKING:
+    case TMK_STEPS_TREND_SHRINKING:
         tmk_sheet_text(sheet,
                        "%s steps of %s on average. What stays after a step shrinks by %s a step.",
                        count, time, size);
         break;
-    case TMK_TREND_VARYING:
+    case TMK_STEPS_TREND_VARYING:
         tmk_sheet_text(sheet,
                        "%s steps of %s on average. What stays after a step goes up and down.",
                        count, time);
@@ -292,7 +289,7 @@ static void write_trend(const struct tmk_steps_digest *d, struct tmk_sheet *shee
     }
 }
 
-static void add_step_row(struct tmk_table *t, const struct tmk_step_row *row)
+static void add_step_cells(struct tmk_table *t, const struct tmk_step_row *row)
 {
     tmk_table_cellf(t, "%" PRId64 "%s", row->step, row->open ? " (last)" : "");
     tmk_table_time(t, row->end_ns - row->start_ns);
@@ -303,7 +300,7 @@ static void add_step_row(struct tmk_table *t, const struct tmk_step_row *row)
     tmk_table_size(t, row->alloc_bytes);
 }
 
-static void write_steps(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
+static void write_report_steps(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
         {"step", TMK_LEFT, TMK_FIXED},         {"took", TMK_RIGHT, TMK_FIXED},
@@ -318,7 +315,7 @@ static void write_steps(const struct tmk_process_answer *f, struct tmk_sheet *sh
     uint64_t n = tmk_steps_pick(f->steps, MAX_STEPS, picked);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < n; i++)
-        add_step_row(t, tmk_steps_get(f->steps, picked[i]));
+        add_step_cells(t, tmk_steps_get(f->steps, picked[i]));
     tmk_sheet_heading(sheet, "STEPS");
     write_trend(&digest, sheet);
     if (n < digest.n_steps)
@@ -326,15 +323,18 @@ static void write_steps(const struct tmk_process_answer *f, struct tmk_sheet *sh
     tmk_sheet_table(sheet, t);
 }
 
-/* A heading of what only detail can tell, with the part that is known. */
+/* Write the heading of a section that needs detail, with the part of the run for which there is
+ * detail. */
 static void write_heading_since(const struct tmk_process_answer *f, struct tmk_sheet *sheet,
                                 const char *text, const char *whole)
 {
     char time[TMK_AMOUNT_BYTES];
-    char *title = f->quality.n_given_up
-                      ? tmk_xformat("%s (since %s; what is older was given up)", text,
-                                    tmk_time_text(run_time(f, f->quality.detail_from_ns), time))
-                      : tmk_xformat("%s%s", text, whole);
+    char *title =
+        f->quality.n_given_up
+            ? tmk_xformat(
+                  "%s (since %s; what is older was given up)", text,
+                  tmk_time_text(tmk_process_answer_run_ns(f, f->quality.detail_from_ns), time))
+            : tmk_xformat("%s%s", text, whole);
     tmk_sheet_heading(sheet, title);
     free(title);
 }
@@ -376,7 +376,7 @@ static void write_sites(const struct tmk_process_answer *f, struct tmk_sheet *sh
         tmk_sheet_text(sheet, "%" PRIu64 " more lines; --format json has a hundred", n - MAX_SITES);
 }
 
-static void write_left(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
+static void write_still_alive(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     uint64_t top[MAX_LEFT];
     char blocks[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
@@ -410,7 +410,7 @@ static void write_oom(const struct tmk_process_answer *f, uint64_t i, struct tmk
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES], site[TMK_FRAME_TEXT_BYTES];
-    tmk_time_text(run_time(f, o->time_ns), time);
+    tmk_time_text(tmk_process_answer_run_ns(f, o->time_ns), time);
     tmk_size_text(o->requested_bytes, wanted);
     tmk_device_name(o->device, device);
     tmk_step_text(f->p, o->step, ", ", step);
@@ -461,7 +461,7 @@ static void write_ooms(const struct tmk_process_answer *f, struct tmk_sheet *she
     write_oom_holders(f, kept - 1, sheet, TMK_BY_SITE);
 }
 
-/* Why it ran out, the first time, in short. */
+/* Write in short why it ran out of memory the first time. */
 static void write_why(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
     if (!r->explanation || tmk_explanation_n(r->explanation) == 0)
@@ -495,7 +495,7 @@ static void write_marks(const struct tmk_process_answer *f, struct tmk_sheet *sh
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < n && i < MAX_MARKS; i++) {
         const struct tmk_mark *m = tmk_marks_get(f->marks, i);
-        tmk_table_time(t, run_time(f, m->time_ns));
+        tmk_table_time(t, tmk_process_answer_run_ns(f, m->time_ns));
         if (m->step == TMK_NO_STEP)
             tmk_table_cell(t, NULL);
         else
@@ -523,7 +523,8 @@ static void write_refused(void *arg, const char *text)
     free(sentence);
 }
 
-/* What processes have lost that this page is not about, and which were not recorded. */
+/* Write what the processes have lost that this page is not about, and which processes were not
+ * recorded. */
 static unsigned write_other_losses(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
     struct tmk_losses sum = {0};
@@ -571,7 +572,7 @@ void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
     char *title = tmk_xformat("tidemark report: %s", tmk_run_path(r->run));
     tmk_sheet_title(sheet, title);
     free(title);
-    write_header(r, sheet);
+    write_report_header(r, sheet);
     if (r->n > 1)
         write_processes(r, sheet);
     write_ooms(f, sheet);
@@ -581,10 +582,10 @@ void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
     tmk_report_card_text(f, sheet);
     tmk_report_frag_text(f, sheet);
     write_timeline(f, sheet);
-    write_steps(f, sheet);
+    write_report_steps(f, sheet);
     tmk_report_forecast_text(f, sheet);
     write_sites(f, sheet);
-    write_left(f, sheet);
+    write_still_alive(f, sheet);
     write_marks(f, sheet);
     write_quality(r, sheet);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/whatif_answer.h - what `whatif` found, for people and as JSON. */
+/* cli/answers/whatif_answer.h - what `whatif` found for each setting, for people and as JSON. */
 #ifndef TMK_CLI_ANSWERS_WHATIF_ANSWER_H
 #define TMK_CLI_ANSWERS_WHATIF_ANSWER_H
 
@@ -33,7 +33,7 @@ struct tmk_whatif_answer {
 void tmk_whatif_text(const struct tmk_whatif_answer *v);
 void tmk_whatif_json(const struct tmk_whatif_answer *v);
 
-/* The row with the least memory of those that run out nowhere; NULL: all do. */
+/* Returns the row with the least memory among those that never run out; NULL: all run out. */
 const struct tmk_whatif_row *tmk_whatif_best(const struct tmk_whatif_answer *v);
 
 #endif

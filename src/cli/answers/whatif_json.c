@@ -3,8 +3,8 @@
 #include "cli/answers/answer_json.h"
 #include "cli/answers/whatif_answer.h"
 
-static void add_oom(struct tmk_tree *t, const struct tmk_whatif_answer *v,
-                    const struct tmk_whatif_result *r)
+static void add_whatif_oom(struct tmk_tree *t, const struct tmk_whatif_answer *v,
+                           const struct tmk_whatif_result *r)
 {
     if (!tmk_tree_object_if(t, "oom", r->has_oom))
         return;
@@ -16,8 +16,8 @@ static void add_oom(struct tmk_tree *t, const struct tmk_whatif_answer *v,
     tmk_tree_end(t);
 }
 
-static void add_setting(struct tmk_tree *t, const struct tmk_whatif_answer *v,
-                        const struct tmk_whatif_row *row)
+static void add_whatif_setting(struct tmk_tree *t, const struct tmk_whatif_answer *v,
+                               const struct tmk_whatif_row *row)
 {
     const struct tmk_whatif_result *r = &row->result;
     bool is_card = v->capacity_bytes != TMK_BYTES_UNKNOWN;
@@ -27,7 +27,7 @@ static void add_setting(struct tmk_tree *t, const struct tmk_whatif_answer *v,
     tmk_tree_u64(t, "peak_allocated", r->peak_allocated_bytes);
     tmk_tree_u64(t, "peak_reserved", r->peak_reserved_bytes);
     tmk_tree_u64(t, "retries", r->n_retries);
-    add_oom(t, v, r);
+    add_whatif_oom(t, v, r);
     tmk_tree_bytes(t, "limit", row->setting.limit_bytes);
     tmk_tree_u64(t, "wasted", r->wasted_bytes);
     tmk_tree_u64(t, "segments", r->n_segments);
@@ -37,7 +37,7 @@ static void add_setting(struct tmk_tree *t, const struct tmk_whatif_answer *v,
     tmk_tree_end(t);
 }
 
-/* Signs of a limit that is not known. */
+/* Write the signs of a limit that is not known. */
 static void add_returns(struct tmk_tree *t, const struct tmk_whatif_facts *f)
 {
     if (!tmk_tree_object_if(t, "unknown_limit", f->n_returns > 0))
@@ -56,7 +56,7 @@ void tmk_whatif_json(const struct tmk_whatif_answer *v)
     tmk_tree_object(&t, NULL);
     tmk_tree_list(&t, "settings");
     for (unsigned i = 0; i < v->n_rows; i++)
-        add_setting(&t, v, &v->rows[i]);
+        add_whatif_setting(&t, v, &v->rows[i]);
     tmk_tree_end(&t);
     const struct tmk_whatif_row *best = tmk_whatif_best(v);
     tmk_tree_text(&t, "best", best ? best->conf : NULL);

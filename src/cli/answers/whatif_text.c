@@ -39,7 +39,7 @@ static const char *conf_text(const char *conf)
     return conf && *conf ? conf : "torch's defaults";
 }
 
-static void add_change(struct tmk_table *t, uint64_t bytes, uint64_t from)
+static void add_change_cell(struct tmk_table *t, uint64_t bytes, uint64_t from)
 {
     double change = from ? 100.0 * ((double)bytes - (double)from) / (double)from : 0;
     if (bytes == from)
@@ -60,7 +60,8 @@ static void add_fits(struct tmk_table *t, const struct tmk_whatif_result *r)
         tmk_table_cellf(t, "no, step %" PRId64, r->oom.step);
 }
 
-/* Columns that say the same of all are left out: settings need the room. */
+/* Which columns are shown. Columns with the same value in all rows are left out: settings need the
+ * room. */
 struct shown {
     bool retries, fits;
 };
@@ -75,14 +76,14 @@ static struct shown shown_of(const struct tmk_whatif_answer *v)
     return shown;
 }
 
-static void add_row(struct tmk_table *t, const struct tmk_whatif_answer *v,
-                    const struct tmk_whatif_row *row, const struct shown *shown)
+static void add_setting_row(struct tmk_table *t, const struct tmk_whatif_answer *v,
+                            const struct tmk_whatif_row *row, const struct shown *shown)
 {
     const struct tmk_whatif_result *r = &row->result;
     bool is_as_recorded = row == v->rows && !v->facts->is_async;
     tmk_table_cell(t, is_as_recorded ? "as recorded" : conf_text(row->conf));
     tmk_table_size(t, r->peak_reserved_bytes);
-    add_change(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
+    add_change_cell(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_size(t, r->wasted_bytes);
     if (shown->retries)
         tmk_table_count(t, r->n_retries);
@@ -98,7 +99,7 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
         return;
     tmk_table_cell(t, "  measured then");
     tmk_table_size(t, bytes);
-    add_change(t, bytes, v->rows[0].result.peak_reserved_bytes);
+    add_change_cell(t, bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_cell(t, NULL);
     if (shown->retries)
         tmk_table_cell(t, NULL);
@@ -106,7 +107,7 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
         tmk_table_cell(t, v->is_asked ? NULL : v->facts->n_ooms ? "no" : "yes");
 }
 
-static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
+static void print_setting_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     static const struct tmk_column all[] = {
         {"setting", TMK_LEFT, TMK_SHRINK}, {"reserved", TMK_RIGHT, TMK_FIXED},
@@ -122,10 +123,10 @@ static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
     if (shown.fits)
         columns[n++] = all[5];
     struct tmk_table *t = tmk_table_open(columns, n);
-    add_row(t, v, &v->rows[0], &shown);
+    add_setting_row(t, v, &v->rows[0], &shown);
     add_measured(t, v, &shown);
     for (unsigned i = 1; i < v->n_rows; i++)
-        add_row(t, v, &v->rows[i], &shown);
+        add_setting_row(t, v, &v->rows[i], &shown);
     tmk_sheet_table(sheet, t);
 }
 
@@ -141,7 +142,7 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_answer *
                    f->is_async ? "backend:cudaMallocAsync" : conf_text(v->rows[0].conf));
 }
 
-/* The limit: of what, and where it comes from. */
+/* Print the limit, and how it is known. */
 static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char limit[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES], outside[TMK_AMOUNT_BYTES];
@@ -171,7 +172,7 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
                        tmk_size_text(f->outside_bytes, outside));
 }
 
-/* What a reader must know to trust the figures. */
+/* Print what a reader must know to trust the figures. */
 static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char count[TMK_AMOUNT_BYTES], least[TMK_AMOUNT_BYTES], below[TMK_AMOUNT_BYTES];
@@ -189,7 +190,8 @@ static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answe
     free(text);
 }
 
-/* Settings without expandable segments, at a limit, replayed of a recording with them? */
+/* Returns whether a trace with expandable segments was replayed, under a limit, with settings
+ * without them. */
 static bool has_unplaced(const struct tmk_whatif_answer *v)
 {
     bool is_unplaced = false;
@@ -314,7 +316,7 @@ void tmk_whatif_text(const struct tmk_whatif_answer *v)
     print_head(&sheet, v);
     print_limit(&sheet, v);
     fputc('\n', stdout);
-    print_table(&sheet, v);
+    print_setting_table(&sheet, v);
     fputc('\n', stdout);
     print_oom(&sheet, v, &v->rows[0]);
     if (v->n_rows == 2)

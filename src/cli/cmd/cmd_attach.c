@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/cmd_attach.c - watch a process that already runs: load the recorder into it and start it.
+/* cli/cmd/cmd_attach.c - `attach`: loads the recorder into a process that already runs, and starts
+ * it.
  *
- * The process may see other files than we (a container). The run's folder is where *it* can write:
- * ours when it sees the same folder, else one of its own, and then it is said how to reach it. */
+ * The process may see other files than we do (a container). The run's folder is where *it* can
+ * write: our folder when it sees the same one, else a folder of its own, and then the command says
+ * how to reach it. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -77,7 +79,7 @@ static bool read_ring_header(const struct attach *a, struct tmk_ring_header *ret
     return good && strchr(ret->trace_path, '/');
 }
 
-/* Fine when nothing else was asked for than to be watched. */
+/* Say that the process is watched already. That is fine when nothing else was asked for. */
 static int already_watched(const struct attach *a)
 {
     struct tmk_ring_header header;
@@ -96,7 +98,7 @@ static int already_watched(const struct attach *a)
 
 /* ---- the folder ---- */
 
-/* Its own /tmp, when it does not see our folder. */
+/* Choose a folder in the process's own /tmp, when it does not see ours. */
 static void choose_theirs(struct attach *a, const char *wanted)
 {
     const char *slash = strrchr(wanted, '/');
@@ -108,7 +110,7 @@ static void choose_theirs(struct attach *a, const char *wanted)
             a->folder);
 }
 
-static bool choose_folder(struct attach *a)
+static bool choose_attach_folder(struct attach *a)
 {
     a->name = tmk_recording_name(a->args, a->subject.name);
     char *wanted = tmk_absolute_path(a->name);
@@ -129,8 +131,8 @@ static bool choose_folder(struct attach *a)
     return a->folder != NULL;
 }
 
-/* Root attaches to another's process: the folder is made for that user, who may not write here. By
- * descriptor, lest that user put a link in its place. */
+/* Make the folder for the user of the process, who may not write here: root may attach to anybody's
+ * process. It goes by descriptor, so that this user cannot put a link in its place. */
 static void make_for_owner(const struct attach *a)
 {
     if (a->asker.uid != 0 || a->subject.uid == 0 || strncmp(a->name, "/proc/", 6) == 0 ||
@@ -176,7 +178,7 @@ static void say_details(const struct attach *a, const struct tmk_injected *done)
         tmk_say("in its own namespace it is process %d", (int)a->subject.inner_pid);
 }
 
-static void say_done(const struct attach *a, const struct tmk_injected *done)
+static void say_attached(const struct attach *a, const struct tmk_injected *done)
 {
     char total[TMK_AMOUNT_BYTES], held[TMK_AMOUNT_BYTES];
     struct tmk_arena words = {0};
@@ -197,14 +199,15 @@ static void say_done(const struct attach *a, const struct tmk_injected *done)
     tmk_arena_fini(&words);
 }
 
-/* An attach before this one, which did not see its end, may have come to it after all. */
+/* Returns whether the process is watched now. An earlier attach that gave up may have succeeded
+ * after all. */
 static bool is_watched_meanwhile(struct attach *a)
 {
     return tmk_presence_read(&a->subject, &a->asker, &a->presence, NULL) == 0 &&
            a->presence.ring[0];
 }
 
-static int attach(struct attach *a, const char *library)
+static int attach_to_process(struct attach *a, const char *library)
 {
     struct tmk_error err = {0};
     struct tmk_injected done = {0};
@@ -231,12 +234,12 @@ static int attach(struct attach *a, const char *library)
                 done.message[0] ? done.message : "the recorder gave no reason");
         return TMK_EXIT_FINDING;
     }
-    say_done(a, &done);
+    say_attached(a, &done);
     return TMK_EXIT_OK;
 }
 
-/* Everything that can be known before the process is touched. 0 or an exit status. */
-static int look(struct attach *a, pid_t pid)
+/* Check everything that can be known before the process is touched. 0, or an exit status. */
+static int examine_process(struct attach *a, pid_t pid)
 {
     struct tmk_error err = {0};
     tmk_asker_read(&a->asker);
@@ -252,14 +255,14 @@ static int look(struct attach *a, pid_t pid)
     return rc < 0 ? TMK_EXIT_FINDING : 0;
 }
 
-static int run(const struct tmk_args *args)
+static int run_attach(const struct tmk_args *args)
 {
     struct attach a = {.args = args};
     pid_t pid;
     if (!parse_pid(args->operands[0], &pid) || !tmk_recording_max_size(args, &a.max_size_bytes) ||
         !parse_timeout(tmk_args_get(args, "timeout"), &a.timeout_ns))
         return TMK_EXIT_USAGE;
-    int status = look(&a, pid);
+    int status = examine_process(&a, pid);
     if (status != 0)
         return status;
     if (a.presence.ring[0])
@@ -267,7 +270,7 @@ static int run(const struct tmk_args *args)
     char *library = tmk_recording_library(false);
     if (!library)
         return TMK_EXIT_FINDING;
-    status = choose_folder(&a) ? attach(&a, library) : TMK_EXIT_FINDING;
+    status = choose_attach_folder(&a) ? attach_to_process(&a, library) : TMK_EXIT_FINDING;
     tmk_run_folder_release();
     free(library);
     free(a.name);
@@ -322,5 +325,5 @@ const struct tmk_command tmk_cmd_attach = {
     .max_operands = 1,
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_attach,
 };

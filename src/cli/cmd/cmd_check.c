@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/cmd_check.c - verify the traces of a run. */
+/* cli/cmd/cmd_check.c - `check`: verifies the traces of a run. */
 #include <inttypes.h>
 
 #include "base/array.h"
@@ -14,7 +14,7 @@
 
 /* ---- text ---- */
 
-static void print_text(const struct tmk_process *p, const struct tmk_trace_verdict *d)
+static void print_check_text(const struct tmk_process *p, const struct tmk_trace_verdict *d)
 {
     char events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES], frees[TMK_AMOUNT_BYTES];
     char rows[TMK_AMOUNT_BYTES];
@@ -36,8 +36,8 @@ static void print_text(const struct tmk_process *p, const struct tmk_trace_verdi
 
 /* ---- JSON ---- */
 
-static void print_json(struct tmk_tree *t, const struct tmk_process *p,
-                       const struct tmk_trace_verdict *d)
+static void print_check_json(struct tmk_tree *t, const struct tmk_process *p,
+                             const struct tmk_trace_verdict *d)
 {
     tmk_tree_object(t, NULL);
     tmk_tree_text(t, "file", p->file);
@@ -83,14 +83,15 @@ static int check_process(struct tmk_process *p, struct tmk_tree *json)
     const struct tmk_trace_verdict *d = tmk_verify_verdict(v);
     int status = d->n_findings ? TMK_EXIT_FINDING : TMK_EXIT_OK;
     if (json)
-        print_json(json, p, d);
+        print_check_json(json, p, d);
     else
-        print_text(p, d);
+        print_check_text(p, d);
     tmk_verify_close(v);
     return status;
 }
 
-/* A note, no finding: the traces that are there are none the worse. */
+/* Print a process that was not recorded: a note and no finding, since it takes nothing from the
+ * other traces. */
 static void print_refused(void *arg, const char *text)
 {
     struct tmk_tree *json = arg;
@@ -126,7 +127,7 @@ static int check_run(struct tmk_run *target, const char *folder, bool wants_json
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_check(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
     int status = tmk_target_open(args->operands[0], &target);
@@ -166,5 +167,5 @@ const struct tmk_command tmk_cmd_check = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_check,
 };

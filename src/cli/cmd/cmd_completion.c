@@ -3,7 +3,7 @@
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 
-static int run(const struct tmk_args *args)
+static int run_completion(const struct tmk_args *args)
 {
     if (!tmk_completion_write(stdout, args->operands[0])) {
         tmk_say("no completion for '%s': bash, zsh or fish", args->operands[0]);
@@ -29,5 +29,5 @@ const struct tmk_command tmk_cmd_completion = {
     .operand = TMK_OPERAND_WORD,
     .words = "bash|zsh|fish",
     .examples = examples,
-    .run = run,
+    .run = run_completion,
 };

@@ -54,7 +54,7 @@ static int train_and_show(struct tmk_watch *w)
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_demo(const struct tmk_args *args)
 {
     (void)args;
     char *library = tmk_locate_library();
@@ -87,5 +87,5 @@ const struct tmk_command tmk_cmd_demo = {
     .usage = "",
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_demo,
 };

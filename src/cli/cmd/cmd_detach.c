@@ -3,7 +3,7 @@
 #include "cli/answers/ask.h"
 #include "cli/cmd/commands.h"
 
-static void hear(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
+static void hear_detached(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
 {
     bool *failed = arg;
     if (kind == TMK_WIRE_FAIL)
@@ -11,7 +11,7 @@ static void hear(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n
     tmk_say("%.*s", (int)n, bytes);
 }
 
-static int run(const struct tmk_args *args)
+static int run_detach(const struct tmk_args *args)
 {
     struct tmk_watched process;
     struct tmk_error err = {0};
@@ -19,7 +19,8 @@ static int run(const struct tmk_args *args)
     int status = tmk_ask_find(args->operands[0], &process);
     if (status != 0)
         return status;
-    struct tmk_ask ask = {.verb = TMK_WIRE_DETACH, .code = "", .hear = hear, .arg = &failed};
+    struct tmk_ask ask = {
+        .verb = TMK_WIRE_DETACH, .code = "", .hear = hear_detached, .arg = &failed};
     if (tmk_ask(&process, &ask, &err) < 0) {
         tmk_say("%s", err.text);
         failed = true;
@@ -46,5 +47,5 @@ const struct tmk_command tmk_cmd_detach = {
     .max_operands = 1,
     .operand = TMK_OPERAND_PID,
     .examples = examples,
-    .run = run,
+    .run = run_detach,
 };

@@ -20,7 +20,8 @@ static bool has_ranks(struct tmk_run *run)
            tmk_run_process(run, tmk_run_n_processes(run) - 1)->rank >= 0;
 }
 
-/* The process of a rank, that with the largest peak where there are several; NULL: none. */
+/* Returns the process of a rank; where there are several, the one with the largest peak. NULL:
+ * there is none. */
 static struct tmk_process *find_rank(struct tmk_run *run, int64_t rank)
 {
     struct tmk_process *best = NULL;
@@ -37,7 +38,7 @@ static void add_pair(struct tmk_diff_answer *c, struct tmk_process *a, struct tm
     c->pairs[c->n_pairs++] = (struct tmk_diff_pair){.sides = {{.p = a}, {.p = b}}};
 }
 
-/* Ranks of `in`, each once; with those of `of` where it has them. Says which it has not. */
+/* Pair each rank of `in` with the same rank of `of`. Says which ranks that one lacks. */
 static void pair_ranks(struct tmk_diff_answer *c, struct tmk_run *in, struct tmk_run *of, bool adds,
                        const char *other)
 {
@@ -113,7 +114,7 @@ static int ask_pairs(struct tmk_diff_answer *c, const struct question *q)
     return 0;
 }
 
-/* The pair that has changed most. */
+/* Choose the pair that has changed most. */
 static struct tmk_diff_pair *choose_shown(const struct tmk_diff_answer *c)
 {
     struct tmk_diff_pair *best = c->pairs;
@@ -128,7 +129,7 @@ static struct tmk_diff_pair *choose_shown(const struct tmk_diff_answer *c)
 
 /* ---- comparing ---- */
 
-static void forget(struct tmk_diff_answer *c)
+static void forget_diff(struct tmk_diff_answer *c)
 {
     c->diff = tmk_diff_close(c->diff);
     c->steps = tmk_diff_steps_close(c->steps);
@@ -138,10 +139,10 @@ static void forget(struct tmk_diff_answer *c)
 }
 
 /* Look at both moments of a pair and compare them: it is the one shown from now on. */
-static int compare(struct tmk_diff_answer *c, struct tmk_diff_pair *pair)
+static int compare_pair(struct tmk_diff_answer *c, struct tmk_diff_pair *pair)
 {
     struct tmk_error err = {0};
-    forget(c);
+    forget_diff(c);
     c->shown = pair;
     for (unsigned side = 0; side < 2; side++) {
         int status = tmk_moment_answer_sweep(&pair->sides[side]);
@@ -205,16 +206,17 @@ double tmk_diff_answer_attributed(const struct tmk_diff_answer *c)
 
 /* ---- all pairs ---- */
 
-/* Gates hold for every rank; then what has changed most is compared, to be shown. */
+/* Compare all pairs, because gates hold for every rank; last the pair that has changed most, which
+ * is shown. */
 static int compare_all(struct tmk_diff_answer *c)
 {
     struct tmk_diff_pair *shown = choose_shown(c);
     int status = 0;
     for (uint32_t i = 0; i < c->n_pairs && status == 0 && c->n_verdicts; i++)
-        if (&c->pairs[i] != shown && (status = compare(c, &c->pairs[i])) == 0)
+        if (&c->pairs[i] != shown && (status = compare_pair(c, &c->pairs[i])) == 0)
             status = tmk_diff_answer_judge(c);
     if (status == 0)
-        status = compare(c, shown);
+        status = compare_pair(c, shown);
     return status ? status : tmk_diff_answer_judge(c);
 }
 
@@ -230,8 +232,8 @@ static int say_failed(const struct tmk_diff_answer *c)
 
 /* ---- the command ---- */
 
-static int answer(struct tmk_diff_answer *c, struct tmk_run *const runs[2],
-                  const struct tmk_args *args, const struct question *q)
+static int answer_diff(struct tmk_diff_answer *c, struct tmk_run *const runs[2],
+                       const struct tmk_args *args, const struct question *q)
 {
     const char *junit = tmk_args_get(args, "junit");
     int status = find_pairs(c, runs, tmk_args_get(args, "rank"));
@@ -250,7 +252,7 @@ static int answer(struct tmk_diff_answer *c, struct tmk_run *const runs[2],
     return failed ? failed : status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_diff(const struct tmk_args *args)
 {
     const char *by = tmk_args_get(args, "by"), *junit = tmk_args_get(args, "junit");
     struct tmk_diff_answer c = {.paths = {args->operands[0], args->operands[args->n_operands - 1]},
@@ -269,10 +271,10 @@ static int run(const struct tmk_args *args)
     if (status == 0) {
         c.is_peak[0] = !q.at[0];
         c.is_peak[1] = !q.at[1];
-        status =
-            answer(&c, (struct tmk_run *const[]){runs[0], runs[1] ? runs[1] : runs[0]}, args, &q);
+        status = answer_diff(&c, (struct tmk_run *const[]){runs[0], runs[1] ? runs[1] : runs[0]},
+                             args, &q);
     }
-    forget(&c);
+    forget_diff(&c);
     for (unsigned i = 0; i < c.n_verdicts; i++)
         free(c.verdicts[i].note);
     free(c.pairs);
@@ -344,5 +346,5 @@ const struct tmk_command tmk_cmd_diff = {
     .max_operands = 2,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_diff,
 };

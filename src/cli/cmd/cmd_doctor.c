@@ -102,19 +102,19 @@ static void check_clock(struct tmk_doctor_row *r)
     tmk_doctor_fix(r, "nothing, on this machine");
 }
 
-static uint64_t free_bytes(const char *folder)
+static uint64_t free_bytes_of_folder(const char *folder)
 {
     struct statvfs fs;
     return statvfs(folder, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0;
 }
 
-static bool is_tmpfs(const char *folder)
+static bool is_folder_tmpfs(const char *folder)
 {
     struct statfs fs;
     return statfs(folder, &fs) == 0 && fs.f_type == 0x01021994; /* TMPFS_MAGIC */
 }
 
-/* As the recorder looks for it (trace/account.h). */
+/* Check the folder for rings as the recorder looks for it (trace/account.h). */
 static void check_ring(struct tmk_doctor_row *r)
 {
     const char *folders[] = {getenv("TIDEMARK_RING_DIR"), getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
@@ -122,11 +122,11 @@ static void check_ring(struct tmk_doctor_row *r)
     char size[TMK_AMOUNT_BYTES], need[TMK_AMOUNT_BYTES];
     for (size_t i = 0; i < TMK_N(folders); i++) {
         const char *folder = folders[i];
-        if (!folder || *folder != '/' || !is_tmpfs(folder) || access(folder, W_OK | X_OK) < 0 ||
-            free_bytes(folder) < wanted)
+        if (!folder || *folder != '/' || !is_folder_tmpfs(folder) ||
+            access(folder, W_OK | X_OK) < 0 || free_bytes_of_folder(folder) < wanted)
             continue;
         tmk_doctor_say(r, TMK_GRADE_GOOD, "%s, %s free", folder,
-                       tmk_size_text(free_bytes(folder), size));
+                       tmk_size_text(free_bytes_of_folder(folder), size));
         return;
     }
     tmk_doctor_say(r, TMK_GRADE_FAIR,
@@ -139,7 +139,7 @@ static void check_ring(struct tmk_doctor_row *r)
 
 static bool clean_leftovers; /* --clean */
 
-/* "", or how many of the rings without a trace hold events. */
+/* Says how many of the rings without a trace hold events; "" for none. */
 static const char *orphans_text(const struct tmk_leftovers *left, char text[64])
 {
     *text = '\0';
@@ -167,7 +167,7 @@ static void say_leftovers(struct tmk_doctor_row *r, const struct tmk_leftovers *
                    tmk_size_text(left->bytes, size), orphans_text(left, full));
 }
 
-/* Behind what was removed, if anything was. */
+/* Say which rings were kept, behind what was removed. */
 static void say_kept(struct tmk_doctor_row *r, const struct tmk_leftovers *left)
 {
     const struct tmk_kept_rings *kept = &left->kept;
@@ -201,7 +201,7 @@ static void check_leftovers(struct tmk_doctor_row *r)
 static void check_disk(struct tmk_doctor_row *r)
 {
     char size[TMK_AMOUNT_BYTES], most[TMK_AMOUNT_BYTES];
-    uint64_t space = free_bytes(".");
+    uint64_t space = free_bytes_of_folder(".");
     if (access(".", W_OK | X_OK) < 0) {
         tmk_doctor_say(r, TMK_GRADE_FAIR, "the current folder cannot be written to: %s",
                        strerror(errno));
@@ -216,7 +216,7 @@ static void check_disk(struct tmk_doctor_row *r)
     }
 }
 
-static void check_limit(struct tmk_doctor_row *r)
+static void check_memory_limit(struct tmk_doctor_row *r)
 {
     struct rlimit limit;
     char size[TMK_AMOUNT_BYTES];
@@ -231,7 +231,7 @@ static void check_limit(struct tmk_doctor_row *r)
     tmk_doctor_fix(r, "ulimit -f unlimited");
 }
 
-/* By the setting of Yama (kernel.yama.ptrace_scope), whose rules attach meets. */
+/* Check by the setting of Yama (kernel.yama.ptrace_scope) whether attach can work. */
 static void check_attach(struct tmk_doctor_row *r)
 {
     static const char *const others[] = {
@@ -302,7 +302,7 @@ static void judge_trace(struct tmk_doctor_row *r, const char *folder)
 }
 
 /* Remove a run's folder that we made: its traces, then itself. */
-static void remove_run(const char *folder)
+static void remove_tried_run(const char *folder)
 {
     char *command[] = {(char[]){"rm"}, (char[]){"-rf"}, (char[]){"--"}, tmk_xstrdup(folder), NULL};
     struct tmk_watch w = {.argv = command, .folder = folder, .library = ""};
@@ -332,7 +332,7 @@ static void check_recording(struct tmk_doctor_row *r)
         else
             judge_trace(r, folder);
         free(folder);
-        remove_run(place);
+        remove_tried_run(place);
     }
     if (r->grade == TMK_GRADE_BAD)
         tmk_doctor_fix(r, "look at the other lines first; then please report it");
@@ -346,7 +346,7 @@ static const struct {
 } checks[] = {
     {"library", check_library},     {"clock", check_clock},
     {"ring in memory", check_ring}, {"leftovers", check_leftovers},
-    {"disk", check_disk},           {"file size", check_limit},
+    {"disk", check_disk},           {"file size", check_memory_limit},
     {"attach", check_attach},       {"seccomp", check_filters},
     {"SQLite", check_sqlite},       {"devices", NULL},
     {"recording", check_recording},
@@ -354,7 +354,7 @@ static const struct {
 
 /* ---- printing ---- */
 
-static void print_json(const struct tmk_doctor *d)
+static void print_doctor_json(const struct tmk_doctor *d)
 {
     struct tmk_tree t;
     tmk_tree_init_json(&t, stdout, 2);
@@ -373,8 +373,8 @@ static void print_json(const struct tmk_doctor *d)
     tmk_tree_end(&t);
 }
 
-/* `text` with the user's folder, which often is a person's name, as "~"; all of it when `home` is
- * empty. */
+/* Print `text` with "~" for the user's home, which often is a person's name; unchanged when `home`
+ * is empty. */
 static void print_without(const char *text, const char *home)
 {
     size_t n = strlen(home);
@@ -385,7 +385,7 @@ static void print_without(const char *text, const char *home)
     tmk_print(stdout, "%s\n", text); /* it may have names of others' files */
 }
 
-static void print_rows(const struct tmk_doctor *d, const char *home)
+static void print_doctor_rows(const struct tmk_doctor *d, const char *home)
 {
     for (unsigned i = 0; i < d->n; i++) {
         const struct tmk_doctor_row *row = &d->rows[i];
@@ -398,7 +398,7 @@ static void print_rows(const struct tmk_doctor *d, const char *home)
     }
 }
 
-/* A block for a bug report: what we would ask for first. */
+/* Print a block for a bug report, with what we would ask for first. */
 static void print_report(const struct tmk_doctor *d)
 {
     struct utsname kernel = {0};
@@ -411,11 +411,11 @@ static void print_report(const struct tmk_doctor *d)
     printf("```\ntidemark %s\n%.*s, Linux %s %s, glibc %s\n", TMK_VERSION,
            (int)strcspn(name, "\"\n"), name, kernel.release, kernel.machine,
            gnu_get_libc_version());
-    print_rows(d, home && home[0] == '/' && home[1] ? home : "");
+    print_doctor_rows(d, home && home[0] == '/' && home[1] ? home : "");
     printf("```\n");
 }
 
-static int run(const struct tmk_args *args)
+static int run_doctor(const struct tmk_args *args)
 {
     struct tmk_doctor *d = tmk_xcalloc(1, sizeof *d);
     bool bad = false;
@@ -430,11 +430,11 @@ static int run(const struct tmk_args *args)
     for (unsigned i = 0; i < d->n; i++)
         bad |= d->rows[i].grade == TMK_GRADE_BAD;
     if (tmk_args_get(args, "json"))
-        print_json(d);
+        print_doctor_json(d);
     else if (tmk_args_get(args, "report"))
         print_report(d);
     else
-        print_rows(d, "");
+        print_doctor_rows(d, "");
     free(d);
     return bad ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
@@ -467,5 +467,5 @@ const struct tmk_command tmk_cmd_doctor = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_doctor,
 };

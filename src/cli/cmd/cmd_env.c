@@ -10,7 +10,7 @@
 #include "cli/run/run_folder.h"
 #include "cli/run/watch_options.h"
 
-/* In single quotes, which keep everything but themselves. */
+/* Print a text in single quotes, which keep everything except themselves. */
 static void print_quoted(const char *text)
 {
     putchar('\'');
@@ -29,7 +29,8 @@ static void print_export(const char *name, const char *value)
     putchar('\n');
 }
 
-/* Those that are not asked for are taken away: a second `env` in one shell means what it says. */
+/* Print that settings which were not asked for are unset, so that a second `env` in one shell means
+ * what it says. */
 static void print_unset(const struct tmk_setting *settings)
 {
     const char *before = "unset";
@@ -58,7 +59,7 @@ static void print_all(const struct tmk_watch *w)
     puts("${LD_PRELOAD:+:$LD_PRELOAD}");
 }
 
-static int run(const struct tmk_args *args)
+static int run_env(const struct tmk_args *args)
 {
     struct tmk_watch w = {0};
     int status = tmk_watch_options_read(args, &w);
@@ -110,5 +111,5 @@ const struct tmk_command tmk_cmd_env = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_env,
 };

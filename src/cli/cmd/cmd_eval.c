@@ -31,7 +31,7 @@ struct order {
 
 /* ---- the command line ---- */
 
-/* "1.5" (seconds) or a time with its unit. False after a message. */
+/* Read "1.5" (seconds) or a time with its unit. False after a message. */
 static bool parse_seconds(const struct tmk_args *args, const char *option, uint64_t *ret_ns)
 {
     const char *text = tmk_args_get(args, option);
@@ -67,7 +67,7 @@ static bool parse_count(const struct tmk_args *args, uint64_t *ret)
     return true;
 }
 
-/* All of stdin, or as much as may be sent and one byte more. */
+/* Read all of stdin, or as much as may be sent and one byte more. */
 static char *read_stdin(size_t *ret_n)
 {
     char *text = tmk_xcalloc(TMK_WIRE_CODE_MAX + 1, 1);
@@ -75,7 +75,7 @@ static char *read_stdin(size_t *ret_n)
     return text;
 }
 
-static bool read_code(const char *operand, struct order *order)
+static bool read_eval_code(const char *operand, struct order *order)
 {
     if (strcmp(operand, "-") == 0) {
         order->code = read_stdin(&order->n_code);
@@ -99,7 +99,7 @@ struct heard {
     size_t n_bytes[TMK_WIRE_DONE];
 };
 
-static void show(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
+static void show_heard(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
 {
     struct heard *h = arg;
     h->failed |= kind == TMK_WIRE_ERROR || kind == TMK_WIRE_FAIL;
@@ -126,8 +126,8 @@ static void begin_json(struct heard *h)
     }
 }
 
-/* The text of a kind without its last newline; NULL when there was none. */
-static const char *text_of(const struct heard *h, enum tmk_wire_kind kind, bool whole)
+/* Returns the text of a kind without its last newline; NULL when there was none. */
+static const char *heard_text(const struct heard *h, enum tmk_wire_kind kind, bool whole)
 {
     size_t n = h->n_bytes[kind];
     if (n > 0 && !whole && h->bytes[kind][n - 1] == '\n')
@@ -135,7 +135,7 @@ static const char *text_of(const struct heard *h, enum tmk_wire_kind kind, bool 
     return n > 0 ? h->bytes[kind] : whole ? "" : NULL;
 }
 
-static void print_json(struct heard *h, const struct order *order)
+static void print_eval_json(struct heard *h, const struct order *order)
 {
     struct tmk_tree t;
     for (unsigned kind = 1; kind < TMK_WIRE_DONE; kind++)
@@ -144,19 +144,20 @@ static void print_json(struct heard *h, const struct order *order)
     tmk_tree_object(&t, NULL);
     tmk_tree_u64(&t, "pid", order->process.pid);
     tmk_tree_bool(&t, "ok", !h->failed);
-    tmk_tree_text(&t, "stdout", text_of(h, TMK_WIRE_STDOUT, true));
-    tmk_tree_text(&t, "stderr", text_of(h, TMK_WIRE_STDERR, true));
-    tmk_tree_text(&t, "value", text_of(h, TMK_WIRE_VALUE, false));
-    tmk_tree_text(&t, "error", text_of(h, TMK_WIRE_ERROR, false));
-    tmk_tree_text(&t, "reason", text_of(h, TMK_WIRE_FAIL, false));
-    tmk_tree_text(&t, "note", text_of(h, TMK_WIRE_NOTE, false));
+    tmk_tree_text(&t, "stdout", heard_text(h, TMK_WIRE_STDOUT, true));
+    tmk_tree_text(&t, "stderr", heard_text(h, TMK_WIRE_STDERR, true));
+    tmk_tree_text(&t, "value", heard_text(h, TMK_WIRE_VALUE, false));
+    tmk_tree_text(&t, "error", heard_text(h, TMK_WIRE_ERROR, false));
+    tmk_tree_text(&t, "reason", heard_text(h, TMK_WIRE_FAIL, false));
+    tmk_tree_text(&t, "note", heard_text(h, TMK_WIRE_NOTE, false));
     tmk_tree_end(&t);
     fflush(stdout);
     for (unsigned kind = 1; kind < TMK_WIRE_DONE; kind++)
         free(h->bytes[kind]);
 }
 
-/* An exit status; *ret_gone when the process cannot be asked any more. */
+/* Run the code once. Returns an exit status; *ret_gone when the process cannot be asked any more.
+ */
 static int eval_once(const struct order *order, bool *ret_gone)
 {
     struct heard heard = {.wants_json = order->wants_json};
@@ -167,16 +168,16 @@ static int eval_once(const struct order *order, bool *ret_gone)
         .timeout_ms = (uint32_t)(order->timeout_ns / 1000000u),
         .code = order->code,
         .n_code = order->n_code,
-        .hear = show,
+        .hear = show_heard,
         .arg = &heard,
     };
     if (heard.wants_json)
         begin_json(&heard);
     int rc = tmk_ask(&order->process, &ask, &err);
     if (rc < 0)
-        show(&heard, TMK_WIRE_FAIL, err.text, strlen(err.text));
+        show_heard(&heard, TMK_WIRE_FAIL, err.text, strlen(err.text));
     if (heard.wants_json)
-        print_json(&heard, order);
+        print_eval_json(&heard, order);
     *ret_gone = rc < 0;
     return heard.failed ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
@@ -190,7 +191,8 @@ static void sleep_until(uint64_t ns)
         ;
 }
 
-/* Until it was done often enough, or the process has ended: that is no failure. */
+/* Run the code again and again until it was done often enough or the process has ended, which is no
+ * failure. */
 static int eval_every(const struct order *order)
 {
     uint64_t next = tmk_clock_monotonic_ns();
@@ -216,7 +218,7 @@ static int eval_every(const struct order *order)
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_eval(const struct tmk_args *args)
 {
     struct order order = {.timeout_ns = DEFAULT_TIMEOUT_NS};
     bool gone;
@@ -228,7 +230,7 @@ static int run(const struct tmk_args *args)
     int status = tmk_ask_find(args->operands[0], &order.process);
     if (status != 0)
         return status;
-    if (!read_code(args->operands[1], &order))
+    if (!read_eval_code(args->operands[1], &order))
         status = TMK_EXIT_USAGE;
     else
         status = order.every_ns ? eval_every(&order) : eval_once(&order, &gone);
@@ -284,5 +286,5 @@ const struct tmk_command tmk_cmd_eval = {
     .max_operands = 2,
     .operand = TMK_OPERAND_PID,
     .examples = examples,
-    .run = run,
+    .run = run_eval,
 };

@@ -9,7 +9,7 @@
 #include "cli/output/xalloc.h"
 #include "kit/progress.h"
 
-static int choose(struct tmk_explain_answer *a, const char *rank)
+static int choose_explained(struct tmk_explain_answer *a, const char *rank)
 {
     a->n = rank ? 1 : tmk_run_n_processes(a->run);
     a->processes = tmk_xcalloc(a->n, sizeof *a->processes);
@@ -18,7 +18,7 @@ static int choose(struct tmk_explain_answer *a, const char *rank)
     return a->n > 0 && !a->processes[0].p ? TMK_EXIT_USAGE : 0;
 }
 
-static int explain_all(struct tmk_explain_answer *a)
+static int explain_processes(struct tmk_explain_answer *a)
 {
     for (uint32_t i = 0; i < a->n; i++) {
         struct tmk_error err = {0};
@@ -36,11 +36,11 @@ static int explain_all(struct tmk_explain_answer *a)
     return 0;
 }
 
-static int answer(struct tmk_explain_answer *a, const struct tmk_args *args)
+static int answer_explain(struct tmk_explain_answer *a, const struct tmk_args *args)
 {
-    int status = choose(a, tmk_args_get(args, "rank"));
+    int status = choose_explained(a, tmk_args_get(args, "rank"));
     if (status == 0)
-        status = explain_all(a);
+        status = explain_processes(a);
     if (status != 0)
         return status;
     if (tmk_args_get(args, "json")) {
@@ -54,12 +54,12 @@ static int answer(struct tmk_explain_answer *a, const struct tmk_args *args)
     return tmk_explain_n_ooms(a) > 0 ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
 
-static int run(const struct tmk_args *args)
+static int run_explain(const struct tmk_args *args)
 {
     struct tmk_explain_answer a = {0};
     int status = tmk_target_open(args->operands[0], &a.run);
     if (status == 0)
-        status = answer(&a, args);
+        status = answer_explain(&a, args);
     for (uint32_t i = 0; a.processes && i < a.n; i++)
         tmk_explanation_close(a.processes[i].explanation);
     free(a.processes);
@@ -114,5 +114,5 @@ const struct tmk_command tmk_cmd_explain = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_explain,
 };

@@ -53,7 +53,7 @@ static int write_perfetto(struct job *j, struct tmk_error *err)
     return tmk_export_perfetto(&j->x, j->file.fd, &j->notes, err);
 }
 
-/* The file as a stream for `write`, whose faults count as those of the stream. */
+/* Let `write` write to the file as a stream. Its errors count as errors of the stream. */
 static int write_stream(struct job *j, int (*write_to)(struct job *, FILE *, struct tmk_error *),
                         struct tmk_error *err)
 {
@@ -96,8 +96,8 @@ static int write_folded(struct job *j, struct tmk_error *err)
     return write_stream(j, folded_to, err);
 }
 
-/* SQL cannot say how far it is. */
-static int write_table(struct job *j, struct tmk_error *err)
+/* Write a table, with a heartbeat: SQL cannot say how far it is. */
+static int write_export_table(struct job *j, struct tmk_error *err)
 {
     struct tmk_heartbeat heartbeat;
     tmk_heartbeat_start(&heartbeat, j->table.name);
@@ -125,8 +125,9 @@ static const struct format formats[] = {
     {"folded", "folded", HAS_PROCESS | HAS_MOMENT, TMK_EXPORT_ANY, false, "stacks",
      "flamegraph.pl --countname bytes", write_folded},
     {"csv", "csv", HAS_PROCESS | HAS_TABLE | HAS_CELLS, TMK_EXPORT_ANY, false, "rows", NULL,
-     write_table},
-    {"json", "json", HAS_PROCESS | HAS_TABLE, TMK_EXPORT_ANY, false, "rows", NULL, write_table},
+     write_export_table},
+    {"json", "json", HAS_PROCESS | HAS_TABLE, TMK_EXPORT_ANY, false, "rows", NULL,
+     write_export_table},
     {"sqlite", "sqlite", 0, TMK_EXPORT_NAMED, true, "rows", "sqlite3", write_sqlite},
 };
 
@@ -140,7 +141,7 @@ static const struct {
     {"at", HAS_MOMENT},    {"what", HAS_MOMENT},    {"table", HAS_TABLE}, {"csv-safe", HAS_CELLS},
 };
 
-static int check_options(const struct job *j)
+static int check_export_options(const struct job *j)
 {
     for (size_t i = 0; i < TMK_N(limited); i++) {
         if (!tmk_args_get(j->args, limited[i].name) || (j->format->options & limited[i].needs))
@@ -152,7 +153,7 @@ static int check_options(const struct job *j)
     return 0;
 }
 
-/* Start or end of a step, in run time; false: there is none. */
+/* Find the start or end of a step, in time of the run. False: there is no such step. */
 static bool step_time(const struct tmk_process *p, int64_t step, bool is_end, uint64_t *ret_ns)
 {
     bool is_found = false;
@@ -169,7 +170,7 @@ static bool step_time(const struct tmk_process *p, int64_t step, bool is_end, ui
     return is_found;
 }
 
-/* --from and --until: a time, or the start or end of a step. */
+/* Read --from or --until: a time, or the start or end of a step. */
 static int ask_edge(const struct job *j, struct tmk_process *p, const char *option, uint64_t *ret)
 {
     const char *text = tmk_args_get(j->args, option);
@@ -244,7 +245,7 @@ static int complain_table(const char *name)
     return TMK_EXIT_USAGE;
 }
 
-/* Rows of all ranks, or of one. */
+/* Read which table to export, how, and whether to export all ranks or one. */
 static int ask_table(struct job *j)
 {
     const char *name = tmk_args_get(j->args, "table"), *rank = tmk_args_get(j->args, "rank");
@@ -268,7 +269,7 @@ static int ask_table(struct job *j)
     return 0;
 }
 
-/* The device by its name, of the process or, where all are shown, of any. */
+/* Find the device by its name, in the process or, where all are shown, in any. */
 static int ask_device(struct job *j)
 {
     const char *name = tmk_args_get(j->args, "device");
@@ -284,8 +285,8 @@ static int ask_device(struct job *j)
     return !name || tmk_target_device(p, name, &j->x.device) ? 0 : TMK_EXIT_USAGE;
 }
 
-/* Processes, devices, time: whatever the format has of them. */
-static int ask(struct job *j)
+/* Read processes, devices and times, as far as the format has them. */
+static int ask_export(struct job *j)
 {
     const char *rank = tmk_args_get(j->args, "rank");
     unsigned has = j->format->options;
@@ -307,8 +308,8 @@ static int ask(struct job *j)
 
 /* ---- the answer ---- */
 
-/* "a" of "runs/a.tmk/"; the caller's. */
-static char *base_name(const char *path)
+/* Returns "a" for "runs/a.tmk/"; the caller's. */
+static char *base_of_path(const char *path)
 {
     size_t end = strlen(path);
     while (end > 0 && path[end - 1] == '/')
@@ -322,12 +323,13 @@ static char *base_name(const char *path)
     return is_name ? tmk_xformat("%.*s", (int)(end - start), path + start) : tmk_xstrdup("run");
 }
 
-/* Named after the run, the rank and the table, in the current folder; the caller's. */
+/* Returns a path in the current folder, named after the run, the rank and the table; the caller's.
+ */
 static char *default_path(const struct job *j)
 {
     const char *rank = tmk_args_get(j->args, "rank"), *table = tmk_args_get(j->args, "table");
     bool has_table = j->format->options & HAS_TABLE;
-    char *base = base_name(tmk_run_path(j->x.run));
+    char *base = base_of_path(tmk_run_path(j->x.run));
     char *path = tmk_xformat("%s%s%s%s%.*s.%s", base, rank ? ".rank" : "", rank ? rank : "",
                              has_table ? "." : "",
                              has_table ? (int)strcspn(table ? table : "allocations", "(") : 0,
@@ -356,7 +358,7 @@ static void say_notes(const struct job *j)
             tmk_size_text(j->shown.exact->peak_bytes, text));
 }
 
-static void say_done(const struct job *j)
+static void say_exported(const struct job *j)
 {
     char count[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
     struct stat found;
@@ -369,14 +371,14 @@ static void say_done(const struct job *j)
             j->format->open_with ? j->format->open_with : "");
 }
 
-static int complain(const struct job *j, int rc, const struct tmk_error *err)
+static int complain_of_export(const struct job *j, int rc, const struct tmk_error *err)
 {
     tmk_say("%s: %s", rc == TMK_EIO ? j->file.name : tmk_run_path(j->x.run),
             err->text[0] ? err->text : tmk_result_text(rc));
     return rc == TMK_EDAMAGED || rc == TMK_EFORMAT ? TMK_EXIT_BAD_TRACE : TMK_EXIT_FINDING;
 }
 
-static int answer(struct job *j, const char *path)
+static int answer_export(struct job *j, const char *path)
 {
     struct tmk_progress progress;
     struct tmk_error err = {0};
@@ -392,14 +394,14 @@ static int answer(struct job *j, const char *path)
     int rc = j->format->write(j, &err);
     tmk_progress_fini(&progress);
     if (rc < 0)
-        status = complain(j, rc, &err);
+        status = complain_of_export(j, rc, &err);
     int closed = tmk_export_file_close(&j->file, rc == 0);
     if (status == 0 && closed == 0)
-        say_done(j);
+        say_exported(j);
     return status != 0 ? status : closed;
 }
 
-static int run(const struct tmk_args *args)
+static int run_export(const struct tmk_args *args)
 {
     struct job j = {.args = args};
     const char *to = tmk_args_get(args, "to"), *path = tmk_args_get(args, "output");
@@ -414,15 +416,15 @@ static int run(const struct tmk_args *args)
         tmk_arena_fini(&words);
         return TMK_EXIT_USAGE;
     }
-    int status = check_options(&j);
+    int status = check_export_options(&j);
     if (status == 0)
         status = tmk_target_open(args->operands[0], &j.x.run);
     if (status != 0)
         return status;
-    status = ask(&j);
+    status = ask_export(&j);
     if (status == 0) {
         char *chosen = path ? tmk_xstrdup(path) : default_path(&j);
-        status = answer(&j, chosen);
+        status = answer_export(&j, chosen);
         free(chosen);
     }
     tmk_run_close(j.x.run);
@@ -486,5 +488,5 @@ const struct tmk_command tmk_cmd_export = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_export,
 };

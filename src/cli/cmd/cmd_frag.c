@@ -13,7 +13,7 @@
 
 /* ---- the command ---- */
 
-static int ask(struct tmk_frag_answer *a, const struct tmk_args *args)
+static int ask_frag(struct tmk_frag_answer *a, const struct tmk_args *args)
 {
     const char *at = tmk_args_get(args, "at"), *device = tmk_args_get(args, "device");
     struct tmk_moment_answer wanted = {.p = a->p};
@@ -35,7 +35,7 @@ static int ask(struct tmk_frag_answer *a, const struct tmk_args *args)
     return status;
 }
 
-static int complain_not_found(const struct tmk_frag_answer *a)
+static int complain_no_segments(const struct tmk_frag_answer *a)
 {
     if (a->moment.kind == TMK_FRAG_STEP)
         tmk_say("there is no step %" PRId64 " with memory of a card in %s", a->moment.step,
@@ -48,7 +48,7 @@ static int complain_not_found(const struct tmk_frag_answer *a)
     return TMK_EXIT_FINDING;
 }
 
-static int answer(struct tmk_frag_answer *a, bool json)
+static int answer_frag(struct tmk_frag_answer *a, bool json)
 {
     struct tmk_error err = {0};
     uint64_t chosen;
@@ -58,7 +58,7 @@ static int answer(struct tmk_frag_answer *a, bool json)
         return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
     }
     if (!tmk_frag_chosen(a, &chosen))
-        return complain_not_found(a);
+        return complain_no_segments(a);
     if (json)
         tmk_frag_json(a);
     else
@@ -66,15 +66,15 @@ static int answer(struct tmk_frag_answer *a, bool json)
     return TMK_EXIT_OK;
 }
 
-static int run(const struct tmk_args *args)
+static int run_frag(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
     struct tmk_frag_answer a = {0};
     int status = tmk_target_open_one(args, &target, &a.p);
     if (status == 0)
-        status = ask(&a, args);
+        status = ask_frag(&a, args);
     if (status == 0)
-        status = answer(&a, tmk_args_get(args, "json") != NULL);
+        status = answer_frag(&a, tmk_args_get(args, "json") != NULL);
     tmk_fragmentation_close(a.frag);
     tmk_timeline_close(a.timeline);
     tmk_run_close(target);
@@ -131,5 +131,5 @@ const struct tmk_command tmk_cmd_frag = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_frag,
 };

@@ -4,7 +4,7 @@
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 
-static int run(const struct tmk_args *args)
+static int run_help(const struct tmk_args *args)
 {
     if (args->n_operands == 0) {
         tmk_help_all(stdout);
@@ -34,5 +34,5 @@ const struct tmk_command tmk_cmd_help = {
     .max_operands = 1,
     .operand = TMK_OPERAND_WORD,
     .examples = examples,
-    .run = run,
+    .run = run_help,
 };

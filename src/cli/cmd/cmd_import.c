@@ -22,7 +22,7 @@
 
 /* ---- names ---- */
 
-static const char *base_of(const char *path)
+static const char *base_of_snapshot(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -37,10 +37,10 @@ static bool cut_suffix(char *name, const char *suffix)
     return true;
 }
 
-/* "runs/x.pickle.gz" is imported to "x.tmk" here. */
+/* Returns where a snapshot is imported to: "runs/x.pickle.gz" to "x.tmk" here. */
 static char *default_output(const char *snapshot)
 {
-    char *name = tmk_xstrdup(strcmp(snapshot, "-") == 0 ? "snapshot" : base_of(snapshot));
+    char *name = tmk_xstrdup(strcmp(snapshot, "-") == 0 ? "snapshot" : base_of_snapshot(snapshot));
     cut_suffix(name, ".gz");
     if (!cut_suffix(name, ".pickle"))
         cut_suffix(name, ".pkl");
@@ -49,8 +49,8 @@ static char *default_output(const char *snapshot)
     return output;
 }
 
-/* The folder that a path lies in. */
-static char *folder_of(const char *path)
+/* Returns the folder that a path lies in. */
+static char *folder_of_path(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
@@ -60,7 +60,7 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-/* As the recorder names traces, as far as that is known. */
+/* Returns a name as the recorder names traces, as far as its parts are known. */
 static char *trace_name(const char *folder, uint64_t first_us)
 {
     time_t seconds = (time_t)(first_us / 1000000);
@@ -74,14 +74,14 @@ static char *trace_name(const char *folder, uint64_t first_us)
 
 /* ---- what is there already ---- */
 
-static bool is_trace(const char *name)
+static bool names_a_trace(const char *name)
 {
     const char *dot = strrchr(name, '.');
     return dot && strcmp(dot, ".trace") == 0;
 }
 
-/* Nobody records into it, it is this user's, and no link to something else. False after a message.
- */
+/* Returns whether a run may be replaced: nobody records into it, it belongs to this user, and it is
+ * no link. False after a message. */
 static bool may_be_replaced(const char *output)
 {
     char text[TMK_RUN_CONTENT_TEXT_BYTES];
@@ -106,7 +106,7 @@ static bool clear_folder(const char *folder, bool remove)
     while (good && (entry = readdir(dir))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        good = is_trace(entry->d_name);
+        good = names_a_trace(entry->d_name);
         if (!good)
             tmk_say("%s has %s, which is no trace; please give another name with -o", folder,
                     entry->d_name);
@@ -166,7 +166,7 @@ static void say_summary(const struct tmk_import_summary *sum, const char *source
 
 /* ---- the import ---- */
 
-static int fail(const char *source, int rc, const struct tmk_error *err)
+static int fail_import(const char *source, int rc, const struct tmk_error *err)
 {
     if (err->offset)
         tmk_say("%s: byte %" PRIu64 ": %s", source, err->offset, err->text);
@@ -175,8 +175,9 @@ static int fail(const char *source, int rc, const struct tmk_error *err)
     return rc == TMK_EIO || rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
-/* And what goes when we are ended meanwhile: the trace in it, then it. 0, or -1 and errno. */
-static int make_folder(const char *folder, const char *trace, int *ret_unfinished)
+/* Make the folder, and arrange that the trace and then the folder are removed if the program is
+ * ended meanwhile. 0, or -1 and errno. */
+static int make_import_folder(const char *folder, const char *trace, int *ret_unfinished)
 {
     sigset_t before;
     tmk_unfinished_hold(&before);
@@ -190,7 +191,7 @@ static int make_folder(const char *folder, const char *trace, int *ret_unfinishe
     return rc;
 }
 
-/* Into a folder of its own, which takes the run's name when it is whole. */
+/* Write the run into a folder of its own, which takes the run's name when it is whole. */
 static int write_run(struct tmk_import_snapshot *s, const char *source, const char *output,
                      bool force, struct tmk_progress *progress, struct tmk_import_summary *sum)
 {
@@ -199,14 +200,15 @@ static int write_run(struct tmk_import_snapshot *s, const char *source, const ch
     char *path = trace_name(part, s->first_us);
     int status = TMK_EXIT_FINDING;
     int unfinished[2] = {-1, -1};
-    if (make_folder(part, path, unfinished) < 0) {
+    if (make_import_folder(part, path, unfinished) < 0) {
         tmk_say("cannot make the folder %s: %s", part, strerror(errno));
     } else {
-        int rc = tmk_import_write(s, path, base_of(source), tmk_progress_tell, progress, sum, &err);
+        int rc = tmk_import_write(s, path, base_of_snapshot(source), tmk_progress_tell, progress,
+                                  sum, &err);
         tmk_progress_fini(progress);
         struct stat st;
         if (rc < 0)
-            status = fail(source, rc, &err);
+            status = fail_import(source, rc, &err);
         else if (force && lstat(output, &st) == 0 &&
                  !(may_be_replaced(output) && clear_folder(output, true)))
             tmk_say("cannot replace %s", output);
@@ -226,20 +228,20 @@ static int write_run(struct tmk_import_snapshot *s, const char *source, const ch
     return status;
 }
 
-static int import(const char *source, const char *output, bool force, bool no_limits)
+static int import_snapshot(const char *source, const char *output, bool force, bool no_limits)
 {
     struct tmk_import_snapshot s;
     struct tmk_import_summary sum;
     struct tmk_error err = {0};
     struct tmk_progress progress;
-    char *folder = folder_of(output);
+    char *folder = folder_of_path(output);
     tmk_progress_init(&progress, stderr, source);
     int rc =
         tmk_import_snapshot_read(&s, source, folder, no_limits, tmk_progress_tell, &progress, &err);
     free(folder);
     if (rc < 0) {
         tmk_progress_fini(&progress);
-        return fail(source, rc, &err);
+        return fail_import(source, rc, &err);
     }
     uint64_t n_unknown = s.n_unknown;
     int status = write_run(&s, source, output, force, &progress, &sum);
@@ -249,7 +251,7 @@ static int import(const char *source, const char *output, bool force, bool no_li
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_import(const struct tmk_args *args)
 {
     const char *source = args->operands[0], *asked = tmk_args_get(args, "output");
     bool force = tmk_args_get(args, "force") != NULL;
@@ -258,7 +260,7 @@ static int run(const struct tmk_args *args)
         output[n - 1] = '\0';
     int status = check_output(output, force);
     if (status == TMK_EXIT_OK)
-        status = import(source, output, force, tmk_args_get(args, "no-limits") != NULL);
+        status = import_snapshot(source, output, force, tmk_args_get(args, "no-limits") != NULL);
     free(output);
     return status;
 }
@@ -302,5 +304,5 @@ const struct tmk_command tmk_cmd_import = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_import,
 };

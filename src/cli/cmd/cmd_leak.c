@@ -3,16 +3,16 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/answers/leak_run.h"
+#include "cli/answers/leak_answer.h"
 #include "cli/cmd/commands.h"
-#include "cli/live/leaks_text.h"
+#include "cli/live/monitor_report.h"
 #include "cli/live/monitoring.h"
 #include "kit/amount.h"
 
 #define DEFAULT_MB 100.0
 #define MOST_MB 1e9
 
-static void print_json(const struct tmk_leaks *leaks, const struct tmk_monitoring *m)
+static void print_leaks_json(const struct tmk_leaks *leaks, const struct tmk_monitoring *m)
 {
     struct tmk_tree t;
     char iso[TMK_ISO_BYTES];
@@ -25,7 +25,7 @@ static void print_json(const struct tmk_leaks *leaks, const struct tmk_monitorin
     tmk_tree_end(&t);
 }
 
-/* Processes that were not listed cannot be judged: that is worth a word. */
+/* Say which devices do not list their processes: these cannot be judged. */
 static void say_unlisted(const struct tmk_monitoring *m)
 {
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
@@ -37,13 +37,13 @@ static void say_unlisted(const struct tmk_monitoring *m)
     }
 }
 
-static int judge(const struct tmk_monitoring *m, double threshold_mb, bool json)
+static int judge_devices(const struct tmk_monitoring *m, double threshold_mb, bool json)
 {
     struct tmk_leaks leaks;
     if (tmk_leaks_find(m->sampler, (uint64_t)(threshold_mb * TMK_MB), &leaks) < 0)
         tmk_die("out of memory");
     if (json)
-        print_json(&leaks, m);
+        print_leaks_json(&leaks, m);
     else
         tmk_leaks_text(&leaks, m->elapsed_ns);
     int status = leaks.n_leaks || !leaks.n_known ? TMK_EXIT_FINDING : TMK_EXIT_OK;
@@ -60,13 +60,13 @@ static int watch_devices(const struct tmk_args *args, double threshold_mb)
     if (status == 0)
         status = tmk_monitoring_run(&m, NULL, NULL);
     if (status == 0)
-        status = judge(&m, threshold_mb, tmk_args_get(args, "json") != NULL);
+        status = judge_devices(&m, threshold_mb, tmk_args_get(args, "json") != NULL);
     tmk_monitoring_close(&m);
     return status;
 }
 
-/* Of a run --threshold 0 asks for all growth. */
-static int run(const struct tmk_args *args)
+/* Run `leak`. For a run, --threshold 0 asks for all growth. */
+static int run_leak(const struct tmk_args *args)
 {
     bool has_run = args->n_operands > 0;
     const char *text = tmk_args_get(args, "threshold");
@@ -154,5 +154,5 @@ const struct tmk_command tmk_cmd_leak = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_leak,
 };

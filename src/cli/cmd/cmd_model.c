@@ -12,7 +12,7 @@
 #include "kit/amount.h"
 #include "kit/progress.h"
 
-static int fail(const char *path, int rc, const struct tmk_error *err)
+static int fail_model(const char *path, int rc, const struct tmk_error *err)
 {
     if (err->offset)
         tmk_say("%s: byte %" PRIu64 ": %s", path ? path : "model", err->offset, err->text);
@@ -34,7 +34,7 @@ static int ask_count(const char *name, const char *text, int64_t most, uint32_t 
     return 0;
 }
 
-static int ask(struct tmk_weights_answer *a, const struct tmk_args *args)
+static int ask_model(struct tmk_weights_answer *a, const struct tmk_args *args)
 {
     static const uint32_t usual[] = {8, 16, 64};
     const char *ranks[TMK_MAX_VALUES], *top = tmk_args_get(args, "top");
@@ -56,7 +56,7 @@ static int ask(struct tmk_weights_answer *a, const struct tmk_args *args)
 
 /* ---- the command ---- */
 
-static int scan(struct tmk_weights_answer *a)
+static int scan_weights(struct tmk_weights_answer *a)
 {
     struct tmk_scan_result *results = tmk_xcalloc(a->weights.n + 1, sizeof *results);
     struct tmk_progress progress;
@@ -66,22 +66,22 @@ static int scan(struct tmk_weights_answer *a)
     int rc = tmk_weights_scan(&a->weights, results, tmk_progress_tell, &progress, &path, &err);
     tmk_progress_fini(&progress);
     a->results = results;
-    return rc < 0 ? fail(path, rc, &err) : 0;
+    return rc < 0 ? fail_model(path, rc, &err) : 0;
 }
 
-static int answer(struct tmk_weights_answer *a, const struct tmk_args *args)
+static int answer_model(struct tmk_weights_answer *a, const struct tmk_args *args)
 {
     struct tmk_error err = {0};
     const char *path = NULL;
     int rc = tmk_weights_read(&a->weights, (const char *const *)args->operands, args->n_operands,
                               tmk_args_get(args, "no-limits") != NULL, &path, &err);
     if (rc < 0)
-        return fail(path, rc, &err);
+        return fail_model(path, rc, &err);
     if (a->weights.n == 0) {
         tmk_say("%s: no tensor is in it", path);
         return TMK_EXIT_FINDING;
     }
-    int status = tmk_args_get(args, "no-scan") ? 0 : scan(a);
+    int status = tmk_args_get(args, "no-scan") ? 0 : scan_weights(a);
     if (status != 0)
         return status;
     tmk_weights_sum_up(a);
@@ -92,12 +92,12 @@ static int answer(struct tmk_weights_answer *a, const struct tmk_args *args)
     return a->n_nan || a->n_inf ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
 
-static int run(const struct tmk_args *args)
+static int run_model(const struct tmk_args *args)
 {
     struct tmk_weights_answer a = {0};
-    int status = ask(&a, args);
+    int status = ask_model(&a, args);
     if (status == 0)
-        status = answer(&a, args);
+        status = answer_model(&a, args);
     free((void *)(uintptr_t)a.results);
     tmk_weights_answer_fini(&a);
     return status;
@@ -148,5 +148,5 @@ const struct tmk_command tmk_cmd_model = {
     .max_operands = 1000000,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_model,
 };

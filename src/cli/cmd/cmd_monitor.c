@@ -3,7 +3,6 @@
 #include "base/array.h"
 #include "cli/cmd/commands.h"
 #include "cli/live/follow.h"
-#include "cli/live/leaks_text.h"
 #include "cli/live/monitor_report.h"
 #include "cli/live/oom_watch.h"
 #include "cli/output/say.h"
@@ -20,7 +19,8 @@ static int report_profile(struct tmk_monitoring *m, const struct tmk_args *args)
     return tmk_monitor_report(&report, args);
 }
 
-/* With the threshold and the warm-up that were asked for. 0, or an exit status after a message. */
+/* Set up the watch with the threshold and the warm-up that were asked for. 0, or an exit status
+ * after a message. */
 static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
                       const struct tmk_args *args, FILE *out)
 {
@@ -36,7 +36,7 @@ static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
     return 0;
 }
 
-static int follow(struct tmk_monitoring *m, const struct tmk_args *args)
+static int follow_devices(struct tmk_monitoring *m, const struct tmk_args *args)
 {
     struct tmk_oom_watch w;
     const char *text = tmk_args_get(args, "process");
@@ -84,7 +84,7 @@ static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_monitor(const struct tmk_args *args)
 {
     struct tmk_monitoring m = {0};
     bool follows = tmk_args_get(args, "follow") != NULL;
@@ -94,7 +94,9 @@ static int run(const struct tmk_args *args)
         status =
             tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.wants_processes = all});
     if (status == 0)
-        status = follows ? follow(&m, args) : all ? report_all(&m, args) : report_profile(&m, args);
+        status = follows ? follow_devices(&m, args)
+                 : all   ? report_all(&m, args)
+                         : report_profile(&m, args);
     tmk_monitoring_close(&m);
     return status;
 }
@@ -148,5 +150,5 @@ const struct tmk_command tmk_cmd_monitor = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_monitor,
 };

@@ -8,9 +8,9 @@
 
 /* ---- what is printed ---- */
 
-/* "high, in 45.2 s". */
-static void add_forecast(struct tmk_table *t, const struct tmk_watched_device *u,
-                         uint64_t warm_up_ns)
+/* Add a forecast such as "high, in 45.2 s". */
+static void add_forecast_cells(struct tmk_table *t, const struct tmk_watched_device *u,
+                               uint64_t warm_up_ns)
 {
     char text[TMK_AMOUNT_BYTES];
     struct tmk_prediction p = tmk_prediction_of(u, warm_up_ns);
@@ -21,8 +21,8 @@ static void add_forecast(struct tmk_table *t, const struct tmk_watched_device *u
         tmk_table_cell(t, tmk_risk_text(p.risk_level));
 }
 
-static void add_row(struct tmk_table *t, const struct tmk_watched_device *u,
-                    const struct tmk_alarm *alarm, uint64_t warm_up_ns)
+static void add_oom_row(struct tmk_table *t, const struct tmk_watched_device *u,
+                        const struct tmk_alarm *alarm, uint64_t warm_up_ns)
 {
     tmk_table_cell(t, u->label);
     tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
@@ -34,10 +34,10 @@ static void add_row(struct tmk_table *t, const struct tmk_watched_device *u,
         tmk_table_cell(t, NULL);
     tmk_table_cellf(t, "%g %%", alarm->threshold_percent);
     tmk_table_count(t, alarm->n_passed);
-    add_forecast(t, u, warm_up_ns);
+    add_forecast_cells(t, u, warm_up_ns);
 }
 
-static void print_table(const struct tmk_oom_watch *w)
+static void print_oom_table(const struct tmk_oom_watch *w)
 {
     static const struct tmk_column columns[] = {
         {"device", TMK_LEFT, TMK_FIXED},  {"name", TMK_LEFT, TMK_SHRINK},
@@ -48,12 +48,12 @@ static void print_table(const struct tmk_oom_watch *w)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
-        add_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i], w->warm_up_ns);
+        add_oom_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i], w->warm_up_ns);
     tmk_sheet_table(&sheet, t);
 }
 
-/* Of devices that were never asked nothing is known. */
-static const char *verdict_of(const struct tmk_oom_watch *w)
+/* Returns "over" or "below"; NULL, not known, when no device was ever asked. */
+static const char *verdict_of_watch(const struct tmk_oom_watch *w)
 {
     uint64_t n = 0;
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
@@ -61,14 +61,14 @@ static const char *verdict_of(const struct tmk_oom_watch *w)
     return n == 0 ? NULL : tmk_oom_watch_is_over(w) ? "over" : "below";
 }
 
-static void print_json(const struct tmk_oom_watch *w, double threshold)
+static void print_oom_json(const struct tmk_oom_watch *w, double threshold)
 {
     struct tmk_tree t;
     char iso[TMK_ISO_BYTES];
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
     tmk_tree_text(&t, "timestamp", tmk_iso_text(time(NULL), iso));
-    tmk_tree_text(&t, "verdict", verdict_of(w));
+    tmk_tree_text(&t, "verdict", verdict_of_watch(w));
     tmk_tree_fixed(&t, "threshold", threshold, 2);
     tmk_tree_list(&t, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
@@ -80,7 +80,7 @@ static void print_json(const struct tmk_oom_watch *w, double threshold)
     tmk_tree_end(&t);
 }
 
-/* Devices that do not answer: how many. */
+/* Say which devices do not answer. Returns how many. */
 static unsigned say_silent(const struct tmk_monitoring *m)
 {
     unsigned n = 0;
@@ -96,8 +96,8 @@ static unsigned say_silent(const struct tmk_monitoring *m)
 
 /* ---- the command ---- */
 
-static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double threshold,
-                 uint64_t warm_up_ns)
+static int watch_for_oom(struct tmk_monitoring *m, const struct tmk_args *args, double threshold,
+                         uint64_t warm_up_ns)
 {
     struct tmk_oom_watch w;
     bool json = tmk_args_get(args, "json") != NULL, once = !tmk_args_get(args, "monitor");
@@ -106,9 +106,9 @@ static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double t
     int status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
     if (status == 0) {
         if (json)
-            print_json(&w, threshold);
+            print_oom_json(&w, threshold);
         else
-            print_table(&w);
+            print_oom_table(&w);
         status = say_silent(m) || tmk_oom_watch_found(&w) ? TMK_EXIT_FINDING : TMK_EXIT_OK;
     }
     tmk_monitoring_release(m);
@@ -116,7 +116,7 @@ static int watch(struct tmk_monitoring *m, const struct tmk_args *args, double t
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_oom(const struct tmk_args *args)
 {
     struct tmk_monitoring m = {0};
     double threshold;
@@ -133,7 +133,7 @@ static int run(const struct tmk_args *args)
     if (status == 0)
         status = tmk_monitoring_open(&m, args, &(struct tmk_monitoring_needs){.once = once});
     if (status == 0)
-        status = watch(&m, args, threshold, warm_up_ns);
+        status = watch_for_oom(&m, args, threshold, warm_up_ns);
     tmk_monitoring_close(&m);
     return status;
 }
@@ -190,5 +190,5 @@ const struct tmk_command tmk_cmd_oom = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_oom,
 };

@@ -17,7 +17,7 @@
 
 enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
 
-/* What is asked and what is answered. */
+/* What is asked for, and what is found. */
 struct answer {
     struct tmk_moment_answer moment;
     enum tmk_by by;
@@ -28,7 +28,7 @@ struct answer {
 
 /* ---- the question ---- */
 
-static int ask(struct answer *a, const struct tmk_args *args)
+static int ask_peak(struct answer *a, const struct tmk_args *args)
 {
     const char *by = tmk_args_get(args, "by");
     a->by_name = by ? by : "category";
@@ -40,7 +40,7 @@ static int ask(struct answer *a, const struct tmk_args *args)
 
 /* ---- printing ---- */
 
-/* "file:line function" of frame i, innermost first; the caller's. NULL behind the last. */
+/* Returns "file:line function" of frame i, innermost first; the caller's. NULL behind the last. */
 static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool short_file)
 {
     struct tmk_stack frames;
@@ -52,7 +52,8 @@ static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool
     return tmk_xstrdup(tmk_frame_text(known ? &f : NULL, short_file, text));
 }
 
-static void add_row(struct tmk_tree *t, const struct answer *a, const struct tmk_peak_row *row)
+static void add_peak_object(struct tmk_tree *t, const struct answer *a,
+                            const struct tmk_peak_row *row)
 {
     tmk_tree_object(t, NULL);
     tmk_tree_text(t, "key", row->key);
@@ -63,7 +64,7 @@ static void add_row(struct tmk_tree *t, const struct answer *a, const struct tmk
     tmk_tree_end(t);
 }
 
-static void print_json(const struct answer *a)
+static void print_peak_json(const struct answer *a)
 {
     struct tmk_tree t;
     uint64_t reserved = 0;
@@ -86,7 +87,7 @@ static void print_json(const struct answer *a)
     }
     tmk_tree_list(&t, "by");
     for (uint64_t i = 0; i < a->n_rows; i++)
-        add_row(&t, a, &a->rows[i]);
+        add_peak_object(&t, a, &a->rows[i]);
     tmk_tree_end(&t);
     tmk_tree_end(&t);
 }
@@ -105,7 +106,8 @@ static void print_headline(const struct answer *a)
               tmk_step_text(a->moment.p, tmk_moment_answer_step(&a->moment), ", ", step));
 }
 
-/* Where to begin in a line: native frames would leave no room for the program's own. */
+/* Returns the frame to begin a line with: native frames would leave no room for the program's own.
+ */
 static uint32_t first_shown(const struct answer *a, uint32_t stack)
 {
     struct tmk_stack frames;
@@ -118,7 +120,7 @@ static uint32_t first_shown(const struct answer *a, uint32_t stack)
     return 0;
 }
 
-/* A stack in one line: the innermost frame < its caller < ..., as far as there is room. */
+/* Add a stack in one line: the innermost frame < its caller < ..., as far as there is room. */
 static void add_stack_cell(struct tmk_table *t, const struct answer *a,
                            const struct tmk_peak_row *row)
 {
@@ -151,7 +153,7 @@ static void add_table_row(struct tmk_table *t, const struct answer *a,
         tmk_table_cell(t, tmk_bar(row->bytes, whole, BAR_WIDTH, bar));
 }
 
-static void print_table(const struct answer *a)
+static void print_peak_table(const struct answer *a)
 {
     const struct tmk_column columns[] = {
         {a->by_name, TMK_LEFT, TMK_SHRINK}, {"size", TMK_RIGHT, TMK_FIXED},
@@ -167,7 +169,7 @@ static void print_table(const struct answer *a)
     tmk_sheet_table(&sheet, t);
 }
 
-static int answer(struct answer *a, bool json)
+static int answer_peak(struct answer *a, bool json)
 {
     struct tmk_error err = {0};
     int status = tmk_moment_answer_sweep(&a->moment);
@@ -180,21 +182,21 @@ static int answer(struct answer *a, bool json)
     if (a->moment.detail_lost)
         tmk_moment_answer_say_lost(&a->moment);
     if (json)
-        print_json(a);
+        print_peak_json(a);
     else
-        print_table(a);
+        print_peak_table(a);
     return TMK_EXIT_OK;
 }
 
-static int run(const struct tmk_args *args)
+static int run_peak(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
     struct answer a = {0};
     int status = tmk_target_open_one(args, &target, &a.moment.p);
     if (status == 0)
-        status = ask(&a, args);
+        status = ask_peak(&a, args);
     if (status == 0)
-        status = answer(&a, tmk_args_get(args, "json") != NULL);
+        status = answer_peak(&a, tmk_args_get(args, "json") != NULL);
     tmk_moment_answer_fini(&a.moment);
     tmk_run_close(target);
     return status;
@@ -247,5 +249,5 @@ const struct tmk_command tmk_cmd_peak = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_peak,
 };

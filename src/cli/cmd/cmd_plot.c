@@ -46,7 +46,7 @@ static const struct kind *find_kind(const char *name)
 
 /* ---- what is asked ---- */
 
-static int check_options(const struct kind *kind, const struct tmk_args *args)
+static int check_plot_options(const struct kind *kind, const struct tmk_args *args)
 {
     const char *by = tmk_args_get(args, "by");
     if (by && (!kind->by || !tmk_is_choice(kind->by, by))) {
@@ -67,7 +67,7 @@ static int check_options(const struct kind *kind, const struct tmk_args *args)
     return 0;
 }
 
-/* "12" or "10-20". */
+/* Read "12" or "10-20". */
 static bool parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last)
 {
     char *first = tmk_xstrdup(text);
@@ -94,7 +94,8 @@ static int set_window(struct tmk_plot *plot, const char *steps)
     return TMK_EXIT_FINDING;
 }
 
-/* The device of which the driver gave the most, where no blocks are known; false: none. */
+/* Find the device of which the driver gave the most, where no blocks are known. False: there is
+ * none. */
 static bool find_held_device(struct tmk_plot *plot)
 {
     struct tmk_accounting *a = NULL;
@@ -118,7 +119,7 @@ static bool find_held_device(struct tmk_plot *plot)
     return most > 0;
 }
 
-static int choose_device(const struct kind *kind, struct tmk_plot *plot, const char *name)
+static int choose_plot_device(const struct kind *kind, struct tmk_plot *plot, const char *name)
 {
     const struct tmk_step_row *peak = tmk_steps_peak(plot->p, true, 0);
     plot->has_device = name != NULL;
@@ -146,7 +147,7 @@ static int plot_run(const struct kind *kind, const struct tmk_args *args, struct
     if (status == 0 && kind->is_of_all)
         plot->p = tmk_run_process(plot->run, 0);
     if (status == 0)
-        status = choose_device(kind, plot, tmk_args_get(args, "device"));
+        status = choose_plot_device(kind, plot, tmk_args_get(args, "device"));
     if (status == 0 && tmk_args_get(args, "steps"))
         status = set_window(plot, tmk_args_get(args, "steps"));
     if (status == 0)
@@ -203,13 +204,13 @@ static int plot_sweep(const struct kind *kind, const struct tmk_args *args, stru
     return status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_plot(const struct tmk_args *args)
 {
     const char *name = tmk_args_get(args, "kind"), *theme = tmk_args_get(args, "theme");
     const char *axis = tmk_args_get(args, "axis");
     bool of_sweep = is_sweep(args->operands[0]);
     const struct kind *kind = find_kind(name ? name : of_sweep ? "overview" : "timeline");
-    int status = kind ? check_options(kind, args) : TMK_EXIT_USAGE;
+    int status = kind ? check_plot_options(kind, args) : TMK_EXIT_USAGE;
     if (status != 0)
         return status;
     struct tmk_plot plot = {
@@ -282,5 +283,5 @@ const struct tmk_command tmk_cmd_plot = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_plot,
 };

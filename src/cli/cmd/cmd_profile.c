@@ -5,7 +5,7 @@
 #include "cli/live/monitor_report.h"
 #include "cli/live/monitoring.h"
 
-static int run(const struct tmk_args *args)
+static int run_profile(const struct tmk_args *args)
 {
     struct tmk_monitoring m = {0};
     int status = tmk_monitor_report_check(args);
@@ -56,5 +56,5 @@ const struct tmk_command tmk_cmd_profile = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_profile,
 };

@@ -24,7 +24,7 @@ struct row { /* of one process */
     struct tmk_forecast forecast;    /* of that device */
 };
 
-static struct row read_row(const struct tmk_watched *w)
+static struct row read_watched(const struct tmk_watched *w)
 {
     struct row row = {.w = w};
     struct tmk_error err = {0};
@@ -49,7 +49,7 @@ static void close_row(struct row *row)
 
 /* ---- printing ---- */
 
-static void print_text(const struct tmk_watched *list, uint32_t n)
+static void print_ps_table(const struct tmk_watched *list, uint32_t n)
 {
     static const struct tmk_column columns[] = {
         {"PID", TMK_RIGHT, TMK_FIXED},       {"RANK", TMK_RIGHT, TMK_FIXED},
@@ -60,7 +60,7 @@ static void print_text(const struct tmk_watched *list, uint32_t n)
     char text[TMK_AMOUNT_BYTES], forecast[TMK_FORECAST_TEXT_BYTES];
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint32_t i = 0; i < n; i++) {
-        struct row row = read_row(&list[i]);
+        struct row row = read_watched(&list[i]);
         tmk_table_cellf(t, "%" PRIu32, row.w->pid);
         tmk_table_number(t, row.p ? row.p->rank : -1);
         tmk_table_size(t, row.peak ? row.allocated_bytes : TMK_BYTES_UNKNOWN);
@@ -91,14 +91,14 @@ static void json_row(struct tmk_tree *t, const struct row *row)
     tmk_tree_end(t);
 }
 
-static void print_json(const struct tmk_watched *list, uint32_t n)
+static void print_ps_json(const struct tmk_watched *list, uint32_t n)
 {
     struct tmk_tree t;
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
     tmk_tree_list(&t, "processes");
     for (uint32_t i = 0; i < n; i++) {
-        struct row row = read_row(&list[i]);
+        struct row row = read_watched(&list[i]);
         json_row(&t, &row);
         close_row(&row);
     }
@@ -106,7 +106,7 @@ static void print_json(const struct tmk_watched *list, uint32_t n)
     tmk_tree_end(&t);
 }
 
-static int run(const struct tmk_args *args)
+static int run_ps(const struct tmk_args *args)
 {
     struct tmk_watched *list = NULL;
     struct tmk_error err = {0};
@@ -116,9 +116,9 @@ static int run(const struct tmk_args *args)
         return TMK_EXIT_FINDING;
     }
     if (tmk_args_get(args, "json"))
-        print_json(list, n);
+        print_ps_json(list, n);
     else if (n > 0)
-        print_text(list, n);
+        print_ps_table(list, n);
     else
         tmk_say("no process is being watched; to begin: tidemark run -- PROGRAM ...");
     free(list);
@@ -157,5 +157,5 @@ const struct tmk_command tmk_cmd_ps = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_ps,
 };

@@ -37,7 +37,7 @@ static void flush_table(struct printer *p)
         tmk_die("out of memory");
 }
 
-static bool is_number(int type)
+static bool is_number_text(int type)
 {
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
@@ -50,7 +50,7 @@ static void begin_table(struct printer *p)
     p->table = tmk_table_open(p->columns, (uint32_t)p->n_columns);
 }
 
-static void begin(struct printer *p)
+static void begin_query(struct printer *p)
 {
     p->n_columns = sqlite3_column_count(p->statement);
     if (p->format == FORMAT_TABLE)
@@ -66,7 +66,7 @@ static void print_row(struct printer *p)
         return;
     }
     for (int i = 0; i < p->n_columns; i++) {
-        if (is_number(sqlite3_column_type(p->statement, i)))
+        if (is_number_text(sqlite3_column_type(p->statement, i)))
             p->columns[i].align = TMK_RIGHT; /* a column with numbers among the rows held */
         tmk_table_cell(p->table, (const char *)sqlite3_column_text(p->statement, i));
     }
@@ -74,7 +74,7 @@ static void print_row(struct printer *p)
         flush_table(p);
 }
 
-static void end(struct printer *p)
+static void end_query(struct printer *p)
 {
     if (p->format != FORMAT_TABLE) {
         tmk_result_out_end(&p->out);
@@ -87,7 +87,7 @@ static void end(struct printer *p)
 
 /* ---- running ---- */
 
-static int complain(struct tmk_sql *sql)
+static int complain_of_query(struct tmk_sql *sql)
 {
     sqlite3 *db = tmk_sql_handle(sql);
     if (tmk_sql_refusal(sql)) {
@@ -110,16 +110,17 @@ static int run_statement(struct tmk_sql *sql, struct printer *printer)
     int rc = sqlite3_step(statement);
     tmk_heartbeat_stop(&heartbeat); /* from the first row on, rows are the sign of life */
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return complain(sql);
-    begin(printer);
+        return complain_of_query(sql);
+    begin_query(printer);
     for (; rc == SQLITE_ROW; rc = sqlite3_step(statement))
         print_row(printer);
-    end(printer);
-    return rc == SQLITE_DONE ? TMK_EXIT_OK : complain(sql);
+    end_query(printer);
+    return rc == SQLITE_DONE ? TMK_EXIT_OK : complain_of_query(sql);
 }
 
-/* Behind blanks, semicolons and comments, as SQLite has them: one without its end ends the text. */
-static const char *skip_blanks(const char *text)
+/* Skip blanks, semicolons and comments as SQLite has them: a comment without an end ends the text.
+ */
+static const char *skip_sql_blanks(const char *text)
 {
     for (;;) {
         text += strspn(text, " \t\r\n\f;");
@@ -139,11 +140,11 @@ static int run_sql(struct tmk_sql *sql, const char *text, struct printer *printe
     const char *rest = "";
     sqlite3_stmt *statement = NULL;
     tmk_sql_read_only(sql);
-    text = skip_blanks(text);
+    text = skip_sql_blanks(text);
     if (sqlite3_prepare_v2(tmk_sql_handle(sql), text, -1, &statement, &rest) != SQLITE_OK)
-        return complain(sql);
+        return complain_of_query(sql);
     int status;
-    rest = skip_blanks(rest);
+    rest = skip_sql_blanks(rest);
     if (!statement) {
         tmk_say("that is no query; for example: \"SELECT * FROM peak\"");
         status = TMK_EXIT_USAGE;
@@ -151,7 +152,7 @@ static int run_sql(struct tmk_sql *sql, const char *text, struct printer *printe
         tmk_say("one query at a time: '%.40s' is left over", rest);
         status = TMK_EXIT_USAGE;
     } else if (!tmk_sql_allows(sql, statement)) {
-        status = complain(sql);
+        status = complain_of_query(sql);
     } else {
         printer->statement = statement;
         status = run_statement(sql, printer);
@@ -160,7 +161,7 @@ static int run_sql(struct tmk_sql *sql, const char *text, struct printer *printe
     return status;
 }
 
-static enum format format_of(const struct tmk_args *args)
+static enum format format_of_result(const struct tmk_args *args)
 {
     const char *name = tmk_args_get(args, "format");
     if (!name)
@@ -170,12 +171,12 @@ static enum format format_of(const struct tmk_args *args)
                                       : FORMAT_TABLE;
 }
 
-static int run(const struct tmk_args *args)
+static int run_query(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
     struct tmk_sql *sql = NULL;
     struct tmk_error err = {0};
-    struct printer printer = {.format = format_of(args),
+    struct printer printer = {.format = format_of_result(args),
                               .is_safe = tmk_args_get(args, "csv-safe") != NULL};
     if (printer.is_safe && printer.format != FORMAT_CSV) {
         tmk_say("--csv-safe needs --format csv");
@@ -231,5 +232,5 @@ const struct tmk_command tmk_cmd_query = {
     .max_operands = 2,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_query,
 };

@@ -14,7 +14,7 @@ struct writing {
     bool is_safe;
 };
 
-static void write_report(FILE *out, const void *arg)
+static void write_report_to(FILE *out, const void *arg)
 {
     const struct writing *w = arg;
     struct tmk_tree tree;
@@ -34,12 +34,12 @@ static void write_report(FILE *out, const void *arg)
 static int write_to(const char *path, const struct writing *w)
 {
     if (path && strcmp(path, "-") != 0)
-        return tmk_output_file_write(path, write_report, w);
-    write_report(stdout, w);
+        return tmk_output_file_write(path, write_report_to, w);
+    write_report_to(stdout, w);
     return TMK_EXIT_OK;
 }
 
-static int run(const struct tmk_args *args)
+static int run_report(const struct tmk_args *args)
 {
     const char *format = tmk_args_get(args, "format");
     const char *path = tmk_args_get(args, "output");
@@ -135,5 +135,5 @@ const struct tmk_command tmk_cmd_report = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_report,
 };

@@ -19,8 +19,8 @@
 #include "trace/disk_share.h"
 #include "trace/refusals.h"
 
-/* This program is itself watched: the run around it gets nothing of what this one records. Both
- * are told. */
+/* Say that this program is itself watched, and that the outer run gets nothing of what this one
+ * records. */
 static void say_nested(const char *name, const char *folder, bool quiet)
 {
     const char *outer = getenv("TIDEMARK_RUN");
@@ -34,7 +34,7 @@ static void say_nested(const char *name, const char *folder, bool quiet)
         tmk_say("inside another tidemark run: recorded in %s only, not in %s", name, outer);
 }
 
-/* What comes after the program's end must not change its status, which is ours. */
+/* Run the program. A signal that comes after its end must not change its status, which is ours. */
 static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool quiet)
 {
     struct tmk_leftovers unused;
@@ -68,19 +68,20 @@ static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool qui
     return o;
 }
 
-/* A filter that kills for a call of the recorder would kill for ours meanwhile, too. */
-static int leave(const struct tmk_watch *w)
+/* Become the program, not watched. A filter that kills for a call of the recorder would kill for
+ * our calls, too. */
+static int leave_program_alone(const struct tmk_watch *w)
 {
     tmk_say("nothing is recorded: a seccomp filter around tidemark kills for system calls that a "
             "recorder makes");
     return tmk_watch_leave(w);
 }
 
-static int run(const struct tmk_args *args)
+static int run_run(const struct tmk_args *args)
 {
     struct tmk_watch w = {.argv = args->operands};
     if (tmk_filters_refuse())
-        return leave(&w);
+        return leave_program_alone(&w);
     int status = tmk_watch_options_read(args, &w);
     if (status != 0)
         return status;
@@ -147,5 +148,5 @@ const struct tmk_command tmk_cmd_run = {
     .max_operands = 1u << 30,
     .operand = TMK_OPERAND_PROGRAM,
     .examples = examples,
-    .run = run,
+    .run = run_run,
 };

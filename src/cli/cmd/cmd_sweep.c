@@ -10,7 +10,7 @@
 #include "cli/sweep/sweep_progress_text.h"
 #include "cli/sweep/sweep_runner.h"
 
-/* 1 when a configuration failed for another reason than memory. */
+/* Returns 1 when a configuration failed for another reason than memory. */
 static int status_of(const struct tmk_results *r)
 {
     int status = TMK_EXIT_OK;
@@ -20,15 +20,15 @@ static int status_of(const struct tmk_results *r)
     return status;
 }
 
-/* A machine without gnuplot has no pictures; that is said, and no fault of the sweep. */
-static void draw(const struct tmk_sweep_plan *p, const struct tmk_survey *g)
+/* Draw the pictures. Without gnuplot there are none, which is said and is no fault of the sweep. */
+static void draw_pictures(const struct tmk_sweep_plan *p, const struct tmk_survey *g)
 {
     struct tmk_plot_style style = {0};
     tmk_plot_sweep(g, TMK_PLOT_BASIC | (p->detailed ? TMK_PLOT_DETAILED : 0), &style);
 }
 
-/* Everything that is made of the results: it can be made again at any time. */
-static int show(const struct tmk_sweep_plan *p)
+/* Write everything that is made from the results. It can be made again at any time. */
+static int write_outputs(const struct tmk_sweep_plan *p)
 {
     struct tmk_sweep_outputs_options o = {
         .detailed = p->detailed, .capacity = p->capacity, .console = stdout};
@@ -38,7 +38,7 @@ static int show(const struct tmk_sweep_plan *p)
     tmk_sweep_view_table(&g);
     int status = tmk_sweep_outputs(&g, &o);
     if (!p->no_pictures)
-        draw(p, &g);
+        draw_pictures(p, &g);
     tmk_survey_fini(&g);
     if (status != 0) {
         tmk_say("not all files could be written; once that is mended: %s", p->resume);
@@ -48,22 +48,22 @@ static int show(const struct tmk_sweep_plan *p)
     return status_of(p->results);
 }
 
-static int sweep(struct tmk_sweep_plan *p)
+static int run_grid(struct tmk_sweep_plan *p)
 {
     if (p->dry_run) {
         tmk_sweep_list(p);
         return TMK_EXIT_OK;
     }
     int status = tmk_sweep_run(p);
-    return status == 0 ? show(p) : status;
+    return status == 0 ? write_outputs(p) : status;
 }
 
-static int run(const struct tmk_args *args)
+static int run_sweep_command(const struct tmk_args *args)
 {
     struct tmk_sweep_plan p;
     int status = tmk_sweep_plan_init(&p, args);
     if (status == 0)
-        status = sweep(&p);
+        status = run_grid(&p);
     tmk_sweep_plan_fini(&p);
     return status;
 }
@@ -134,5 +134,5 @@ const struct tmk_command tmk_cmd_sweep = {
     .max_operands = 1u << 30,
     .operand = TMK_OPERAND_PROGRAM,
     .examples = examples,
-    .run = run,
+    .run = run_sweep_command,
 };

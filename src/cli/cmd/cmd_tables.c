@@ -9,7 +9,7 @@
 #include "kit/tree.h"
 #include "sql/sql.h"
 
-static void print_json(const struct tmk_sql_table *tables, size_t n)
+static void print_tables_json(const struct tmk_sql_table *tables, size_t n)
 {
     struct tmk_tree t;
     tmk_tree_init_json(&t, stdout, 2);
@@ -35,7 +35,7 @@ static void print_json(const struct tmk_sql_table *tables, size_t n)
     tmk_tree_end(&t);
 }
 
-static void print_table(struct tmk_sheet *sheet, const struct tmk_sql_table *table)
+static void print_sql_table(struct tmk_sheet *sheet, const struct tmk_sql_table *table)
 {
     static const struct tmk_column columns[] = {
         {NULL, TMK_LEFT, TMK_FIXED}, {NULL, TMK_LEFT, TMK_FIXED}, {NULL, TMK_LEFT, TMK_FIXED}};
@@ -51,15 +51,15 @@ static void print_table(struct tmk_sheet *sheet, const struct tmk_sql_table *tab
     printf("  e.g. %s\n", table->example);
 }
 
-/* "timeline(n)" is meant by "timeline" too. */
-static bool is_named(const struct tmk_sql_table *table, const char *name)
+/* Returns whether `name` means a table. "timeline" means "timeline(n)", too. */
+static bool is_table_named(const struct tmk_sql_table *table, const char *name)
 {
     size_t n = strcspn(table->name, "(");
     return strcmp(table->name, name) == 0 ||
            (strlen(name) == n && strncmp(table->name, name, n) == 0);
 }
 
-static int run(const struct tmk_args *args)
+static int run_tables(const struct tmk_args *args)
 {
     size_t n;
     const struct tmk_sql_table *tables = tmk_sql_tables(&n);
@@ -67,17 +67,17 @@ static int run(const struct tmk_args *args)
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     bool found = false;
     if (!wanted && tmk_args_get(args, "json")) {
-        print_json(tables, n);
+        print_tables_json(tables, n);
         return TMK_EXIT_OK;
     }
     for (size_t i = 0; i < n; i++) {
-        if (wanted && !is_named(&tables[i], wanted))
+        if (wanted && !is_table_named(&tables[i], wanted))
             continue;
         found = true;
         if (tmk_args_get(args, "json"))
-            print_json(&tables[i], 1);
+            print_tables_json(&tables[i], 1);
         else
-            print_table(&sheet, &tables[i]);
+            print_sql_table(&sheet, &tables[i]);
     }
     if (!found)
         tmk_say("there is no table '%s'; see: tidemark tables", wanted ? wanted : "");
@@ -105,5 +105,5 @@ const struct tmk_command tmk_cmd_tables = {
     .max_operands = 1,
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_tables,
 };

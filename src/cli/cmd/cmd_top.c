@@ -43,8 +43,8 @@ static void put_device(struct tmk_tree *t, const struct tmk_top_device *d)
     tmk_tree_end(t);
 }
 
-static void put_process(struct tmk_tree *t, const struct tmk_top_model *m,
-                        const struct tmk_top_process *p)
+static void put_top_process(struct tmk_tree *t, const struct tmk_top_model *m,
+                            const struct tmk_top_process *p)
 {
     tmk_tree_object(t, NULL);
     tmk_tree_u64(t, "pid", p->pid);
@@ -83,7 +83,7 @@ static void put_job(struct tmk_tree *t, const struct tmk_job *job)
     tmk_tree_end(t);
 }
 
-static void print_json(const struct tmk_top_model *m, const struct tmk_choice *choice)
+static void print_top_json(const struct tmk_top_model *m, const struct tmk_choice *choice)
 {
     struct tmk_tree t;
     uint32_t *order = tmk_xcalloc(m->n_processes + 1, sizeof *order);
@@ -98,7 +98,7 @@ static void print_json(const struct tmk_top_model *m, const struct tmk_choice *c
     tmk_tree_end(&t);
     tmk_tree_list(&t, "processes");
     for (uint32_t i = 0; i < n; i++)
-        put_process(&t, m, &m->processes[order[i]]);
+        put_top_process(&t, m, &m->processes[order[i]]);
     tmk_tree_end(&t);
     tmk_tree_list(&t, "jobs");
     for (uint32_t i = 0; i < n; i++)
@@ -111,7 +111,7 @@ static void print_json(const struct tmk_top_model *m, const struct tmk_choice *c
 
 /* ---- text ---- */
 
-/* Of the terminal, or as COLUMNS says, or 80. */
+/* Returns the width of the terminal, or what COLUMNS says, or 80. */
 static unsigned page_width(void)
 {
     struct winsize size = {0};
@@ -124,7 +124,7 @@ static unsigned page_width(void)
     return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : (unsigned)width;
 }
 
-static void print_text(const struct tmk_top_model *m, const struct tmk_choice *choice)
+static void print_top_text(const struct tmk_top_model *m, const struct tmk_choice *choice)
 {
     struct tmk_grid grid;
     if (tmk_picture_page(&grid, page_width(), m, choice) < 0)
@@ -144,16 +144,16 @@ static int print_once(const char *filter, bool json)
     if (rc < 0)
         tmk_say("%s", err.text);
     else if (json)
-        print_json(tmk_gather_model(gather), &choice);
+        print_top_json(tmk_gather_model(gather), &choice);
     else
-        print_text(tmk_gather_model(gather), &choice);
+        print_top_text(tmk_gather_model(gather), &choice);
     tmk_gather_close(gather);
     return rc < 0 ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
 
 /* ---- the command ---- */
 
-/* "2", "0.5", "500ms": seconds, from 0.1 to an hour. */
+/* Read an interval from 0.1 seconds to an hour: "2", "0.5", "500ms". */
 static bool parse_interval(const char *text, double *ret_s)
 {
     uint64_t ns = 0; /* of what is no time too */
@@ -165,7 +165,7 @@ static bool parse_interval(const char *text, double *ret_s)
     return false;
 }
 
-static int run(const struct tmk_args *args)
+static int run_top(const struct tmk_args *args)
 {
     const char *interval = tmk_args_get(args, "interval");
     const char *filter = tmk_args_get(args, "filter");
@@ -228,5 +228,5 @@ const struct tmk_command tmk_cmd_top = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
-    .run = run,
+    .run = run_top,
 };

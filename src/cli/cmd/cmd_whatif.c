@@ -22,13 +22,13 @@ struct question {
     unsigned n_confs;
     uint64_t capacity_bytes, allowed_bytes; /* TMK_BYTES_UNKNOWN: not asked */
     struct tmk_whatif *whatif;
-    struct tmk_whatif_answer view;
+    struct tmk_whatif_answer answer;
 };
 
 /* ---- the question ---- */
 
-/* The card with the largest peak. */
-static bool find_card(const struct tmk_process *p, uint16_t *ret_device)
+/* Find the GPU with the largest peak. */
+static bool find_asked_card(const struct tmk_process *p, uint16_t *ret_device)
 {
     const struct tmk_step_row *best = NULL;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
@@ -51,7 +51,7 @@ static int read_size(const struct tmk_args *args, const char *name, uint64_t *re
     return TMK_EXIT_USAGE;
 }
 
-static int ask(struct question *q, const struct tmk_args *args)
+static int ask_whatif(struct question *q, const struct tmk_args *args)
 {
     const char *device = tmk_args_get(args, "device");
     int status = read_size(args, "capacity", &q->capacity_bytes);
@@ -59,11 +59,11 @@ static int ask(struct question *q, const struct tmk_args *args)
         status = read_size(args, "allowed", &q->allowed_bytes);
     if (status != 0)
         return status;
-    q->view.is_asked =
+    q->answer.is_asked =
         q->capacity_bytes != TMK_BYTES_UNKNOWN || q->allowed_bytes != TMK_BYTES_UNKNOWN;
     if (device)
         return tmk_target_device(q->p, device, &q->device) ? 0 : TMK_EXIT_USAGE;
-    if (find_card(q->p, &q->device))
+    if (find_asked_card(q->p, &q->device))
         return 0;
     tmk_say("no CUDA blocks in %s: nothing to replay; --device cpu replays those of the host as if "
             "they were on a card",
@@ -73,11 +73,11 @@ static int ask(struct question *q, const struct tmk_args *args)
 
 /* ---- limits ---- */
 
-/* What torch may have: what was asked for, else what held when it was recorded. */
+/* Choose the limit of torch's memory: the one asked for, else the one when it was recorded. */
 static void choose_limit(struct question *q)
 {
-    const struct tmk_whatif_facts *f = q->view.facts;
-    struct tmk_whatif_answer *v = &q->view;
+    const struct tmk_whatif_facts *f = q->answer.facts;
+    struct tmk_whatif_answer *v = &q->answer;
     v->capacity_bytes = q->capacity_bytes;
     v->limit_bytes = TMK_ALLOC_NO_BOUND;
     if (q->capacity_bytes != TMK_BYTES_UNKNOWN) {
@@ -98,43 +98,45 @@ static void choose_limit(struct question *q)
 
 /* ---- the answer ---- */
 
-static uint64_t card_of(const struct question *q)
+static uint64_t asked_card_bytes(const struct question *q)
 {
-    return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes : q->view.facts->card_bytes;
+    return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes : q->answer.facts->card_bytes;
 }
 
-static int add_setting(struct question *q, const char *conf, struct tmk_error *err)
+static int add_asked_setting(struct question *q, const char *conf, struct tmk_error *err)
 {
     struct tmk_whatif_row row = {.conf = conf};
-    if (q->view.n_rows >= TMK_WHATIF_MAX_ROWS)
+    if (q->answer.n_rows >= TMK_WHATIF_MAX_ROWS)
         return tmk_fail(err, TMK_EINVAL, "at most %d settings at once", TMK_WHATIF_MAX_ROWS - 1);
     int rc = tmk_alloc_conf_parse(conf, &row.setting.conf, err);
     if (rc == 0 && row.setting.conf.is_async)
         rc = tmk_fail(err, TMK_EINVAL,
                       "the model is of torch's native backend: cudaMallocAsync cannot be replayed");
-    bool needs_card = row.setting.conf.memory_fraction < 1 && card_of(q) == TMK_BYTES_UNKNOWN;
-    if (rc == 0 && needs_card && q->view.n_rows > 0)
+    bool needs_card =
+        row.setting.conf.memory_fraction < 1 && asked_card_bytes(q) == TMK_BYTES_UNKNOWN;
+    if (rc == 0 && needs_card && q->answer.n_rows > 0)
         rc = tmk_fail(err, TMK_EINVAL,
                       "per_process_memory_fraction is of a card whose size was not recorded: give "
                       "--capacity, or --allowed instead of the fraction");
     if (rc < 0)
         return rc;
-    q->view.ignores_fraction |= needs_card;
-    row.setting.limit_bytes = tmk_whatif_limit(&row.setting.conf, q->view.limit_bytes, card_of(q));
-    q->view.rows[q->view.n_rows++] = row;
+    q->answer.ignores_fraction |= needs_card;
+    row.setting.limit_bytes =
+        tmk_whatif_limit(&row.setting.conf, q->answer.limit_bytes, asked_card_bytes(q));
+    q->answer.rows[q->answer.n_rows++] = row;
     return 0;
 }
 
 static int add_settings(struct question *q, struct tmk_error *err)
 {
-    int rc = add_setting(q, tmk_whatif_recorded_conf(q->view.facts), err);
+    int rc = add_asked_setting(q, tmk_whatif_recorded_conf(q->answer.facts), err);
     for (unsigned i = 0; i < q->n_confs && rc == 0; i++)
-        rc = add_setting(q, q->confs[i], err);
+        rc = add_asked_setting(q, q->confs[i], err);
     const struct tmk_whatif_choice *c = tmk_whatif_choices;
     for (; c->conf && q->n_confs == 0 && rc == 0; c++) {
-        bool applies = !c->needs_limit || q->view.is_asked || q->view.facts->n_ooms;
-        if (applies && strcmp(c->conf, q->view.rows[0].conf) != 0)
-            rc = add_setting(q, c->conf, err);
+        bool applies = !c->needs_limit || q->answer.is_asked || q->answer.facts->n_ooms;
+        if (applies && strcmp(c->conf, q->answer.rows[0].conf) != 0)
+            rc = add_asked_setting(q, c->conf, err);
     }
     return rc;
 }
@@ -142,12 +144,12 @@ static int add_settings(struct question *q, struct tmk_error *err)
 static int replay_all(struct question *q, struct tmk_error *err)
 {
     int rc = 0;
-    for (unsigned i = 0; i < q->view.n_rows && rc == 0; i++) {
-        struct tmk_whatif_row *row = &q->view.rows[i];
+    for (unsigned i = 0; i < q->answer.n_rows && rc == 0; i++) {
+        struct tmk_whatif_row *row = &q->answer.rows[i];
         rc = tmk_whatif_replay(q->whatif, &row->setting, &row->result, err);
     }
-    for (unsigned i = 0; i < q->view.n_rows && rc == 0 && q->view.is_asked; i++) {
-        struct tmk_whatif_row *row = &q->view.rows[i];
+    for (unsigned i = 0; i < q->answer.n_rows && rc == 0 && q->answer.is_asked; i++) {
+        struct tmk_whatif_row *row = &q->answer.rows[i];
         row->has_smallest = i == 0 || q->n_confs > 0;
         if (row->has_smallest)
             rc = tmk_whatif_smallest(q->whatif, &row->setting.conf, &row->smallest_bytes, err);
@@ -155,7 +157,7 @@ static int replay_all(struct question *q, struct tmk_error *err)
     return rc;
 }
 
-static int sweep(struct question *q, struct tmk_error *err)
+static int sweep_for_whatif(struct question *q, struct tmk_error *err)
 {
     struct tmk_progress progress;
     struct tmk_replay rp;
@@ -174,7 +176,7 @@ static int sweep(struct question *q, struct tmk_error *err)
     return rc;
 }
 
-static int complain(const struct question *q, int rc, const struct tmk_error *err)
+static int complain_of_setting(const struct question *q, int rc, const struct tmk_error *err)
 {
     const char *why = err->text[0] ? err->text : tmk_result_text(rc);
     if (rc == TMK_EINVAL)
@@ -186,16 +188,16 @@ static int complain(const struct question *q, int rc, const struct tmk_error *er
     return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
-static int answer(struct question *q, bool json)
+static int answer_whatif(struct question *q, bool json)
 {
     struct tmk_error err = {0};
-    int rc = sweep(q, &err);
+    int rc = sweep_for_whatif(q, &err);
     if (rc < 0)
-        return complain(q, rc, &err);
-    q->view.p = q->p;
-    q->view.device = q->device;
-    q->view.facts = tmk_whatif_facts(q->whatif);
-    if (q->view.facts->n_events == 0) {
+        return complain_of_setting(q, rc, &err);
+    q->answer.p = q->p;
+    q->answer.device = q->device;
+    q->answer.facts = tmk_whatif_facts(q->whatif);
+    if (q->answer.facts->n_events == 0) {
         tmk_say("no allocation of that device is in %s: nothing to replay", q->p->file);
         return TMK_EXIT_FINDING;
     }
@@ -204,15 +206,15 @@ static int answer(struct question *q, bool json)
     if (rc == 0)
         rc = replay_all(q, &err);
     if (rc < 0)
-        return complain(q, rc, &err);
+        return complain_of_setting(q, rc, &err);
     if (json)
-        tmk_whatif_json(&q->view);
+        tmk_whatif_json(&q->answer);
     else
-        tmk_whatif_text(&q->view);
+        tmk_whatif_text(&q->answer);
     return TMK_EXIT_OK;
 }
 
-static int run(const struct tmk_args *args)
+static int run_whatif(const struct tmk_args *args)
 {
     struct question *q = tmk_xcalloc(1, sizeof *q);
     struct tmk_run *target = NULL;
@@ -227,10 +229,10 @@ static int run(const struct tmk_args *args)
         tmk_say("whatif needs a run: tidemark whatif a.tmk");
     if (status == 0) {
         q->p = tmk_target_pick(target, tmk_args_get(args, "rank"));
-        status = q->p ? ask(q, args) : TMK_EXIT_USAGE;
+        status = q->p ? ask_whatif(q, args) : TMK_EXIT_USAGE;
     }
     if (status == 0)
-        status = answer(q, tmk_args_get(args, "json") != NULL);
+        status = answer_whatif(q, tmk_args_get(args, "json") != NULL);
     tmk_whatif_close(q->whatif);
     free(q);
     tmk_run_close(target);
@@ -293,5 +295,5 @@ const struct tmk_command tmk_cmd_whatif = {
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
-    .run = run,
+    .run = run_whatif,
 };

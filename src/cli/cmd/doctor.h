@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/doctor.h - the page that `tidemark doctor` fills: a row for each thing looked at. */
+/* cli/cmd/doctor.h - the page that `tidemark doctor` fills, with a row for each thing that it
+ * checks. */
 #ifndef TMK_CLI_CMD_DOCTOR_H
 #define TMK_CLI_CMD_DOCTOR_H
 
+#include <stdbool.h>
+
 #include "device/device.h"
 
-/* Good; fair: works, but; bad. */
+/* Fair: it works, with a restriction. */
 enum tmk_grade { TMK_GRADE_GOOD, TMK_GRADE_FAIR, TMK_GRADE_BAD };
 
 struct tmk_doctor_row {
@@ -23,7 +26,7 @@ struct tmk_doctor {
     struct tmk_doctor_row rows[TMK_DOCTOR_ROWS_MOST];
 };
 
-/* A new row, good and empty. */
+/* Add a row, good and empty. */
 struct tmk_doctor_row *tmk_doctor_add(struct tmk_doctor *d, const char *format, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
 void tmk_doctor_say(struct tmk_doctor_row *row, enum tmk_grade grade, const char *format, ...)
@@ -31,7 +34,20 @@ void tmk_doctor_say(struct tmk_doctor_row *row, enum tmk_grade grade, const char
 void tmk_doctor_fix(struct tmk_doctor_row *row, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Rows for drivers, devices, the host's memory and torch. */
+/* Add the rows for drivers, devices, the host's memory and torch. */
 void tmk_doctor_devices(struct tmk_doctor *d);
+
+/* Which torch a Python has, found without running it: torch/version.py is read as text. Importing
+ * torch would take seconds, and would run foreign code. */
+struct tmk_torch_version {
+    char python[512]; /* the program whose torch it is; "": there is no Python */
+    char version[64];
+    char cuda[16]; /* "13.0"; "": built without */
+    char hip[32];  /* ROCm's; "": built without */
+};
+
+/* Look at `python` (a path, or a name on PATH); NULL: at $VIRTUAL_ENV, $CONDA_PREFIX, or the first
+ * python3 on PATH. False: there is no torch; `python` is filled in then too. */
+bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret);
 
 #endif

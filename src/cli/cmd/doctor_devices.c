@@ -6,20 +6,20 @@
 #include <string.h>
 
 #include "cli/cmd/doctor.h"
-#include "cli/cmd/torch_version.h"
 #include "cli/front/command.h"
 #include "cli/output/xalloc.h"
 #include "device/host.h"
 #include "kit/amount.h"
 
-static const char *plural(unsigned n)
+static const char *plural_ending(unsigned n)
 {
     return n == 1 ? "" : "s";
 }
 
 /* ---- NVIDIA's driver and NVML ---- */
 
-/* By the driver's state. A card that this container is not given is often meant that way: fair. */
+/* Advice by the driver's state. A GPU that this container is not given is often meant that way:
+ * fair. */
 static const struct advice {
     enum tmk_grade grade;
     const char *fix;
@@ -41,13 +41,13 @@ static const struct advice {
     [TMK_DRIVER_FAILED] = {TMK_GRADE_BAD, "see what nvidia-smi says, and dmesg | grep NVRM"},
 };
 
-static void advise(struct tmk_doctor_row *row, const struct tmk_driver *driver)
+static void advise_on_driver(struct tmk_doctor_row *row, const struct tmk_driver *driver)
 {
     tmk_doctor_say(row, advices[driver->state].grade, "%s", driver->reason);
     tmk_doctor_fix(row, "%s", advices[driver->state].fix);
 }
 
-static unsigned count_cards(const struct tmk_devices *devices, enum tmk_device_kind kind)
+static unsigned count_doctor_cards(const struct tmk_devices *devices, enum tmk_device_kind kind)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < tmk_devices_count(devices); i++) {
@@ -65,7 +65,7 @@ static const char *version_text(const char *version)
 static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver, unsigned n_cards)
 {
     if (driver->state != TMK_DRIVER_READY) {
-        advise(row, driver);
+        advise_on_driver(row, driver);
         return;
     }
     char cuda[40] = "";
@@ -73,7 +73,7 @@ static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver
         snprintf(cuda, sizeof cuda, ", runs CUDA up to %u.%u", driver->cuda_version / 1000,
                  driver->cuda_version % 1000 / 10);
     tmk_doctor_say(row, TMK_GRADE_GOOD, "%s%s, %u card%s", version_text(driver->library_version),
-                   cuda, n_cards, plural(n_cards));
+                   cuda, n_cards, plural_ending(n_cards));
     if (driver->reason[0])
         tmk_doctor_say(row, TMK_GRADE_BAD, "%s", driver->reason);
     else if (n_cards == 0)
@@ -91,16 +91,16 @@ static void add_nvidia(struct tmk_doctor *d, const struct tmk_devices *devices)
         return;
     }
     if (driver->state == TMK_DRIVER_NOT_LOADED) {
-        advise(row, driver);
+        advise_on_driver(row, driver);
         return;
     }
     tmk_doctor_say(row, TMK_GRADE_GOOD, "%s", version_text(driver->module_version));
-    say_nvml(tmk_doctor_add(d, "NVML"), driver, count_cards(devices, TMK_DEVICE_NVIDIA));
+    say_nvml(tmk_doctor_add(d, "NVML"), driver, count_doctor_cards(devices, TMK_DEVICE_NVIDIA));
 }
 
 /* ---- a card ---- */
 
-/* What the driver says of a card's memory. */
+/* What the driver says about a GPU's memory. */
 struct card {
     const struct tmk_device *device;
     struct tmk_device_memory memory;
@@ -115,7 +115,7 @@ static bool shares_memory(const struct card *card)
     return card->memory.total_bytes == TMK_BYTES_UNKNOWN;
 }
 
-/* Only NVML tells all of what a process holds, and not on a divided card. */
+/* Count the processes. Only NVML tells all that a process holds, and not on a divided GPU. */
 static void count_processes(struct card *card)
 {
     uint64_t known = 0;
@@ -148,7 +148,7 @@ static const char *mig_text(const struct card *card, char *buffer, size_t size)
     case TMK_MIG_OFF:
         return "; MIG off";
     case TMK_MIG_ON:
-        snprintf(buffer, size, "; MIG on, %u part%s", card->n_parts, plural(card->n_parts));
+        snprintf(buffer, size, "; MIG on, %u part%s", card->n_parts, plural_ending(card->n_parts));
         return buffer;
     case TMK_MIG_PART:
         snprintf(buffer, size, "; %s", card->device->id);
@@ -190,7 +190,7 @@ static void describe_card(struct tmk_doctor_row *row, const struct card *card)
                    mode_text(card->device->compute_mode), mig_text(card, mig, sizeof mig));
 }
 
-/* What would stop a training, the worst first. */
+/* Judge a GPU by what would stop a training, the worst first. */
 static void judge_card(struct tmk_doctor_row *row, const struct card *card)
 {
     const struct tmk_device *device = card->device;
@@ -241,7 +241,7 @@ static struct tmk_doctor_row *name_card(struct tmk_doctor *d, const struct tmk_d
     return tmk_doctor_add(d, "device %u", device->number);
 }
 
-static void add_card(struct tmk_doctor *d, struct tmk_devices *devices, unsigned index)
+static void add_doctor_card(struct tmk_doctor *d, struct tmk_devices *devices, unsigned index)
 {
     struct tmk_error err = {0};
     struct card card = {.device = tmk_devices_get(devices, index)};
@@ -290,7 +290,7 @@ static void add_host(struct tmk_doctor *d, struct tmk_devices *devices, unsigned
     }
 }
 
-static void add_limit(struct tmk_doctor *d, const struct tmk_device_roots *roots)
+static void add_card_limit(struct tmk_doctor *d, const struct tmk_device_roots *roots)
 {
     char used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     struct tmk_host_limit l;
@@ -312,7 +312,7 @@ static void add_limit(struct tmk_doctor *d, const struct tmk_device_roots *roots
 
 /* ---- torch ---- */
 
-/* "12.8" as the driver writes it: 12080. */
+/* Returns "12.8" as the driver writes it: 12080. */
 static unsigned cuda_number(const char *text)
 {
     char *dot;
@@ -320,8 +320,8 @@ static unsigned cuda_number(const char *text)
     return (unsigned)(major * 1000 + (*dot == '.' ? strtoul(dot + 1, NULL, 10) * 10 : 0));
 }
 
-/* Within one major version, programs run on drivers older than they are; but code that is compiled
- * while they run (PTX) may not load. */
+/* Judge torch's CUDA version against the driver's. Within one major version programs run on older
+ * drivers, but code that is compiled while they run (PTX) may not load. */
 static void judge_cuda(struct tmk_doctor_row *row, const struct tmk_torch_version *torch,
                        unsigned driver)
 {
@@ -342,8 +342,8 @@ static void judge_torch(struct tmk_doctor_row *row, const struct tmk_torch_versi
                         const struct tmk_devices *devices)
 {
     const struct tmk_driver *driver = tmk_devices_driver(devices, TMK_DEVICE_NVIDIA);
-    bool has_nvidia = count_cards(devices, TMK_DEVICE_NVIDIA) > 0;
-    bool has_amd = count_cards(devices, TMK_DEVICE_AMD) > 0;
+    bool has_nvidia = count_doctor_cards(devices, TMK_DEVICE_NVIDIA) > 0;
+    bool has_amd = count_doctor_cards(devices, TMK_DEVICE_AMD) > 0;
     if (torch->cuda[0] && has_nvidia && driver->cuda_version)
         judge_cuda(row, torch, driver->cuda_version);
     else if ((has_nvidia && !torch->cuda[0]) || (has_amd && !has_nvidia && !torch->hip[0])) {
@@ -351,7 +351,7 @@ static void judge_torch(struct tmk_doctor_row *row, const struct tmk_torch_versi
         tmk_doctor_fix(row,
                        "it cannot use the card%s here: install one for %s (pytorch.org, Get "
                        "Started)",
-                       plural(tmk_devices_count(devices) - 1), has_nvidia ? "CUDA" : "ROCm");
+                       plural_ending(tmk_devices_count(devices) - 1), has_nvidia ? "CUDA" : "ROCm");
     }
 }
 
@@ -388,9 +388,9 @@ void tmk_doctor_devices(struct tmk_doctor *d)
         if (tmk_devices_get(devices, i)->kind == TMK_DEVICE_HOST)
             add_host(d, devices, i, &roots);
         else
-            add_card(d, devices, i);
+            add_doctor_card(d, devices, i);
     }
-    add_limit(d, &roots);
+    add_card_limit(d, &roots);
     add_torch(d, devices);
     tmk_devices_close(devices);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/torch_version.c - see torch_version.h. */
-#include "cli/cmd/torch_version.h"
+/* cli/cmd/torch_version.c - see doctor.h. */
+#include "cli/cmd/doctor.h"
 
 #include <glob.h>
 #include <limits.h>
@@ -16,7 +16,7 @@ enum { FILE_BYTES = 4096 };
 
 /* ---- the program ---- */
 
-/* `name` as the shell would find it. */
+/* Find `name` as the shell would. */
 static bool search_path(const char *name, char *to, size_t size)
 {
     char *found = tmk_locate_on_path(name);
@@ -45,7 +45,7 @@ static bool find_python(const char *named, char *to, size_t size)
            search_path("python3", to, size) || search_path("python", to, size);
 }
 
-/* The last two parts cut: /usr/bin/python3 is /usr's. */
+/* Cut the last two parts of a path: /usr/bin/python3 belongs to /usr. */
 static void cut_to_prefix(char *path)
 {
     for (int i = 0; i < 2; i++) {
@@ -57,7 +57,7 @@ static void cut_to_prefix(char *path)
 
 /* ---- the file ---- */
 
-/* "python3.11" where the links of the program end in one, else "python3*". */
+/* Write "python3.11" where the links of the program end in such a name, else "python3*". */
 static void library_name(const char *python, char *to, size_t size)
 {
     char *real = realpath(python, NULL);
@@ -76,7 +76,8 @@ static bool read_first(const char *pattern, char *text)
     return good;
 }
 
-/* Where Python looks for packages, in its order. The last is Debian's own, for all versions. */
+/* Read torch's version below a prefix, from where Python looks for packages, in its order. The last
+ * place is Debian's own, for all versions. */
 static bool read_below(const char *prefix, const char *library, char *text)
 {
     const char *const places[][3] = {
@@ -104,8 +105,9 @@ static bool read_of_user(const char *library, char *text)
     return home && read_first(pattern, text);
 }
 
-/* What a virtual environment stands on, if it lets it be seen: its pyvenv.cfg says both. */
-static bool base_of(const char *text, char *to, size_t size)
+/* Find the Python below a virtual environment, if that one uses its packages. pyvenv.cfg says both.
+ */
+static bool base_of_environment(const char *text, char *to, size_t size)
 {
     const char *home = tmk_lines_field(text, "home =");
     if (!*home || strncmp(tmk_lines_field(text, "include-system-site-packages ="), "true", 4) != 0)
@@ -124,12 +126,13 @@ static bool read_version_file(const char *python, char *text)
     if (read_below(prefix, library, text))
         return true;
     if (tmk_kernel_file_read(settings, sizeof settings, "%s/pyvenv.cfg", prefix) > 0)
-        return base_of(settings, base, sizeof base) && read_below(base, library, text);
+        return base_of_environment(settings, base, sizeof base) && read_below(base, library, text);
     return read_of_user(library, text);
 }
 
-/* The text in quotes on the line of `name`: "cuda: Optional[str] = '13.0'"; "" for None. */
-static void take_value(const char *text, const char *name, char *to, size_t size)
+/* Take the text in quotes on the line of `name`, such as "cuda: Optional[str] = '13.0'"; "" for
+ * None. */
+static void take_version(const char *text, const char *name, char *to, size_t size)
 {
     const char *line = tmk_lines_field(text, name);
     size_t n = strcspn(line, "\n");
@@ -150,8 +153,8 @@ bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret)
     }
     if (!read_version_file(ret->python, text))
         return false;
-    take_value(text, "__version__", ret->version, sizeof ret->version);
-    take_value(text, "cuda", ret->cuda, sizeof ret->cuda);
-    take_value(text, "hip", ret->hip, sizeof ret->hip);
+    take_version(text, "__version__", ret->version, sizeof ret->version);
+    take_version(text, "cuda", ret->cuda, sizeof ret->cuda);
+    take_version(text, "hip", ret->hip, sizeof ret->hip);
     return ret->version[0] != '\0';
 }

@@ -25,8 +25,8 @@ bool tmk_is_choice(const char *choices, const char *word)
     return false;
 }
 
-/* Its place in the command's table. */
-static unsigned number_of(const struct tmk_command *c, const char *name)
+/* Returns the option's place in the command's table. */
+static unsigned number_of_option(const struct tmk_command *c, const char *name)
 {
     for (unsigned i = 0; i < c->n_options; i++)
         if (strcmp(c->options[i].name, name) == 0)
@@ -37,12 +37,12 @@ static unsigned number_of(const struct tmk_command *c, const char *name)
 
 const char *tmk_args_get(const struct tmk_args *args, const char *name)
 {
-    return args->values[number_of(args->command, name)];
+    return args->values[number_of_option(args->command, name)];
 }
 
 unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char **to)
 {
-    unsigned n = 0, option = number_of(args->command, name);
+    unsigned n = 0, option = number_of_option(args->command, name);
     for (unsigned i = 0; i < args->n_listed; i++)
         if (args->listed_for[i] == option)
             to[n++] = args->listed[i];
@@ -51,8 +51,8 @@ unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char
 
 /* ---- options ---- */
 
-/* The option of "--name", "--name=value", "-n" or "-nVALUE"; *ret_value is what stands behind '=',
- * or behind the letter. */
+/* Find the option of "--name", "--name=value", "-n" or "-nVALUE". *ret_value is what stands behind
+ * '=', or behind the letter. */
 static const struct tmk_option *find_option(const struct tmk_command *c, const char *argument,
                                             const char **ret_value)
 {
@@ -100,7 +100,7 @@ static int complain_value(const struct tmk_command *c, const struct tmk_option *
     return TMK_EXIT_USAGE;
 }
 
-/* SQL may begin with a comment: "-- text" is no option. */
+/* Returns whether a word is an option. SQL may begin with a comment: "-- text" is none. */
 static bool is_option(const char *argument)
 {
     size_t dashes = strspn(argument, "-");
@@ -113,20 +113,20 @@ static bool has_several(const struct tmk_option *o)
     return n > 3 && strcmp(o->value + n - 3, "...") == 0;
 }
 
-/* At once, without the option's name before each. */
+/* Returns whether an option takes several values at once, without its name before each. */
 static bool takes_several(const struct tmk_option *o)
 {
     return has_several(o) && o->value[strlen(o->value) - 4] != ' ';
 }
 
-/* Is this the end of the values of an option that takes several? */
+/* Returns whether this ends the values of an option that takes several. */
 static bool ends_values(const char *argument)
 {
     return !argument || strcmp(argument, "--") == 0 || is_option(argument);
 }
 
-/* Note one value: false after a complaint. */
-static bool take_value(struct tmk_args *args, const struct tmk_option *o, const char *value)
+/* Note one value. False after a message. */
+static bool take_option_value(struct tmk_args *args, const struct tmk_option *o, const char *value)
 {
     unsigned number = (unsigned)(o - args->command->options);
     args->values[number] = value;
@@ -141,17 +141,17 @@ static bool take_value(struct tmk_args *args, const struct tmk_option *o, const 
     return true;
 }
 
-/* The further values of an option, from `argv` on: how many, or -1 after a complaint. */
+/* Take the further values of an option, from `argv` on. Returns how many, or -1 after a message. */
 static int take_further(struct tmk_args *args, const struct tmk_option *o, char **argv)
 {
     int n = 0;
     for (; takes_several(o) && !ends_values(argv[n]); n++)
-        if (!take_value(args, o, argv[n]))
+        if (!take_option_value(args, o, argv[n]))
             return -1;
     return n;
 }
 
-/* Take the option at argv[0]: how many arguments it has, or 0 after a complaint. */
+/* Take the option at argv[0]. Returns how many arguments it has, or 0 after a message. */
 static unsigned take_option(struct tmk_args *args, char **argv)
 {
     const struct tmk_command *c = args->command;
@@ -172,7 +172,7 @@ static unsigned take_option(struct tmk_args *args, char **argv)
         return 0;
     }
     int more = 0;
-    if (!take_value(args, o, o->value ? value : "") ||
+    if (!take_option_value(args, o, o->value ? value : "") ||
         (n == 2 && (more = take_further(args, o, argv + 2)) < 0))
         return 0;
     return n + (unsigned)more;

@@ -20,7 +20,7 @@ struct tmk_option {
     const char *help;
 };
 
-/* What the arguments that are no options stand for; for completion. */
+/* What the arguments that are no options stand for. Completion uses it. */
 enum tmk_operand {
     TMK_OPERAND_NONE,
     TMK_OPERAND_RUN,
@@ -69,9 +69,10 @@ struct tmk_args {
  * them. 0, or TMK_EXIT_USAGE after saying what is wrong. */
 int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_args *ret);
 
-/* Value of an option ("" for a switch), NULL when not given. The name must be in the table. */
+/* Returns the value of an option ("" for a switch), NULL when not given. The name must be in the
+ * table. */
 const char *tmk_args_get(const struct tmk_args *args, const char *name);
-/* All values of an option that has several, into `to` of TMK_MAX_VALUES; returns how many. */
+/* Write all values of an option that has several into `to` of TMK_MAX_VALUES. Returns how many. */
 unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char **to);
 
 /* ---- what is made from the table ---- */
@@ -79,17 +80,19 @@ unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char
 void tmk_help_all(FILE *out);
 void tmk_help_command(FILE *out, const struct tmk_command *command);
 void tmk_help_markdown(FILE *out);
-/* False when `shell` is not known. */
+/* Write the completion for a shell. False: the shell is not known. */
 bool tmk_completion_write(FILE *out, const char *shell);
 
-/* The name in the table that `typed` was most likely meant to be; NULL when none is near. */
+/* Returns the name in the table that `typed` was most likely meant to be; NULL when none is near.
+ */
 const char *tmk_nearest_command(const char *typed);
 const char *tmk_nearest_option(const struct tmk_command *command, const char *typed);
-/* The same among the choices "a|b|c", into the caller's buffer of TMK_LONGEST_NEAR + 1. */
+/* Returns likewise one of the choices "a|b|c", in the caller's buffer of TMK_LONGEST_NEAR + 1
+ * bytes. */
 enum { TMK_LONGEST_NEAR = 24 };
 const char *tmk_nearest_choice(const char *choices, const char *typed, char *buffer);
 
-/* Is `word` one of the choices "a|b|c"? */
+/* Returns whether `word` is one of the choices "a|b|c". */
 bool tmk_is_choice(const char *choices, const char *word);
 
 #endif

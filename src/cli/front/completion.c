@@ -8,11 +8,12 @@
 #include "base/array.h"
 #include "cli/front/command.h"
 
-/* For each shell: the first column of the table, without its title. */
+/* Commands that list watched processes for each shell: the first column of the table, without its
+ * title. */
 #define WATCHED_PIDS "tidemark ps 2>/dev/null | sed -n \"2,\\$ s/^ *\\([0-9]*\\).*/\\1/p\""
 
-/* Words, separated by '|' in the table, separated by spaces for the shells. */
-static void write_words(FILE *out, const char *choices)
+/* Write words, which the table separates by '|', separated by spaces. */
+static void write_completion_words(FILE *out, const char *choices)
 {
     for (; *choices; choices++)
         fputc(*choices == '|' ? ' ' : *choices, out);
@@ -29,7 +30,7 @@ static void write_operand_words(FILE *out, const struct tmk_command *c)
     if (c->operand != TMK_OPERAND_WORD)
         return;
     if (c->words)
-        write_words(out, c->words);
+        write_completion_words(out, c->words);
     else
         write_command_names(out);
 }
@@ -47,7 +48,7 @@ static void bash_options(FILE *out, const struct tmk_command *c)
         if (!o->choices)
             continue;
         fprintf(out, "        [ \"$before\" != --%s ] || values=\"", o->name);
-        write_words(out, o->choices);
+        write_completion_words(out, o->choices);
         fputs("\"\n", out);
     }
     if (c->operand == TMK_OPERAND_WORD) {
@@ -103,7 +104,7 @@ static void write_bash(FILE *out)
 
 /* ---- zsh ---- */
 
-/* Inside '...[...]': no brackets, quotes or colons. */
+/* Write a text to stand inside '...[...]', which takes no brackets, quotes or colons. */
 static void zsh_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -124,7 +125,7 @@ static void zsh_option(FILE *out, const struct tmk_option *o)
         fprintf(out, ":%s:", o->value);
     if (o->choices) {
         fputc('(', out);
-        write_words(out, o->choices);
+        write_completion_words(out, o->choices);
         fputc(')', out);
     } else if (o->value && strstr("FILE RUN", o->value)) {
         fputs("_files", out);
@@ -194,7 +195,7 @@ static void write_zsh(FILE *out)
 
 /* ---- fish ---- */
 
-/* Inside '...': a backslash before quotes and backslashes. */
+/* Write a text to stand inside '...', with a backslash before quotes and backslashes. */
 static void fish_text(FILE *out, const char *text)
 {
     fputc('\'', out);
@@ -214,7 +215,7 @@ static void fish_option(FILE *out, const char *command, const struct tmk_option 
         fprintf(out, " -s %c", o->letter);
     if (o->choices) {
         fputs(" -x -a '", out);
-        write_words(out, o->choices);
+        write_completion_words(out, o->choices);
         fputc('\'', out);
     } else if (o->value) {
         fputs(" -r", out);

@@ -16,7 +16,7 @@ static const char status_note[] =
     "Exit status: 0 fine, 1 a finding or it could not be done, 2 wrong usage, 3 unreadable trace;\n"
     "`run` returns the status of the program it ran.\n";
 
-/* "-o, --output FILE" into `text`. */
+/* Write "-o, --output FILE" into `text`. */
 static void option_text(const struct tmk_option *o, char *text, size_t size)
 {
     char letter[8] = "";

@@ -12,7 +12,7 @@
 
 #include "cli/output/xalloc.h"
 
-/* Of this program; without /proc as it was called. False: it is not known. */
+/* Find the path of this program; without /proc, as it was called. False: it is not known. */
 static bool read_own_path(char path[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/front/nearest.c - what was meant by a word with a typing error: the name with the smallest
- * edit distance, where two neighbours changed round count as one error. */
+/* cli/front/nearest.c - finds what a word with a typing error was meant to be: the name with the
+ * smallest edit distance. Two neighbouring letters in the wrong order count as one error. */
 #include <string.h>
 
 #include "cli/front/command.h"
 
 enum { LONGEST = TMK_LONGEST_NEAR, FAR = 99 };
 
-static unsigned least(unsigned a, unsigned b, unsigned c)
+static unsigned least_of_three(unsigned a, unsigned b, unsigned c)
 {
     unsigned m = a < b ? a : b;
     return m < c ? m : c;
 }
 
-static unsigned distance(const char *a, const char *b)
+static unsigned edit_distance(const char *a, const char *b)
 {
     size_t na = strlen(a), nb = strlen(b);
     unsigned d[LONGEST + 1][LONGEST + 1];
@@ -26,18 +26,20 @@ static unsigned distance(const char *a, const char *b)
     for (size_t i = 1; i <= na; i++) {
         for (size_t j = 1; j <= nb; j++) {
             unsigned changed = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            d[i][j] = least(d[i - 1][j] + 1, d[i][j - 1] + 1, changed);
+            d[i][j] = least_of_three(d[i - 1][j] + 1, d[i][j - 1] + 1, changed);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1, FAR);
+                d[i][j] = least_of_three(d[i][j], d[i - 2][j - 2] + 1, FAR);
         }
     }
     return d[na][nb];
 }
 
-/* Two errors at most, and not as many as there are letters. */
-static void consider(const char *typed, const char *name, unsigned *best, const char **ret_name)
+/* Take `name` if it is nearer than the best so far. It may have two errors at most, and fewer than
+ * it has letters. */
+static void consider_name(const char *typed, const char *name, unsigned *best,
+                          const char **ret_name)
 {
-    unsigned n = distance(typed, name);
+    unsigned n = edit_distance(typed, name);
     if (n <= 2 && n < *best && n < strlen(name)) {
         *best = n;
         *ret_name = name;
@@ -49,7 +51,7 @@ const char *tmk_nearest_command(const char *typed)
     unsigned best = FAR;
     const char *name = NULL;
     for (unsigned i = 0; tmk_commands[i]; i++)
-        consider(typed, tmk_commands[i]->name, &best, &name);
+        consider_name(typed, tmk_commands[i]->name, &best, &name);
     return name;
 }
 
@@ -58,7 +60,7 @@ const char *tmk_nearest_option(const struct tmk_command *command, const char *ty
     unsigned best = FAR;
     const char *name = NULL;
     for (unsigned i = 0; i < command->n_options; i++)
-        consider(typed, command->options[i].name, &best, &name);
+        consider_name(typed, command->options[i].name, &best, &name);
     return name;
 }
 
@@ -73,7 +75,7 @@ const char *tmk_nearest_choice(const char *choices, const char *typed, char *buf
             memcpy(choice, at, n);
             choice[n] = '\0';
             unsigned before = best;
-            consider(typed, choice, &best, &name);
+            consider_name(typed, choice, &best, &name);
             if (best < before)
                 memcpy(buffer, choice, n + 1);
         }

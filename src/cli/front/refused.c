@@ -17,21 +17,21 @@
 
 enum { MOST_REFUSALS = 4096, MOST_KEPT = 1000 };
 
-static bool is_alike(const struct tmk_refusal *a, const struct tmk_refusal *b)
+static bool is_refused_alike(const struct tmk_refusal *a, const struct tmk_refusal *b)
 {
     return a->reason == b->reason && a->os_error == b->os_error;
 }
 
-/* Under an unknown filter a process cannot say its number, and may be counted again after an exec,
- * or not at all (refusal_watch.h): it is programs that are counted. */
-static char *nameless(const struct tmk_refusal *r, size_t n)
+/* Says how many processes without a number were refused. Under an unknown filter programs are
+ * counted: a process may come again after an exec, or not at all (refusal_watch.h). */
+static char *nameless_sentence(const struct tmk_refusal *r, size_t n)
 {
     if (r->reason == TMK_STOP_SANDBOX)
         return tmk_xformat("at least %zu program%s", n, n == 1 ? "" : "s");
     return tmk_xformat("%zu process%s", n, n == 1 ? "" : "es");
 }
 
-static char *sentence_of(const struct tmk_refusal *r, size_t n_others)
+static char *sentence_of_refusal(const struct tmk_refusal *r, size_t n_others)
 {
     char *others = n_others ? tmk_xformat(" and %zu other%s", n_others, n_others == 1 ? "" : "s")
                             : tmk_xstrdup("");
@@ -40,8 +40,8 @@ static char *sentence_of(const struct tmk_refusal *r, size_t n_others)
                              ? "; to record all the same: " TMK_FILTERS_VARIABLE
                                "=" TMK_FILTERS_TRUST
                              : "";
-    char *who =
-        r->pid ? tmk_xformat("process %u%s", (unsigned)r->pid, others) : nameless(r, n_others + 1);
+    char *who = r->pid ? tmk_xformat("process %u%s", (unsigned)r->pid, others)
+                       : nameless_sentence(r, n_others + 1);
     char *text = tmk_xformat("%s: %s%s%s", who, tmk_stop_text(r->reason), error, advice);
     free(who);
     free(others);
@@ -62,9 +62,10 @@ static bool is_nameless_sandbox(const struct tmk_refusal *r)
     return r->pid == 0 && r->reason == TMK_STOP_SANDBOX;
 }
 
-/* Those that count: of one process the last (an exec has another word), of a recorded one none. A
- * launcher that restricts itself mostly becomes the program that is refused because of that, which
- * cannot say that it is the same process: each such program stands for a launcher, too. */
+/* Keep the refusals that count: the last one of a process, since an exec may be refused for another
+ * reason, and none of a process that was recorded. A launcher that restricts itself usually becomes
+ * the program that is refused because of that, which cannot say that it is the same process. So
+ * each such program stands for a launcher, too. */
 static size_t keep_last(struct tmk_refusal *all, size_t n, struct tmk_run *run)
 {
     size_t kept = 0, n_launched = 0;
@@ -84,8 +85,8 @@ static size_t keep_last(struct tmk_refusal *all, size_t n, struct tmk_run *run)
     return kept;
 }
 
-/* Those for which there was no room in a file: on a full disk. The caretaker's thread and the main
- * one both find them. */
+/* Refusals for which a full disk had no room. The caretaker's thread and the main thread both find
+ * them. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tmk_refusal kept[MOST_KEPT];
 static size_t n_kept;
@@ -101,7 +102,7 @@ void tmk_refused_add(const char *folder, uint32_t pid, enum tmk_stop reason)
     pthread_mutex_unlock(&lock);
 }
 
-static size_t read_all(const char *folder, struct tmk_refusal *ret, struct tmk_run *run)
+static size_t read_refusals(const char *folder, struct tmk_refusal *ret, struct tmk_run *run)
 {
     size_t n = tmk_refusals_read(folder, ret, MOST_REFUSALS - MOST_KEPT);
     pthread_mutex_lock(&lock);
@@ -116,16 +117,16 @@ size_t tmk_refused_each(const char *folder, struct tmk_run *run,
                         void (*sentence)(void *arg, const char *text), void *arg)
 {
     struct tmk_refusal *all = tmk_xcalloc(MOST_REFUSALS, sizeof *all);
-    size_t n = read_all(folder, all, run), n_said = 0;
+    size_t n = read_refusals(folder, all, run), n_said = 0;
     for (size_t i = 0; i < n; i++) {
         size_t n_others = 0, first = 0;
-        while (!is_alike(&all[first], &all[i]))
+        while (!is_refused_alike(&all[first], &all[i]))
             first++;
         if (first < i)
             continue;
         for (size_t k = i + 1; k < n; k++)
-            n_others += is_alike(&all[k], &all[i]);
-        char *text = sentence_of(&all[i], n_others);
+            n_others += is_refused_alike(&all[k], &all[i]);
+        char *text = sentence_of_refusal(&all[i], n_others);
         sentence(arg, text);
         free(text);
         n_said++;
@@ -151,8 +152,8 @@ void tmk_refused_clear(const char *folder)
     free(beside);
 }
 
-/* Add the one file's text to the other's. */
-static bool append(const char *from, const char *to)
+/* Append one file's text to another's. */
+static bool append_refusal(const char *from, const char *to)
 {
     const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     char *text = tmk_xcalloc(TMK_REFUSALS_MAX_BYTES, 1);
@@ -167,12 +168,13 @@ static bool append(const char *from, const char *to)
     return done;
 }
 
-/* What cannot go into the folder stays where it is, and is read from there. */
+/* Move a file into the folder. A file that cannot move stays where it is, and is read from there.
+ */
 static void move_in(const char *folder, const char *beside, const char *inside)
 {
     if (access(inside, F_OK) != 0)
         (void)rename(beside, inside);
-    else if (tmk_refusals_are_own(folder, true) && append(beside, inside))
+    else if (tmk_refusals_are_own(folder, true) && append_refusal(beside, inside))
         unlink(beside);
 }
 

@@ -12,19 +12,19 @@
 #include "kit/amount.h"
 #include "passes/steps.h"
 
-static void say_refused(void *arg, const char *text)
+static void say_target_refused(void *arg, const char *text)
 {
     (void)arg;
     tmk_say("nothing was recorded: %s", text);
 }
 
-static int complain(const char *target, int rc, const struct tmk_error *err)
+static int complain_of_target(const char *target, int rc, const struct tmk_error *err)
 {
     if (strstr(err->text, target))
         tmk_say("%s", err->text);
     else
         tmk_say("%s: %s", target, err->text);
-    if (rc == TMK_ENOENT && tmk_refused_each(target, NULL, say_refused, NULL) == 0)
+    if (rc == TMK_ENOENT && tmk_refused_each(target, NULL, say_target_refused, NULL) == 0)
         tmk_say("a run is a folder made with: tidemark run -o NAME.tmk -- PROGRAM ...");
     return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
@@ -35,7 +35,7 @@ int tmk_target_open(const char *target, struct tmk_run **ret_run)
     struct tmk_run *run = NULL;
     int rc = tmk_run_open(target, &run, &err);
     if (rc < 0)
-        return complain(target, rc, &err);
+        return complain_of_target(target, rc, &err);
     uint32_t n = tmk_run_n_unreadable(run, &err);
     if (n > 0)
         tmk_say("%s: %" PRIu32 " trace%s cannot be read (%s); going on with the others", target, n,
@@ -132,8 +132,8 @@ int tmk_target_open_one(const struct tmk_args *args, struct tmk_run **ret_run,
 
 /* ---- devices ---- */
 
-/* Devices that a process has used, each once. */
-static unsigned list_devices(const struct tmk_process *p, uint16_t devices[TMK_MAX_DEVICES])
+/* List the devices that a process has used, each once. */
+static unsigned list_used_devices(const struct tmk_process *p, uint16_t devices[TMK_MAX_DEVICES])
 {
     unsigned n = 0;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++) {
@@ -151,7 +151,7 @@ bool tmk_target_device(const struct tmk_process *p, const char *name, uint16_t *
 {
     uint16_t devices[TMK_MAX_DEVICES];
     char text[24], all[TMK_MAX_DEVICES * 26] = "";
-    unsigned n = list_devices(p, devices);
+    unsigned n = list_used_devices(p, devices);
     for (unsigned i = 0; i < n; i++) {
         if (strcmp(tmk_device_name(devices[i], text), name) == 0) {
             *ret_device = devices[i];

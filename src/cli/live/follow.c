@@ -16,7 +16,7 @@ struct follow {
     struct tmk_resident process; /* pid 0: none */
 };
 
-static void write_report(const struct follow *f)
+static void write_follow_report(const struct follow *f)
 {
     struct tmk_leaks leaks = {0};
     struct tmk_tree t;
@@ -32,7 +32,7 @@ static void write_report(const struct follow *f)
     tmk_leaks_fini(&leaks);
 }
 
-/* Advice for people, as `tidemark oom` gives it; which language is the reader's choice. */
+/* Write advice for people, as `tidemark oom` gives it. The reader chooses the language. */
 static void write_actions(struct tmk_tree *t, const char *key, const struct tmk_prediction *p,
                           const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
 {
@@ -55,7 +55,7 @@ static void write_warning(const struct tmk_oom_watch *w, unsigned i)
     tmk_tree_end(&t);
 }
 
-/* With what is decided by: how full is too full, and what was forecast last. */
+/* Write the samples with what decides about a warning: the threshold, and the last forecast. */
 static void write_samples(const struct follow *f)
 {
     const struct tmk_monitoring *m = f->m;
@@ -84,7 +84,7 @@ static void write_samples(const struct follow *f)
     tmk_tree_end(&t);
 }
 
-/* Lines on stdin, as many as are there; *ret_ended: there will be no more. */
+/* Count the lines that stdin has now. *ret_ended: there will be no more. */
 static unsigned n_asked(bool *ret_ended)
 {
     char text[256];
@@ -100,18 +100,19 @@ static unsigned n_asked(bool *ret_ended)
     return n;
 }
 
-/* While it waits for the next sample: a report as of the last one. */
-static bool answer(void *arg)
+/* Answer each line on stdin with a report as of the last sample. The loop calls it while it waits
+ * for the next one. */
+static bool answer_stdin(void *arg)
 {
     struct follow *f = arg;
     bool ended;
     for (unsigned n = n_asked(&ended); n > 0; n--)
-        write_report(f);
+        write_follow_report(f);
     fflush(stdout);
     return ended;
 }
 
-static void look(void *arg)
+static void look_and_tell(void *arg)
 {
     struct follow *f = arg;
     if (f->process.pid && tmk_resident_look(&f->process, &f->m->roots, f->m->elapsed_ns) < 0)
@@ -121,7 +122,7 @@ static void look(void *arg)
         write_samples(f);
     }
     tmk_oom_watch_look(f->watch);
-    if (answer(f))
+    if (answer_stdin(f))
         kill(getpid(), SIGTERM); /* held back, and taken as the end before the next look */
 }
 
@@ -132,10 +133,10 @@ int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w,
     tmk_resident_init(&f.process, wants->process);
     w->rang = write_warning;
     m->is_silent = true;
-    m->asked = answer;
-    int status = tmk_monitoring_run(m, look, &f);
+    m->asked = answer_stdin;
+    int status = tmk_monitoring_run(m, look_and_tell, &f);
     if (status == 0)
-        write_report(&f);
+        write_follow_report(&f);
     tmk_resident_fini(&f.process);
     return status;
 }

@@ -5,7 +5,7 @@
  * A line of JSON on stdout for each sample {"samples": [...]}, warning {"warning": {...}} and
  * report {"timestamp", "devices", ...}. A report is written for each line on stdin, at
  * once (as of the last sample; from the first on), and at the end.
- * The end of stdin ends it: nobody is left behind by a program that was killed. */
+ * The end of stdin ends the loop, so it outlives no program that was killed. */
 #ifndef TMK_CLI_LIVE_FOLLOW_H
 #define TMK_CLI_LIVE_FOLLOW_H
 
@@ -17,7 +17,7 @@ struct tmk_follow_wants {
     pid_t process;          /* whose memory of the host is looked at too; 0: nobody's */
 };
 
-/* Until the end, as tmk_monitoring_run(). 0, or an exit status after a message. */
+/* Run until the end, as tmk_monitoring_run() does. 0, or an exit status after a message. */
 int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w,
                    const struct tmk_follow_wants *wants);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/live/leaks_text.c - see leaks_text.h. */
-#include "cli/live/leaks_text.h"
+/* cli/live/leaks_text.c - see monitor_report.h. */
+#include "cli/live/monitor_report.h"
 
 #include "base/array.h"
 #include "cli/front/command.h"
@@ -10,7 +10,7 @@
 
 enum { SHOWN_ROWS = 20 };
 
-static void say_verdict(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
+static void say_growth_verdict(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
 {
     char time[TMK_AMOUNT_BYTES];
     double threshold_mb = (double)leaks->threshold_bytes / TMK_MB;
@@ -38,7 +38,7 @@ static void add_amount(struct tmk_table *t, int64_t bytes, const char *behind)
                     tmk_size_text(size, text), behind);
 }
 
-static const char *verdict_of(const struct tmk_leak_row *row, uint64_t threshold_bytes)
+static const char *verdict_of_growth(const struct tmk_leak_row *row, uint64_t threshold_bytes)
 {
     if (row->is_leak)
         return "LEAK";
@@ -48,7 +48,8 @@ static const char *verdict_of(const struct tmk_leak_row *row, uint64_t threshold
     return is_large ? "swings" : "ok";
 }
 
-static void add_row(struct tmk_table *t, const struct tmk_leak_row *row, uint64_t threshold_bytes)
+static void add_growth_row(struct tmk_table *t, const struct tmk_leak_row *row,
+                           uint64_t threshold_bytes)
 {
     const struct tmk_growth *g = &row->growth;
     tmk_table_cell(t, row->device->label);
@@ -67,7 +68,7 @@ static void add_row(struct tmk_table *t, const struct tmk_leak_row *row, uint64_
     }
     add_amount(t, g->bytes, "");
     add_amount(t, g->span_ns ? (int64_t)((double)g->bytes * 60e9 / (double)g->span_ns) : 0, "/min");
-    tmk_table_cellf(t, "%s%s", verdict_of(row, threshold_bytes),
+    tmk_table_cellf(t, "%s%s", verdict_of_growth(row, threshold_bytes),
                     row->process && row->process->has_ended ? ", ended" : "");
 }
 
@@ -80,9 +81,9 @@ void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
     };
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
-    say_verdict(leaks, elapsed_ns);
+    say_growth_verdict(leaks, elapsed_ns);
     for (uint64_t i = 0; i < leaks->n && i < SHOWN_ROWS; i++)
-        add_row(t, &leaks->rows[i], leaks->threshold_bytes);
+        add_growth_row(t, &leaks->rows[i], leaks->threshold_bytes);
     tmk_sheet_table(&sheet, t);
     if (leaks->n > SHOWN_ROWS)
         tmk_print(stdout, "  and %llu more; --json has all\n",

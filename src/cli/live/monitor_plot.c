@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/live/monitor_plot.c - see monitor_plot.h.
+/* cli/live/monitor_plot.c - see monitor_report.h.
  *
  * A line a device, and around it the band between least and most where one point stands for many
  * samples. Gaps stay open. Sizes of devices are dashed lines where they are near. */
-#include "cli/live/monitor_plot.h"
+#include "cli/live/monitor_report.h"
 
 #include "cli/output/say.h"
 #include "cli/plot/gnuplot.h"
@@ -36,7 +36,8 @@ static void put_point(FILE *out, const struct tmk_history_entry *e, double unit_
             (double)e->min_bytes / GIB, (double)e->max_bytes / GIB, (double)e->last_bytes / GIB);
 }
 
-/* Entries, as many to a point as it takes to have few enough; an empty line where a gap is. */
+/* Write the entries of a history, several to a point where there are many; an empty line where a
+ * gap is. */
 static void put_history(FILE *out, const struct tmk_history *h, double unit_s)
 {
     uint64_t at_once = h->n / MOST_POINTS + 1, n = 0;
@@ -62,8 +63,8 @@ static void put_history(FILE *out, const struct tmk_history *h, double unit_s)
         put_point(out, &point, unit_s);
 }
 
-/* The height of the picture: the largest device when something comes near its size, else somewhat
- * more than was used. */
+/* Returns the height of the picture: the size of the largest device when its use comes near it,
+ * else somewhat more than was used. */
 static double height_gib(const struct tmk_sampler *s)
 {
     double most = 0, total = 0;
@@ -78,7 +79,7 @@ static double height_gib(const struct tmk_sampler *s)
 
 /* ---- the script ---- */
 
-static void put_title(FILE *out, const struct tmk_watched_device *u)
+static void put_monitor_title(FILE *out, const struct tmk_watched_device *u)
 {
     char text[TMK_DEVICE_TEXT_BYTES + 64], most[TMK_AMOUNT_BYTES];
     snprintf(text, sizeof text, "%s%s%s, at most %s", u->label, u->device->name[0] ? "  " : "",
@@ -86,7 +87,7 @@ static void put_title(FILE *out, const struct tmk_watched_device *u)
     tmk_gnuplot_text(out, text);
 }
 
-static void put_curves(FILE *out, const struct tmk_sampler *s)
+static void put_device_curves(FILE *out, const struct tmk_sampler *s)
 {
     const char *between = "plot ";
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
@@ -98,13 +99,13 @@ static void put_curves(FILE *out, const struct tmk_sampler *s)
                 "%s$d%u using 1:2:3 with filledcurves linecolor rgb '%s' notitle, "
                 "$d%u using 1:4 with lines linewidth 2 linecolor rgb '%s' title ",
                 between, i, colour, i, colour);
-        put_title(out, u);
+        put_monitor_title(out, u);
         between = ", ";
     }
     fputc('\n', out);
 }
 
-/* Is it the first of the devices of its size? */
+/* Returns whether it is the first of the devices of its size. */
 static bool is_first_of_size(const struct tmk_sampler *s, unsigned i)
 {
     for (unsigned k = 0; k < i; k++)
@@ -113,8 +114,8 @@ static bool is_first_of_size(const struct tmk_sampler *s, unsigned i)
     return true;
 }
 
-static void put_sizes(FILE *out, const struct tmk_theme *theme, const struct tmk_sampler *s,
-                      double height)
+static void put_device_sizes(FILE *out, const struct tmk_theme *theme, const struct tmk_sampler *s,
+                             double height)
 {
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
         uint64_t total = tmk_sampler_device(s, i)->now.total_bytes;
@@ -149,8 +150,8 @@ static void put_script(struct tmk_gnuplot *g, const struct tmk_monitor_status *s
             "set xrange [0:%.4f]\nset yrange [0:%.6f]\n",
             axis.name, tmk_iso_text(st->started, iso), (double)st->elapsed_ns / 1e9 / axis.unit_s,
             height);
-    put_sizes(out, tmk_gnuplot_theme(g), st->sampler, height);
-    put_curves(out, st->sampler);
+    put_device_sizes(out, tmk_gnuplot_theme(g), st->sampler, height);
+    put_device_curves(out, st->sampler);
 }
 
 int tmk_monitor_plot(const struct tmk_monitor_status *status, const char *path)

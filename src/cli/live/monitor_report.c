@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/live/monitor_plot.h"
 #include "cli/live/monitoring.h"
 #include "cli/output/output_file.h"
 #include "cli/output/sheet.h"
@@ -41,7 +40,7 @@ static void write_json(FILE *out, const void *arg)
     tmk_monitor_status_write(&t, arg);
 }
 
-static int write_file(const struct tmk_monitor_status *status, const char *path)
+static int write_report_file(const struct tmk_monitor_status *status, const char *path)
 {
     int rc = tmk_output_file_write(path, write_json, status);
     if (rc == 0)
@@ -51,7 +50,7 @@ static int write_file(const struct tmk_monitor_status *status, const char *path)
 
 /* ---- the table ---- */
 
-static void add_row(struct tmk_table *t, const struct tmk_watched_device *u)
+static void add_device_row(struct tmk_table *t, const struct tmk_watched_device *u)
 {
     bool known = u->n_samples > 0;
     tmk_table_cell(t, u->label);
@@ -72,7 +71,7 @@ static void add_row(struct tmk_table *t, const struct tmk_watched_device *u)
     tmk_table_count(t, u->n_samples);
 }
 
-static void print_table(const struct tmk_monitor_status *status)
+static void print_device_table(const struct tmk_monitor_status *status)
 {
     static const struct tmk_column columns[] = {
         {"device", TMK_LEFT, TMK_FIXED}, {"name", TMK_LEFT, TMK_SHRINK},
@@ -83,7 +82,7 @@ static void print_table(const struct tmk_monitor_status *status)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++)
-        add_row(t, tmk_sampler_device(status->sampler, i));
+        add_device_row(t, tmk_sampler_device(status->sampler, i));
     tmk_sheet_table(&sheet, t);
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++) {
         const struct tmk_watched_device *u = tmk_sampler_device(status->sampler, i);
@@ -102,19 +101,19 @@ static bool has_answer(const struct tmk_sampler *s)
     return false;
 }
 
-/* Files come first: stdout may be closed, and we end with it. */
+/* Files come first: stdout may be closed, which ends the program. */
 int tmk_monitor_report(const struct tmk_monitor_status *status, const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");
     int written = 0, drawn = 0;
     if (output && !is_screen(output))
-        written = write_file(status, output);
+        written = write_report_file(status, output);
     if (plot)
         drawn = tmk_monitor_plot(status, plot);
     if (tmk_monitor_report_is_json(args))
         write_json(stdout, status);
     else
-        print_table(status);
+        print_device_table(status);
     if (written == 0 && !has_answer(status->sampler))
         return TMK_EXIT_FINDING;
     return written ? written : drawn;

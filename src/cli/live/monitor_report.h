@@ -5,9 +5,10 @@
 #define TMK_CLI_LIVE_MONITOR_REPORT_H
 
 #include "cli/front/command.h"
+#include "monitor/device_leaks.h"
 #include "monitor/status.h"
 
-/* For a command's table of options. */
+/* Rows for a command's table of options. */
 #define TMK_MONITOR_REPORT_OPTIONS                                                                 \
     {"output", 'o', "FILE", NULL, "write the report there, as JSON (-: to stdout)"},               \
         {"plot", 0, "FILE", NULL, "draw memory over time: F.png, F.svg or F.pdf"},                 \
@@ -15,13 +16,19 @@
         "json", 0, NULL, NULL, "the report on stdout instead of the table"                         \
     }
 
-/* Can what the options ask for be written? Before hours are spent. 0, or an exit status after a
- * message. */
+/* Check that the files which the options name can be written, before hours are spent. 0, or an exit
+ * status after a message. */
 int tmk_monitor_report_check(const struct tmk_args *args);
-/* Is stdout for JSON only? */
+/* Returns whether stdout is for JSON only. */
 bool tmk_monitor_report_is_json(const struct tmk_args *args);
-/* The files that were asked for, then table or JSON on stdout; then which devices do not answer. 0,
- * or an exit status after a message; also when none of them ever answered. */
+/* Write the files that were asked for, then the table or JSON on stdout, then say which devices do
+ * not answer. Returns 0, or an exit status after a message; also when no device ever answered. */
 int tmk_monitor_report(const struct tmk_monitor_status *status, const struct tmk_args *args);
+/* Draw the picture of --plot: what each device used over time. 0, or an exit status after a
+ * message. */
+int tmk_monitor_plot(const struct tmk_monitor_status *status, const char *path);
+
+/* Print what grows on the devices: a sentence with the verdict, and a table. */
+void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns);
 
 #endif

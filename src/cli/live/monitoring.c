@@ -78,7 +78,8 @@ static int read_settings(const struct tmk_args *args, const struct tmk_monitorin
     return status;
 }
 
-/* Lists of processes cost more than a look at the memory, and 64 of them show a trend. */
+/* Returns how often processes are listed. A list costs more than a look at the memory, and 64 of
+ * them show a trend. */
 static uint64_t process_interval(const struct tmk_sampler_settings *s)
 {
     uint64_t ns = s->duration_ns ? s->duration_ns / TMK_HISTORY_PROCESS : NS_PER_S;
@@ -90,8 +91,9 @@ static uint64_t process_interval(const struct tmk_sampler_settings *s)
 
 enum { REASON_BYTES = 1024 };
 
-/* `text` as it may stand on a screen, in the caller's buffer of REASON_BYTES; returns it. */
-static const char *make_harmless(const char *text, char *buffer)
+/* Writes `text` as it may stand on a screen into the caller's buffer of REASON_BYTES; returns it.
+ */
+static const char *make_text_harmless(const char *text, char *buffer)
 {
     memset(buffer, 0, REASON_BYTES);
     FILE *out = fmemopen(buffer, REASON_BYTES - 1, "w");
@@ -105,19 +107,19 @@ static const char *make_harmless(const char *text, char *buffer)
 void tmk_monitoring_say(const struct tmk_watched_device *u, const char *what, const char *reason)
 {
     char buffer[REASON_BYTES];
-    tmk_say("device %s %s: %s", u->label, what, make_harmless(reason, buffer));
+    tmk_say("device %s %s: %s", u->label, what, make_text_harmless(reason, buffer));
 }
 
 /* ---- open, close ---- */
 
-/* A card that is there but cannot be asked is worth a word, since the host stands in for it. */
-static void say_driver(const struct tmk_devices *d)
+/* Say which driver cannot be asked: its GPU is there, and the host stands in for it. */
+static void say_broken_driver(const struct tmk_devices *d)
 {
     const struct tmk_driver *driver = tmk_devices_driver(d, TMK_DEVICE_NVIDIA);
     char buffer[REASON_BYTES];
     if (driver->state != TMK_DRIVER_READY && driver->state != TMK_DRIVER_ABSENT)
         tmk_say("NVIDIA's cards cannot be asked: %s; see: tidemark doctor",
-                make_harmless(driver->reason, buffer));
+                make_text_harmless(driver->reason, buffer));
 }
 
 static int open_devices(struct tmk_monitoring *m, const struct tmk_args *args,
@@ -131,7 +133,7 @@ static int open_devices(struct tmk_monitoring *m, const struct tmk_args *args,
         tmk_say("%s", err.text);
         return TMK_EXIT_FINDING;
     }
-    say_driver(m->devices);
+    say_broken_driver(m->devices);
     int rc = tmk_selection_parse_present(m->devices, values, n, ret, &err);
     if (err.text[0])
         tmk_say("--devices: %s%s", err.text, rc == 0 ? "; going on without it" : "");
@@ -174,7 +176,8 @@ void tmk_monitoring_close(struct tmk_monitoring *m)
 
 /* ---- the loop ---- */
 
-/* SIGPIPE: nobody reads our warnings any more, but a report may be due. */
+/* Signals that end the loop. SIGPIPE: nobody reads our warnings any more, but a report may be due.
+ */
 static const int stopping[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
 static void hold_signals(struct tmk_monitoring *m)
@@ -213,7 +216,7 @@ static struct timespec time_until(uint64_t due_ns)
                              .tv_nsec = (long)(rest % NS_PER_S)};
 }
 
-/* True: a signal came before it was due. */
+/* Wait until a time. Returns true when a signal came before. */
 static bool is_stopped_before(uint64_t due_ns, const sigset_t *set)
 {
     for (;;) {
@@ -225,7 +228,7 @@ static bool is_stopped_before(uint64_t due_ns, const sigset_t *set)
     }
 }
 
-/* The same, and what is asked meanwhile is answered. */
+/* Wait likewise, and answer what is asked on stdin meanwhile. */
 static bool is_stopped_or_asked(const struct tmk_monitoring *m, uint64_t due_ns, void *arg)
 {
     const struct timespec none = {0};
@@ -243,7 +246,7 @@ static bool is_stopped_or_asked(const struct tmk_monitoring *m, uint64_t due_ns,
     }
 }
 
-/* Before the first look there is nothing to answer with. */
+/* Wait for the next look. Before the first one nothing can be answered. */
 static bool is_over_before(const struct tmk_monitoring *m, uint64_t due_ns, void *arg)
 {
     if (m->signal_fd < 0 || !m->elapsed_ns)
@@ -256,21 +259,21 @@ void tmk_monitoring_clear(struct tmk_monitoring *m)
     tmk_progress_fini(&m->progress);
 }
 
-/* " 0 43.2 %" of a device into `text`: its length. */
-static size_t describe(const struct tmk_watched_device *u, char *text, size_t size)
+/* Write " 0 43.2 %" for a device into `text`. Returns its length. */
+static size_t describe_devices(const struct tmk_watched_device *u, char *text, size_t size)
 {
     if (!u->has_now)
         return (size_t)snprintf(text, size, " %s -", u->label);
     return (size_t)snprintf(text, size, " %s %.1f %%", u->label, tmk_device_use_percent(u));
 }
 
-/* "profile, device 0 43.2 %, 1 12.0 %": as many devices as there is room for. */
+/* Write "profile, device 0 43.2 %, 1 12.0 %", with as many devices as there is room for. */
 static void describe_all(const struct tmk_monitoring *m, char *text, size_t size)
 {
     char one[TMK_LABEL_BYTES + 16];
     size_t used = (size_t)snprintf(text, size, "%s, device", m->name);
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
-        size_t n = describe(tmk_sampler_device(m->sampler, i), one, sizeof one);
+        size_t n = describe_devices(tmk_sampler_device(m->sampler, i), one, sizeof one);
         if (used + n + sizeof ", ..." > size) {
             strcpy(text + used, ", ...");
             return;
@@ -279,7 +282,7 @@ static void describe_all(const struct tmk_monitoring *m, char *text, size_t size
     }
 }
 
-static void tell(struct tmk_monitoring *m, char *text, size_t size)
+static void tell_caller(struct tmk_monitoring *m, char *text, size_t size)
 {
     const struct tmk_sampler_settings *s = tmk_sampler_settings(m->sampler);
     if (m->is_silent || m->elapsed_ns < m->next_tell_ns)
@@ -290,7 +293,7 @@ static void tell(struct tmk_monitoring *m, char *text, size_t size)
     tmk_progress_tell(&m->progress, (uint32_t)(part * 1000), s->duration_ns ? 1000 : 0);
 }
 
-static int loop(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
+static int loop_until_end(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
 {
     char text[PROGRESS_BYTES];
     uint64_t due_ns, start_ns = tmk_sampler_start_ns(m->sampler);
@@ -306,7 +309,7 @@ static int loop(struct tmk_monitoring *m, void (*each)(void *arg), void *arg)
             return TMK_EXIT_FINDING;
         }
         m->elapsed_ns = tmk_clock_monotonic_ns() - start_ns;
-        tell(m, text, sizeof text);
+        tell_caller(m, text, sizeof text);
         if (each)
             each(arg);
     }
@@ -318,7 +321,7 @@ int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *
 {
     hold_signals(m);
     m->signal_fd = m->asked ? signalfd(-1, &m->held, SFD_CLOEXEC) : -1;
-    int status = loop(m, each, arg);
+    int status = loop_until_end(m, each, arg);
     if (m->signal_fd >= 0)
         close(m->signal_fd);
     m->elapsed_ns = tmk_clock_monotonic_ns() - tmk_sampler_start_ns(m->sampler);

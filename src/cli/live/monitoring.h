@@ -4,7 +4,7 @@
  * print.
  *
  * SIGINT, SIGTERM and SIGHUP end the loop, not the program: the report is written all the same.
- * From the run on they are held back until tmk_monitoring_release() or close. */
+ * tmk_monitoring_run() holds them back until tmk_monitoring_release() or close. */
 #ifndef TMK_CLI_LIVE_MONITORING_H
 #define TMK_CLI_LIVE_MONITORING_H
 
@@ -15,7 +15,7 @@
 #include "monitor/sampler.h"
 #include "monitor/status.h"
 
-/* For a command's table of options. `duration` says the default. */
+/* Rows for a command's table of options. `duration` names the default. */
 #define TMK_MONITORING_OPTIONS(duration)                                                           \
     {"devices", 0, "N...", NULL, "0 1, 0:2 (a part), host, all, visible, GPU-..."},                \
         {"duration", 0, "S", NULL, "seconds; 0: until ^C or kill (" duration ")"},                 \
@@ -23,7 +23,7 @@
         "interval", 0, "S", NULL, "seconds between two samples (0.1)"                              \
     }
 
-/* For their manuals. */
+/* A paragraph for their manuals. */
 #define TMK_MONITORING_NOTES                                                                       \
     "Devices are numbered as the driver does; behind NVIDIA's cards come AMD's. 0:2\n"             \
     "is part 2 of card 0 (MIG). Without a card the host is device 0; in a container\n"             \
@@ -42,8 +42,8 @@ struct tmk_monitoring {
     uint64_t elapsed_ns;
     uint64_t next_tell_ns; /* when the progress line is worth writing anew */
     bool is_silent;        /* no progress line: stderr is somebody else's */
-    /* From the first look on: there is something to read on stdin, or it has ended. True: end the
-     * loop. May be NULL. */
+    /* Is called from the first look on when stdin has something to read or has ended. Returns true
+     * to end the loop. May be NULL. */
     bool (*asked)(void *arg);
     struct tmk_progress progress;
     sigset_t held, before; /* signals, while it is holding them back */
@@ -62,25 +62,27 @@ struct tmk_monitoring_needs {
 int tmk_monitoring_open(struct tmk_monitoring *m, const struct tmk_args *args,
                         const struct tmk_monitoring_needs *needs);
 void tmk_monitoring_close(struct tmk_monitoring *m);
-/* All is written: flush stdout, and let signals end the program again. Close does it too. */
+/* Flush stdout, and let signals end the program again: all is written. Close does it too. */
 void tmk_monitoring_release(struct tmk_monitoring *m);
 
-/* Look until the end, with a progress line. `each` (may be NULL) is called after every look. 0, or
- * an exit status after a message. */
+/* Look at the devices until the end, with a progress line. `each` (may be NULL) is called after
+ * every look. 0, or an exit status after a message. */
 int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *arg);
-/* Wipe the progress line; for `each`, before it prints. */
+/* Wipe the progress line. `each` calls it before it prints. */
 void tmk_monitoring_clear(struct tmk_monitoring *m);
 
-/* Why a device did not answer, or does not list its processes: a driver's text, made harmless. */
+/* Say why a device did not answer, or does not list its processes. `reason` is a driver's text and
+ * is made harmless. */
 void tmk_monitoring_say(const struct tmk_watched_device *u, const char *what, const char *reason);
 
-/* The report as of now. */
+/* Returns the report as of now. */
 struct tmk_monitor_status tmk_monitoring_status(const struct tmk_monitoring *m);
 
-/* Seconds, or any time with a unit; *ret_ns is untouched when the option was not given. 0, or an
- * exit status after a message. */
+/* Read a time: seconds, or a number with a unit. *ret_ns is untouched when the option was not
+ * given. 0, or an exit status after a message. */
 int tmk_monitoring_time(const struct tmk_args *args, const char *option, uint64_t *ret_ns);
-/* A positive number in an option. 0 and *ret, or an exit status after a message. */
+/* Read a positive number, `otherwise` where the option was not given. 0, or an exit status after a
+ * message. */
 int tmk_monitoring_number(const struct tmk_args *args, const char *option, double otherwise,
                           double most, double *ret);
 

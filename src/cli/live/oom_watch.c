@@ -40,7 +40,7 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
 
 /* ---- the warning ---- */
 
-static int by_bytes(const void *a, const void *b)
+static int by_used_bytes(const void *a, const void *b)
 {
     const struct tmk_device_process *p = a, *q = b;
     uint64_t m = p->used_bytes == TMK_BYTES_UNKNOWN ? 0 : p->used_bytes;
@@ -48,15 +48,16 @@ static int by_bytes(const void *a, const void *b)
     return (m < n) - (m > n);
 }
 
-/* Who has it, the largest first. Not to know is no reason not to warn. */
+/* Find who uses the device, the largest first. When that is not known, the warning comes without
+ * it. */
 static void find_holders(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                          struct tmk_device_processes *ret)
 {
     (void)tmk_devices_processes(w->m->devices, u->index, ret, NULL);
-    qsort(ret->items, ret->n, sizeof ret->items[0], by_bytes);
+    qsort(ret->items, ret->n, sizeof ret->items[0], by_used_bytes);
 }
 
-/* The warning's words, line by line. */
+/* The words of a warning, line by line. */
 static const struct words {
     const char *title, *host, *risk, *usage;
     const char *when, *before_seconds, *after_seconds, *between_bounds;
@@ -129,8 +130,9 @@ enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p)
     return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
 }
 
-static void warn(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
-                 const struct tmk_prediction *p, const struct tmk_device_processes *holders)
+static void warn_of_alarm(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
+                          const struct tmk_prediction *p,
+                          const struct tmk_device_processes *holders)
 {
     const struct words *say = is_language_chinese() ? &chinese : &english;
     bool is_host = u->device->kind == TMK_DEVICE_HOST;
@@ -147,9 +149,10 @@ static void warn(const struct tmk_oom_watch *w, const struct tmk_watched_device 
 
 /* ---- the command ---- */
 
-static void set(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void set_text_variable(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void set(const char *name, const char *format, ...)
+static void set_text_variable(const char *name, const char *format, ...)
 {
     char text[160];
     va_list args;
@@ -159,31 +162,32 @@ static void set(const char *name, const char *format, ...)
     setenv(name, text, 1);
 }
 
-static void set_environment(const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
-                            const struct tmk_prediction *p,
-                            const struct tmk_device_processes *holders)
+static void set_hook_environment(const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
+                                 const struct tmk_prediction *p,
+                                 const struct tmk_device_processes *holders)
 {
-    set("TIDEMARK_OOM_DEVICE", "%s", u->label);
-    set("TIDEMARK_OOM_NAME", "%s", u->device->name);
-    set("TIDEMARK_OOM_USED_BYTES", "%" PRIu64, u->now.used_bytes);
-    set("TIDEMARK_OOM_TOTAL_BYTES", "%" PRIu64, u->now.total_bytes);
-    set("TIDEMARK_OOM_PERCENT", "%.1f", tmk_device_taken_percent(u));
-    set("TIDEMARK_OOM_THRESHOLD", "%.1f", alarm->threshold_percent);
-    set("TIDEMARK_OOM_RISK", "%s",
-        tmk_risk_text(p->risk_level) ? tmk_risk_text(p->risk_level) : "");
+    set_text_variable("TIDEMARK_OOM_DEVICE", "%s", u->label);
+    set_text_variable("TIDEMARK_OOM_NAME", "%s", u->device->name);
+    set_text_variable("TIDEMARK_OOM_USED_BYTES", "%" PRIu64, u->now.used_bytes);
+    set_text_variable("TIDEMARK_OOM_TOTAL_BYTES", "%" PRIu64, u->now.total_bytes);
+    set_text_variable("TIDEMARK_OOM_PERCENT", "%.1f", tmk_device_taken_percent(u));
+    set_text_variable("TIDEMARK_OOM_THRESHOLD", "%.1f", alarm->threshold_percent);
+    set_text_variable("TIDEMARK_OOM_RISK", "%s",
+                      tmk_risk_text(p->risk_level) ? tmk_risk_text(p->risk_level) : "");
     if (p->has_time)
-        set("TIDEMARK_OOM_SECONDS", "%.1f", p->predicted_oom_time);
+        set_text_variable("TIDEMARK_OOM_SECONDS", "%.1f", p->predicted_oom_time);
     else
         unsetenv("TIDEMARK_OOM_SECONDS");
     if (holders->n)
-        set("TIDEMARK_OOM_PID", "%d", (int)holders->items[0].pid);
+        set_text_variable("TIDEMARK_OOM_PID", "%d", (int)holders->items[0].pid);
     else
         unsetenv("TIDEMARK_OOM_PID");
 }
 
-/* With signals as a program expects them: we hold some back, and ignore SIGXFSZ. In a group of its
- * own: ^C is for us, and it is to end its work. What is typed is not for it either. */
-static int spawn(const char *command, pid_t *ret)
+/* Start the command, with signals as a program expects them: we hold some back, and ignore SIGXFSZ.
+ * It gets a process group of its own, because ^C is for us and the command should end its work, and
+ * no stdin, because what is typed is not for it. */
+static int spawn_hook(const char *command, pid_t *ret)
 {
     char *argv[] = {"sh", "-c", (char *)command, NULL};
     sigset_t none, standard;
@@ -207,7 +211,8 @@ static int spawn(const char *command, pid_t *ret)
     return reason;
 }
 
-static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_processes *holders)
+static void act_on_alarm(struct tmk_oom_watch *w, unsigned i,
+                         const struct tmk_device_processes *holders)
 {
     const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     if (w->running[i]) {
@@ -215,16 +220,16 @@ static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_pro
                 u->label, (int)w->running[i]);
         return;
     }
-    set_environment(u, &w->alarms[i], &w->forecasts[i].prediction, holders);
-    int reason = spawn(w->command, &w->running[i]);
+    set_hook_environment(u, &w->alarms[i], &w->forecasts[i].prediction, holders);
+    int reason = spawn_hook(w->command, &w->running[i]);
     if (reason != 0) {
         w->running[i] = 0;
         tmk_say("--exec: cannot run '%s': %s", w->command, strerror(reason));
     }
 }
 
-/* What became of the command of device i. */
-static void reap(struct tmk_oom_watch *w, unsigned i, int flags)
+/* See what became of the command of device i. */
+static void reap_hook(struct tmk_oom_watch *w, unsigned i, int flags)
 {
     int status = 0;
     pid_t got;
@@ -244,7 +249,7 @@ static void reap(struct tmk_oom_watch *w, unsigned i, int flags)
 
 /* ---- looking ---- */
 
-static void ring(struct tmk_oom_watch *w, unsigned i)
+static void ring_alarm(struct tmk_oom_watch *w, unsigned i)
 {
     const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_device_processes *holders = tmk_xcalloc(1, sizeof *holders);
@@ -253,27 +258,29 @@ static void ring(struct tmk_oom_watch *w, unsigned i)
     if (w->rang)
         w->rang(w, i);
     else
-        warn(w, u, &w->forecasts[i].prediction, holders);
+        warn_of_alarm(w, u, &w->forecasts[i].prediction, holders);
     if (w->command)
-        act(w, i, holders);
+        act_on_alarm(w, i, holders);
     free(holders);
 }
 
-/* The longer it was watched, the slower its outlook changes, and the more there is to look at. */
-static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
+/* Returns whether to make a new forecast. The longer a device was watched, the slower its outlook
+ * changes, and the longer a forecast takes. */
+static bool is_forecast_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
 {
     return w->m->elapsed_ns >= f->due_ns;
 }
 
-static void look_ahead(struct tmk_oom_watch *w, const struct tmk_watched_device *u,
-                       struct tmk_oom_forecast *f)
+static void look_ahead_of_device(struct tmk_oom_watch *w, const struct tmk_watched_device *u,
+                                 struct tmk_oom_forecast *f)
 {
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
     f->prediction = tmk_prediction_of(u, w->warm_up_ns);
     f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
 }
 
-/* Once when it gets high, once more when it gets critical, and again after it was neither. */
+/* Returns whether the risk is worth a warning: once when it gets high, once more when it gets
+ * critical, and again after it was neither. */
 static bool is_worse(struct tmk_oom_forecast *f)
 {
     enum tmk_risk before = f->warned_risk, now = f->prediction.risk_level;
@@ -282,28 +289,28 @@ static bool is_worse(struct tmk_oom_forecast *f)
     return is_alarm && now > before;
 }
 
-static void look_at(struct tmk_oom_watch *w, unsigned i)
+static void look_at_alarm(struct tmk_oom_watch *w, unsigned i)
 {
     const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_oom_forecast *f = &w->forecasts[i];
     if (!u->has_now)
         return;
     bool passed = tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)), worse = false;
-    if (passed || is_due(w, f)) {
-        look_ahead(w, u, f);
+    if (passed || is_forecast_due(w, f)) {
+        look_ahead_of_device(w, u, f);
         worse = is_worse(f);
     }
     f->n_warned += worse && !passed;
     if (passed || worse)
-        ring(w, i);
+        ring_alarm(w, i);
 }
 
 void tmk_oom_watch_look(void *arg)
 {
     struct tmk_oom_watch *w = arg;
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
-        reap(w, i, WNOHANG);
-        look_at(w, i);
+        reap_hook(w, i, WNOHANG);
+        look_at_alarm(w, i);
     }
 }
 
@@ -326,7 +333,7 @@ bool tmk_oom_watch_found(const struct tmk_oom_watch *w)
 void tmk_oom_watch_fini(struct tmk_oom_watch *w, bool wait)
 {
     for (unsigned i = 0; w->running && i < tmk_sampler_n_devices(w->m->sampler); i++) {
-        reap(w, i, wait ? 0 : WNOHANG);
+        reap_hook(w, i, wait ? 0 : WNOHANG);
         if (w->running[i])
             tmk_say("--exec: the command still runs (process %d)", (int)w->running[i]);
     }

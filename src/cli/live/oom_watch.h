@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/live/oom_watch.h - warn when a device passes the threshold, or is forecast to run out, and
- * run a command then. */
+/* cli/live/oom_watch.h - warns when a device passes the threshold or is forecast to run out, and
+ * runs a command then. */
 #ifndef TMK_CLI_LIVE_OOM_WATCH_H
 #define TMK_CLI_LIVE_OOM_WATCH_H
 
@@ -31,13 +31,15 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
                         const char *command, FILE *out);
 /* Look at what was sampled last; `arg` is the watch, so that this fits tmk_monitoring_run(). */
 void tmk_oom_watch_look(void *arg);
-/* What is advised about: whatever the outlook is, a device that warns has little left. */
+/* Returns the cause to give advice on. A device that warns has little left, whatever its outlook.
+ */
 enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p);
-/* Was the threshold passed, on any device, at any time? */
+/* Returns whether any device was over the threshold at any time. */
 bool tmk_oom_watch_is_over(const struct tmk_oom_watch *w);
-/* The same, or was it forecast that a device runs out? That is: was there a warning? */
+/* Returns whether there was a warning: a device was over the threshold, or was forecast to run out.
+ */
 bool tmk_oom_watch_found(const struct tmk_oom_watch *w);
-/* Commands that still run are waited for, or left to themselves. */
+/* Wait for commands that still run, or leave them to themselves. */
 void tmk_oom_watch_fini(struct tmk_oom_watch *w, bool wait);
 
 #endif

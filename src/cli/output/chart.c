@@ -12,8 +12,8 @@ enum { LABEL_WIDTH = 12 };
 static const char *const upward[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const rightward[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
 
-/* How many of `eighths` `value` fills; what is not nothing shows. */
-static unsigned filled(uint64_t value, uint64_t whole, unsigned eighths)
+/* Returns how many of `eighths` a value fills; at least one, unless it is 0. */
+static unsigned filled_eighths(uint64_t value, uint64_t whole, unsigned eighths)
 {
     if (value == 0 || whole == 0)
         return 0;
@@ -21,7 +21,7 @@ static unsigned filled(uint64_t value, uint64_t whole, unsigned eighths)
     return n == 0 ? 1 : n > eighths ? eighths : n;
 }
 
-static uint64_t largest(const uint64_t *values, uint32_t n)
+static uint64_t largest_value(const uint64_t *values, uint32_t n)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -38,17 +38,17 @@ static void write_row(FILE *out, const uint64_t *values, uint32_t n, uint64_t mo
     fprintf(out, "%*s %s", LABEL_WIDTH - 2, label, labelled ? "┤" : "│");
     unsigned below = (TMK_CHART_ROWS - 1 - row) * 8;
     uint32_t end = n;
-    while (end > 0 && filled(values[end - 1], most, TMK_CHART_ROWS * 8) <= below)
+    while (end > 0 && filled_eighths(values[end - 1], most, TMK_CHART_ROWS * 8) <= below)
         end--;
     for (uint32_t i = 0; i < end; i++) {
-        unsigned height = filled(values[i], most, TMK_CHART_ROWS * 8);
+        unsigned height = filled_eighths(values[i], most, TMK_CHART_ROWS * 8);
         unsigned here = height <= below ? 0 : height - below > 8 ? 8 : height - below;
         fputs(upward[here], out);
     }
     fputc('\n', out);
 }
 
-/* Times under the left end, the middle and the right end. */
+/* Write times under the left end, the middle and the right end. */
 static void write_times(FILE *out, uint32_t n, uint64_t start_ns, uint64_t end_ns)
 {
     char left[TMK_AMOUNT_BYTES], middle[TMK_AMOUNT_BYTES], right[TMK_AMOUNT_BYTES];
@@ -65,7 +65,7 @@ static void write_times(FILE *out, uint32_t n, uint64_t start_ns, uint64_t end_n
 void tmk_chart_write(FILE *out, const uint64_t *values, uint32_t n, uint64_t start_ns,
                      uint64_t end_ns)
 {
-    uint64_t most = largest(values, n);
+    uint64_t most = largest_value(values, n);
     for (unsigned row = 0; row < TMK_CHART_ROWS; row++)
         write_row(out, values, n, most, row);
     fprintf(out, "%*s └", LABEL_WIDTH - 2, "0 B");
@@ -77,7 +77,7 @@ void tmk_chart_write(FILE *out, const uint64_t *values, uint32_t n, uint64_t sta
 
 const char *tmk_bar(uint64_t part, uint64_t whole, unsigned width, char *buffer)
 {
-    unsigned eighths = filled(part, whole, width * 8);
+    unsigned eighths = filled_eighths(part, whole, width * 8);
     char *at = buffer;
     for (; eighths >= 8; eighths -= 8)
         at = stpcpy(at, rightward[8]);

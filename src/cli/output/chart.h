@@ -8,12 +8,12 @@
 
 enum { TMK_CHART_COLUMNS = 64, TMK_CHART_ROWS = 8 };
 
-/* `n` values, one a column; from `start_ns` to `end_ns`. */
+/* Draw `n` values from `start_ns` to `end_ns`, a column for each. */
 void tmk_chart_write(FILE *out, const uint64_t *values, uint32_t n, uint64_t start_ns,
                      uint64_t end_ns);
 
-/* A horizontal bar for `part` of `whole`, at most `width` columns wide, into `buffer` of
- * 3 * width + 4 bytes; returns it. */
+/* Write a horizontal bar for `part` of `whole`, at most `width` columns wide, into `buffer` of 3 *
+ * width + 4 bytes. Returns it. */
 const char *tmk_bar(uint64_t part, uint64_t whole, unsigned width, char *buffer);
 
 #endif

@@ -14,7 +14,7 @@
 
 enum { COPY_BYTES = 1 << 16 };
 
-static int complain(const char *name, int reason)
+static int complain_of_export_file(const char *name, int reason)
 {
     tmk_say("cannot write %s: %s", name, strerror(reason));
     return TMK_EXIT_FINDING;
@@ -34,7 +34,7 @@ static int open_scratch(struct tmk_export_file *f)
         f->path = f->scratch;
         return 0;
     }
-    int status = complain(f->scratch, reason);
+    int status = complain_of_export_file(f->scratch, reason);
     free(f->scratch);
     f->scratch = NULL;
     return status;
@@ -64,8 +64,8 @@ int tmk_export_file_open(struct tmk_export_file *f, const char *path, enum tmk_e
     return status;
 }
 
-/* 0, or errno. */
-static int write_all(int fd, const char *bytes, size_t n)
+/* Write all bytes. Returns 0, or errno. */
+static int write_all_of_export(int fd, const char *bytes, size_t n)
 {
     while (n > 0) {
         ssize_t part = write(fd, bytes, n);
@@ -85,9 +85,9 @@ static int copy_scratch(const struct tmk_export_file *f)
     ssize_t n = 1;
     while (reason == 0 && n > 0) {
         n = read(f->fd, buffer, sizeof buffer);
-        reason = n < 0 ? errno : write_all(to, buffer, (size_t)n);
+        reason = n < 0 ? errno : write_all_of_export(to, buffer, (size_t)n);
     }
-    return reason == 0 ? 0 : complain(f->name, reason);
+    return reason == 0 ? 0 : complain_of_export_file(f->name, reason);
 }
 
 int tmk_export_file_close(struct tmk_export_file *f, bool keep)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/output/export_file.h - where an export goes: a file that is there whole or not at all
  * (output_file.h), or standard output. Formats that change what they wrote need a plain file, and
- * SQLite one with a name: where the target is none (a pipe), one is made and copied in the end. */
+ * SQLite needs one with a name. Where the target is no such file (a pipe), one is made and copied
+ * at the end. */
 #ifndef TMK_CLI_OUTPUT_EXPORT_FILE_H
 #define TMK_CLI_OUTPUT_EXPORT_FILE_H
 

@@ -16,7 +16,7 @@ static struct timespec next_beat(void)
     return (struct timespec){.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
 }
 
-static void *beat(void *arg)
+static void *beat_until_end(void *arg)
 {
     struct tmk_heartbeat *h = arg;
     pthread_mutex_lock(&h->lock);
@@ -40,7 +40,7 @@ void tmk_heartbeat_start(struct tmk_heartbeat *h, const char *what)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&h->wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    h->is_running = pthread_create(&h->thread, NULL, beat, h) == 0;
+    h->is_running = pthread_create(&h->thread, NULL, beat_until_end, h) == 0;
 }
 
 void tmk_heartbeat_stop(struct tmk_heartbeat *h)

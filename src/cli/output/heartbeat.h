@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/output/heartbeat.h - a sign of life while something works that cannot say how far it is: a
- * thread that keeps a progress line up. Nothing else may write to stderr between start and stop. */
+/* cli/output/heartbeat.h - a thread that shows a sign of life, a progress line, while something
+ * works that cannot say how far it is. Nothing else may write to stderr between start and stop. */
 #ifndef TMK_CLI_OUTPUT_HEARTBEAT_H
 #define TMK_CLI_OUTPUT_HEARTBEAT_H
 
@@ -20,7 +20,7 @@ struct tmk_heartbeat {
 
 /* `what` as for tmk_progress_init(). Without a thread there is no line; that is no error. */
 void tmk_heartbeat_start(struct tmk_heartbeat *h, const char *what);
-/* Wipes the line; may be called again. */
+/* Wipe the line. May be called again. */
 void tmk_heartbeat_stop(struct tmk_heartbeat *h);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/output/losses.h - what processes of a run have lost, together: for views that are about one
- * of them. */
+/* cli/output/losses.h - the sum of what processes of a run have lost, for output that is about
+ * another process. */
 #ifndef TMK_CLI_OUTPUT_LOSSES_H
 #define TMK_CLI_OUTPUT_LOSSES_H
 

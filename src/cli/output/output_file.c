@@ -20,20 +20,21 @@
 
 enum { LINK_BYTES = 48, MOST_NAMES = 8 };
 
-static int complain(const char *path, int reason)
+static int complain_of_output(const char *path, int reason)
 {
     tmk_say("cannot write %s: %s", path, strerror(reason));
     return TMK_EXIT_FINDING;
 }
 
-/* With its "/", so that a name may follow; "" is the current one. The caller's to free. */
-static char *folder_of(const char *path)
+/* Returns the folder of a path with its "/", so that a name may follow; "" is the current one. The
+ * caller frees it. */
+static char *folder_of_target(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return tmk_xformat("%.*s", slash ? (int)(slash - path + 1) : 0, path);
 }
 
-/* What the kernel calls a descriptor. */
+/* Writes the path under which /proc has a descriptor. */
 static const char *link_of(int fd, char *buffer)
 {
     snprintf(buffer, LINK_BYTES, "/proc/self/fd/%d", fd);
@@ -42,22 +43,23 @@ static const char *link_of(int fd, char *buffer)
 
 static int check_folder(const char *path)
 {
-    char *folder = folder_of(path);
+    char *folder = folder_of_target(path);
     int reason = access(*folder ? folder : ".", W_OK | X_OK) < 0 ? errno : 0;
     free(folder);
     return reason;
 }
 
-/* A name of a descriptor may lead to a plain file, whose owner would not see one put in its place.
- */
+/* Returns whether a path is written straight: it is no plain file, or it names a descriptor such as
+ * /dev/stdout. That may lead to a plain file, and whoever has it open would not see a new file in
+ * its place. */
 static bool is_special(const char *path, const struct stat *found)
 {
     return !S_ISREG(found->st_mode) || strncmp(path, "/dev/", 5) == 0 ||
            strncmp(path, "/proc/", 6) == 0;
 }
 
-/* What a new file may take the place of, the caller's to free. NULL: it is written straight, or
- * with a *ret_reason, not at all. */
+/* Find the path that a new file may replace; the caller frees it. NULL: the path is written
+ * straight or, with a *ret_reason, not at all. */
 static char *find_target(const char *path, int *ret_reason)
 {
     struct stat found;
@@ -84,10 +86,10 @@ int tmk_output_file_check(const char *path)
 {
     int reason;
     free(find_target(path, &reason));
-    return reason == 0 ? 0 : complain(path, reason);
+    return reason == 0 ? 0 : complain_of_output(path, reason);
 }
 
-/* The rights of the file that it replaces, or those that a new file gets. */
+/* Give the file the rights of the file that it replaces, or the rights of a new file. */
 static int give_rights(int fd, const char *target)
 {
     struct stat old;
@@ -96,8 +98,8 @@ static int give_rights(int fd, const char *target)
     return fchmod(fd, stat(target, &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask);
 }
 
-/* -1: the file system cannot do that, or it could not be given its name at the end, which needs
- * /proc. */
+/* Open a file without a name. -1: the file system cannot do that, or /proc is missing, through
+ * which it gets its name at the end. */
 static int open_unnamed(const char *folder)
 {
     char link[LINK_BYTES];
@@ -119,15 +121,15 @@ static int open_named(struct tmk_output_file *o, const char *folder)
     return fd;
 }
 
-static int open_file(struct tmk_output_file *o, const char *path, bool is_named)
+static int open_output(struct tmk_output_file *o, const char *path, bool is_named)
 {
     int reason;
     *o = (struct tmk_output_file){.path = path, .fd = -1, .unfinished = -1};
     o->target = find_target(path, &reason);
     if (reason != 0)
-        return complain(path, reason);
+        return complain_of_output(path, reason);
     if (o->target) {
-        char *folder = folder_of(o->target);
+        char *folder = folder_of_target(o->target);
         o->fd = is_named ? -1 : open_unnamed(folder);
         if (o->fd < 0)
             o->fd = open_named(o, folder);
@@ -141,23 +143,24 @@ static int open_file(struct tmk_output_file *o, const char *path, bool is_named)
     if (reason == 0)
         return 0;
     (void)tmk_output_file_close(o, false);
-    return complain(path, reason);
+    return complain_of_output(path, reason);
 }
 
 int tmk_output_file_open(struct tmk_output_file *o, const char *path)
 {
-    return open_file(o, path, false);
+    return open_output(o, path, false);
 }
 
 int tmk_output_file_open_named(struct tmk_output_file *o, const char *path)
 {
-    return open_file(o, path, true);
+    return open_output(o, path, true);
 }
 
-/* Beside the target: a name that is there cannot be given to another file at once. 0, or errno. */
+/* Give the file a name beside the target: a name that exists cannot pass to another file in one
+ * step. 0, or errno. */
 static int give_name(struct tmk_output_file *o)
 {
-    char link[LINK_BYTES], *folder = folder_of(o->target);
+    char link[LINK_BYTES], *folder = folder_of_target(o->target);
     int reason = EEXIST;
     for (int i = 0; i < MOST_NAMES && reason == EEXIST; i++) {
         uint64_t number = 0;
@@ -172,8 +175,8 @@ static int give_name(struct tmk_output_file *o)
     return reason;
 }
 
-/* Put it in the target's place, or away. 0, or errno. */
-static int settle(struct tmk_output_file *o, bool keep)
+/* Put the file in the target's place, or remove it. 0, or errno. */
+static int settle_output(struct tmk_output_file *o, bool keep)
 {
     int reason = keep && o->fd >= 0 && !o->temporary ? give_name(o) : 0;
     bool has_name = o->fd >= 0 && o->temporary && reason == 0;
@@ -192,7 +195,7 @@ int tmk_output_file_close(struct tmk_output_file *o, bool keep)
     if (o->target) {
         sigset_t before;
         tmk_unfinished_hold(&before);
-        reason = settle(o, keep);
+        reason = settle_output(o, keep);
         tmk_unfinished_drop(o->unfinished);
         tmk_unfinished_release(&before);
     } else if (o->fd >= 0 && close(o->fd) < 0) {
@@ -200,7 +203,7 @@ int tmk_output_file_close(struct tmk_output_file *o, bool keep)
     }
     free(o->target);
     free(o->temporary);
-    return keep && reason != 0 ? complain(o->path, reason) : 0;
+    return keep && reason != 0 ? complain_of_output(o->path, reason) : 0;
 }
 
 int tmk_output_file_write(const char *path, void write_to(FILE *out, const void *arg),
@@ -216,7 +219,7 @@ int tmk_output_file_write(const char *path, void write_to(FILE *out, const void 
         write_to(out, arg);
         status = tmk_close_output(out, path, 0);
     } else {
-        status = complain(path, errno);
+        status = complain_of_output(path, errno);
         if (fd >= 0)
             close(fd);
     }

@@ -26,17 +26,18 @@ struct tmk_output_file {
     int unfinished; /* number of `temporary` there */
 };
 
-/* Could it be written? Makes nothing. 0, or an exit status after a message. */
+/* Check whether `path` could be written; makes nothing. 0, or an exit status after a message. */
 int tmk_output_file_check(const char *path);
-/* 0, or an exit status after a message and nothing to close. */
+/* Open it. 0, or an exit status after a message, and then there is nothing to close. */
 int tmk_output_file_open(struct tmk_output_file *o, const char *path);
-/* The same, and what is written has a name: `temporary`, or if there is no `target`, `path`. */
+/* Open it such that what is written has a name: `temporary` or, where there is no `target`, `path`.
+ */
 int tmk_output_file_open_named(struct tmk_output_file *o, const char *path);
-/* `keep` false: as if it had never been opened. 0, or an exit status after a message; when not to
- * be kept, always 0. */
+/* Close it. `keep` false: as if it had never been opened; then the result is always 0, else 0 or an
+ * exit status after a message. */
 int tmk_output_file_close(struct tmk_output_file *o, bool keep);
 
-/* All of it, for what is written to a stream. 0, or an exit status after a message. */
+/* Open, let `write_to` write, and close. 0, or an exit status after a message. */
 int tmk_output_file_write(const char *path, void write_to(FILE *out, const void *arg),
                           const void *arg);
 

@@ -10,7 +10,7 @@
 
 #include "kit/print.h"
 
-static void say(const char *format, va_list args)
+static void say_line(const char *format, va_list args)
 {
     fflush(stdout); /* where both go to one place, keep the order */
     fputs("tidemark: ", stderr);
@@ -22,7 +22,7 @@ void tmk_say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say_line(format, args);
     va_end(args);
 }
 
@@ -30,7 +30,7 @@ void tmk_die(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(format, args);
+    say_line(format, args);
     va_end(args);
     exit(TMK_EXIT_FINDING);
 }

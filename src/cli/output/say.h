@@ -14,11 +14,11 @@ enum tmk_exit {
     TMK_EXIT_BAD_TRACE = 3,
 };
 
-/* "tidemark: ..." and a newline. */
+/* Print "tidemark: ...", the text and a newline. */
 void tmk_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void tmk_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether `out` is a terminal that should get colours (NO_COLOR, TERM=dumb: no). */
+/* Returns whether `out` is a terminal that should get colours; not with NO_COLOR or TERM=dumb. */
 bool tmk_wants_colour(FILE *out);
 
 /* Flush stdout; a full disk or a closed pipe must not look like success. `status`, or

@@ -20,12 +20,12 @@
 
 enum { INDENT = 2 };
 
-static const char *code(const struct tmk_sheet *sheet, const char *sequence)
+static const char *colour_code(const struct tmk_sheet *sheet, const char *sequence)
 {
     return sheet->colour ? sequence : "";
 }
 
-/* Texts are ours and others' mixed: no sign of Markdown in them means anything. */
+/* Write a text in which no sign of Markdown means anything: it may contain foreign text. */
 static void put_markdown(const struct tmk_sheet *sheet, const char *lead, const char *text,
                          bool begins_line)
 {
@@ -41,12 +41,12 @@ void tmk_sheet_title(struct tmk_sheet *sheet, const char *text)
         put_markdown(sheet, "# ", text, false);
         return;
     }
-    fputs(code(sheet, BOLD), sheet->out);
+    fputs(colour_code(sheet, BOLD), sheet->out);
     size_t width = tmk_utf8_write(sheet->out, text, TMK_SHEET_WIDTH);
     fputc('\n', sheet->out);
     for (size_t i = 0; i < width; i++)
         fputs("═", sheet->out);
-    fprintf(sheet->out, "%s\n", code(sheet, PLAIN));
+    fprintf(sheet->out, "%s\n", colour_code(sheet, PLAIN));
 }
 
 void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
@@ -57,9 +57,9 @@ void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
     if (sheet->markdown)
         put_markdown(sheet, "## ", text, false);
     else {
-        fputs(code(sheet, BOLD), sheet->out);
+        fputs(colour_code(sheet, BOLD), sheet->out);
         tmk_print(sheet->out, "%s", text);
-        fprintf(sheet->out, "%s\n", code(sheet, PLAIN));
+        fprintf(sheet->out, "%s\n", colour_code(sheet, PLAIN));
     }
 }
 
@@ -130,8 +130,8 @@ void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t)
     struct tmk_table_style style = {.indent = INDENT,
                                     .width = TMK_SHEET_WIDTH,
                                     .markdown = sheet->markdown,
-                                    .title_on = code(sheet, DIM),
-                                    .title_off = code(sheet, PLAIN)};
+                                    .title_on = colour_code(sheet, DIM),
+                                    .title_off = colour_code(sheet, PLAIN)};
     if (sheet->markdown)
         fputc('\n', sheet->out);
     if (tmk_table_n_rows(t) > 0 && tmk_table_print(t, sheet->out, &style) < 0)

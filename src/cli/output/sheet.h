@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/output/sheet.h - a page for people: headings, sentences, tables and charts, as text for a
- * screen of 80 columns or as Markdown. What is on the page is said once, for both. */
+/* cli/output/sheet.h - the writer of text for people: headings, sentences, tables and charts, for a
+ * screen of 80 columns or as Markdown. The caller says once what is on the page, for both.
+ * kit/tree.h is its counterpart for machines. */
 #ifndef TMK_CLI_OUTPUT_SHEET_H
 #define TMK_CLI_OUTPUT_SHEET_H
 
@@ -21,15 +22,16 @@ struct tmk_sheet {
 
 void tmk_sheet_title(struct tmk_sheet *sheet, const char *text);
 void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text);
-/* `text` wrapped at 80 columns: `lead` begins the first line, as many spaces the others. */
+/* Write `text` wrapped at 80 columns. `lead` begins the first line, as many spaces begin the
+ * others. */
 void tmk_sheet_wrap(FILE *out, const char *text, const char *lead);
-/* A paragraph, wrapped. */
+/* Write a paragraph, wrapped. */
 void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* An entry of a list, or of one with numbers, wrapped. */
+/* Write an entry of a list or of a numbered list, wrapped. */
 void tmk_sheet_item(struct tmk_sheet *sheet, const char *text);
 void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text);
-/* Print and close. An empty table prints nothing. */
+/* Print the table and close it. An empty table prints nothing. */
 void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t);
 void tmk_sheet_chart(struct tmk_sheet *sheet, const uint64_t *values, uint32_t n, uint64_t start_ns,
                      uint64_t end_ns);

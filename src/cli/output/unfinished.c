@@ -23,7 +23,7 @@ static struct {
 
 static _Atomic pid_t writer; /* its group */
 
-/* Those that end a program. */
+/* Signals that end a program. */
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ};
 
 static void remove_all(void)
@@ -36,8 +36,8 @@ static void remove_all(void)
             rmdir(paths[i].path);
 }
 
-/* The standard action is back already (SA_RESETHAND). */
-static void on_signal(int number)
+/* Clean up and send the signal again. The standard action is back already (SA_RESETHAND). */
+static void on_end_signal(int number)
 {
     remove_all();
     raise(number);
@@ -46,7 +46,7 @@ static void on_signal(int number)
 static void catch_signals(void)
 {
     static bool is_done;
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
+    struct sigaction action = {.sa_handler = on_end_signal, .sa_flags = (int)SA_RESETHAND}, before;
     if (is_done)
         return;
     is_done = true;

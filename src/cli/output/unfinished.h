@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/output/unfinished.h - what goes with us when we end before it is whole: files, empty folders,
- * and a program that writes one. By a signal (^C, SIGTERM, a closed terminal ...), which ends us
- * afterwards as if nothing had been done about it, or by exit(). SIGKILL leaves them.
+/* cli/output/unfinished.h - removes what is not whole when the program ends early: files, empty
+ * folders, and a program that writes one. It ends by exit() or by a signal (^C, SIGTERM, a closed
+ * terminal ...), which ends it afterwards as if nothing had been done about it. SIGKILL leaves
+ * them.
  *
  *     tmk_unfinished_hold(&before);     no signal comes between the two
  *     fd = mkostemp(path, O_CLOEXEC);
@@ -17,12 +18,12 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* A number for drop; -1: it stays where it is, as its name is too long, or there are too many. What
- * is in a folder is added after it. */
+/* Returns a number for drop. -1: it stays where it is, because its name is too long or there are
+ * too many. Add a folder before what is in it. */
 int tmk_unfinished_add(const char *path);
 void tmk_unfinished_drop(int number); /* takes -1 */
 
-/* The process group of a program; 0: there is none any more. */
+/* Set the process group of the program that writes; 0: there is none any more. */
 void tmk_unfinished_group(pid_t group);
 
 void tmk_unfinished_hold(sigset_t *ret_before);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/output/xalloc.h - memory for commands: there or the program ends with a message. Only cli/
- * may give up like that; libraries report TMK_ENOMEM. */
+/* cli/output/xalloc.h - memory for commands. Without memory the program ends with a message. Only
+ * cli/ may give up like that; libraries report TMK_ENOMEM. */
 #ifndef TMK_CLI_OUTPUT_XALLOC_H
 #define TMK_CLI_OUTPUT_XALLOC_H
 
@@ -12,9 +12,9 @@
 void *tmk_xcalloc(size_t n, size_t item_bytes) __attribute__((returns_nonnull));
 char *tmk_xstrdup(const char *text) __attribute__((returns_nonnull));
 char *tmk_xformat(const char *format, ...) __attribute__((returns_nonnull, format(printf, 1, 2)));
-/* tmk_shell_word(), in the arena. */
+/* Returns tmk_shell_word() of it, in the arena. */
 const char *tmk_xshell_word(struct tmk_arena *a, const char *word) __attribute__((returns_nonnull));
-/* open_memstream: close it, then *text is the caller's. */
+/* Open a stream by open_memstream(). Close it, then *text is the caller's. */
 FILE *tmk_xmemstream(char **text, size_t *n) __attribute__((returns_nonnull));
 
 #endif

@@ -38,7 +38,7 @@ struct row {
 
 struct drawing {
     const struct tmk_plot *plot;
-    struct tmk_layers layers;
+    struct tmk_plot_layers layers;
     struct row *rows;
     uint32_t n_rows;
     const char *by;
@@ -61,7 +61,7 @@ static size_t prefix_bytes(const char *name, unsigned depth)
 }
 
 /* The map borrows the names, so all of them stay until the end. */
-static uint32_t count_rows(const struct tmk_layers *l, unsigned depth)
+static uint32_t count_rows(const struct tmk_plot_layers *l, unsigned depth)
 {
     struct tmk_textmap names = {0};
     char **prefixes = tmk_xcalloc((size_t)l->n_layers + 1, sizeof *prefixes);
@@ -162,7 +162,7 @@ static void join_small(struct drawing *d)
 
 static void make_rows(struct drawing *d)
 {
-    const struct tmk_layers *l = &d->layers;
+    const struct tmk_plot_layers *l = &d->layers;
     unsigned depth = strcmp(d->by, "module") == 0 ? choose_depth(d) : DEEPEST;
     d->rows = tmk_xcalloc((size_t)l->n_layers + 1, sizeof *d->rows);
     for (uint32_t k = 0; k < l->n_layers; k++) {
@@ -229,7 +229,7 @@ static void put_names(const struct drawing *d)
 /* Where stages begin, with their names as far as there is room. */
 static void put_stages(const struct drawing *d)
 {
-    const struct tmk_layers *l = &d->layers;
+    const struct tmk_plot_layers *l = &d->layers;
     const struct tmk_plot_axis *axis = &l->axis;
     double start = tmk_plot_axis_start(axis), width = tmk_plot_axis_end(axis) - start;
     for (uint64_t i = 0; i < l->n_spans && l->n_spans <= MOST_ROWS; i++) {
@@ -314,7 +314,7 @@ int tmk_plot_heatmap(const struct tmk_plot *plot)
     struct tmk_plot of_step = *plot;
     struct drawing d = {.plot = &of_step, .by = plot->by ? plot->by : "module"};
     choose_step(&of_step);
-    int status = tmk_layers_read(&d.layers, &of_step, d.by, COLUMNS, 0);
+    int status = tmk_plot_layers_read(&d.layers, &of_step, d.by, COLUMNS, 0);
     if (status == 0) {
         make_rows(&d);
         status = draw(&d);
@@ -324,6 +324,6 @@ int tmk_plot_heatmap(const struct tmk_plot *plot)
         free(d.rows[i].bytes);
     }
     free(d.rows);
-    tmk_layers_fini(&d.layers);
+    tmk_plot_layers_fini(&d.layers);
     return status;
 }

@@ -15,7 +15,8 @@
 /* ---- stages ---- */
 
 /* Threads that have a stage open at once (backward, on autograd's) are one span. */
-static bool joins_last(struct tmk_layers *l, const char *name, uint64_t start_ns, uint64_t end_ns)
+static bool joins_last(struct tmk_plot_layers *l, const char *name, uint64_t start_ns,
+                       uint64_t end_ns)
 {
     uint64_t n = l->n_spans < TMK_LAYERS_MOST_SPANS ? l->n_spans : TMK_LAYERS_MOST_SPANS;
     struct tmk_stage_span *last = n ? &l->spans[n - 1] : NULL;
@@ -30,7 +31,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
                      struct tmk_block *b)
 {
     (void)b;
-    struct tmk_layers *l = arg;
+    struct tmk_plot_layers *l = arg;
     if (ev->kind != TMK_KIND_POP || rp->closed.kind != TIDEMARK_STAGE)
         return;
     const char *name = tmk_reader_string(l->plot->p->reader, rp->closed.name);
@@ -46,7 +47,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 
 /* ---- the two sweeps ---- */
 
-static int read_timeline(struct tmk_layers *l, const struct tmk_plot *plot)
+static int read_timeline(struct tmk_plot_layers *l, const struct tmk_plot *plot)
 {
     struct tmk_error err = {0};
     struct tmk_replay rp;
@@ -68,7 +69,7 @@ static int read_timeline(struct tmk_layers *l, const struct tmk_plot *plot)
 }
 
 /* The one sweep of --by owner. */
-static int read_holdings(struct tmk_layers *l, const struct tmk_plot *plot)
+static int read_holdings(struct tmk_plot_layers *l, const struct tmk_plot *plot)
 {
     struct tmk_error err = {0};
     struct tmk_replay rp;
@@ -89,7 +90,7 @@ static int read_holdings(struct tmk_layers *l, const struct tmk_plot *plot)
     return good ? 0 : tmk_plot_failed(plot, &err);
 }
 
-static int find_device(struct tmk_layers *l, const struct tmk_plot *plot, uint32_t *ret)
+static int find_device(struct tmk_plot_layers *l, const struct tmk_plot *plot, uint32_t *ret)
 {
     for (uint32_t i = 0; i < tmk_timeline_n_devices(l->timeline); i++) {
         if (tmk_timeline_device(l->timeline, i) == plot->device) {
@@ -101,7 +102,7 @@ static int find_device(struct tmk_layers *l, const struct tmk_plot *plot, uint32
     return tmk_plot_nothing(plot);
 }
 
-static int read_strata(struct tmk_layers *l, const struct tmk_plot *plot, enum tmk_by by)
+static int read_block_layers(struct tmk_plot_layers *l, const struct tmk_plot *plot, enum tmk_by by)
 {
     struct tmk_error err = {0};
     struct tmk_replay rp;
@@ -109,20 +110,20 @@ static int read_strata(struct tmk_layers *l, const struct tmk_plot *plot, enum t
     int status = find_device(l, plot, &device);
     if (status != 0)
         return status;
-    if (tmk_strata_open(&l->labels, by, l->timeline, device, &l->strata) < 0)
+    if (tmk_layers_open(&l->labels, by, l->timeline, device, &l->block_layers) < 0)
         return tmk_plot_failed(plot, &err);
-    struct tmk_visitor visitor = tmk_strata_visitor(l->strata);
+    struct tmk_visitor visitor = tmk_layers_visitor(l->block_layers);
     status = tmk_plot_replay(plot, &visitor, 1, &rp);
     if (status != 0)
         return status;
-    int rc = tmk_strata_finish(l->strata, &rp, &err);
+    int rc = tmk_layers_finish(l->block_layers, &rp, &err);
     tmk_replay_fini(&rp);
     return rc < 0 ? tmk_plot_failed(plot, &err) : 0;
 }
 
 /* ---- which layers ---- */
 
-static void measure(struct tmk_layers *l)
+static void measure(struct tmk_plot_layers *l)
 {
     for (uint32_t i = 0; i < l->n_parts; i++) {
         uint64_t bytes = l->parts[i].max_bytes;
@@ -143,7 +144,7 @@ static int by_pile(const void *va, const void *vb)
     return x != y ? (x < y ? -1 : 1) : by_most(va, vb);
 }
 
-static void add_layer(struct tmk_layers *l, const char *key, const uint64_t *bytes)
+static void add_layer(struct tmk_plot_layers *l, const char *key, const uint64_t *bytes)
 {
     struct tmk_layer *layer = &l->layers[l->n_layers++];
     layer->key = key ? key : "unknown";
@@ -153,20 +154,20 @@ static void add_layer(struct tmk_layers *l, const char *key, const uint64_t *byt
         layer->most = bytes[i] > layer->most ? bytes[i] : layer->most;
 }
 
-static void take_layers(struct tmk_layers *l)
+static void take_layers(struct tmk_plot_layers *l)
 {
-    uint32_t n = l->strata ? tmk_strata_n(l->strata) : tmk_holdings_n(l->holdings);
+    uint32_t n = l->block_layers ? tmk_layers_n(l->block_layers) : tmk_holdings_n(l->holdings);
     l->layers = tmk_xcalloc((size_t)n + 1, sizeof *l->layers);
     for (uint32_t k = 0; k < n; k++)
-        if (l->strata)
-            add_layer(l, tmk_strata_key(l->strata, k), tmk_strata_bytes(l->strata, k));
+        if (l->block_layers)
+            add_layer(l, tmk_layers_key(l->block_layers, k), tmk_layers_bytes(l->block_layers, k));
         else
             add_layer(l, tmk_holdings_owner(l->holdings, k), tmk_holdings_bytes(l->holdings, k));
 }
 
 /* The layer "other" at the end of the largest `kept`, made of a layer that goes if there is none.
  */
-static void merge_from(struct tmk_layers *l, uint32_t kept)
+static void merge_from(struct tmk_plot_layers *l, uint32_t kept)
 {
     struct tmk_layer *to = NULL;
     for (uint32_t k = 0; k < kept; k++)
@@ -184,7 +185,7 @@ static void merge_from(struct tmk_layers *l, uint32_t kept)
     l->n_layers = kept;
 }
 
-static void merge_small(struct tmk_layers *l, uint32_t most)
+static void merge_small(struct tmk_plot_layers *l, uint32_t most)
 {
     qsort(l->layers, l->n_layers, sizeof *l->layers, by_most);
     uint32_t kept = l->n_layers > most ? most - 1 : l->n_layers;
@@ -194,12 +195,12 @@ static void merge_small(struct tmk_layers *l, uint32_t most)
     qsort(l->layers, l->n_layers, sizeof *l->layers, by_pile);
 }
 
-int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const char *by,
-                    uint32_t n_parts, uint32_t most)
+int tmk_plot_layers_read(struct tmk_plot_layers *l, const struct tmk_plot *plot, const char *by,
+                         uint32_t n_parts, uint32_t most)
 {
     enum tmk_by key = TMK_BY_CATEGORY;
     bool is_owner = strcmp(by, "owner") == 0;
-    *l = (struct tmk_layers){.plot = plot, .n_parts = n_parts};
+    *l = (struct tmk_plot_layers){.plot = plot, .n_parts = n_parts};
     if (!is_owner && !tmk_by_find(by, &key))
         return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
     l->spans = tmk_xcalloc(TMK_LAYERS_MOST_SPANS, sizeof *l->spans);
@@ -207,7 +208,7 @@ int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const cha
     if (status == 0)
         status = is_owner ? read_holdings(l, plot) : read_timeline(l, plot);
     if (status == 0 && !is_owner)
-        status = read_strata(l, plot, key);
+        status = read_block_layers(l, plot, key);
     if (status != 0)
         return status;
     measure(l);
@@ -219,14 +220,14 @@ int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const cha
     return 0;
 }
 
-void tmk_layers_fini(struct tmk_layers *l)
+void tmk_plot_layers_fini(struct tmk_plot_layers *l)
 {
     for (uint32_t k = 0; k < l->n_layers; k++)
         free(l->layers[k].bytes);
     free(l->layers);
     free(l->spans);
     tmk_plot_axis_fini(&l->axis);
-    tmk_strata_close(l->strata);
+    tmk_layers_close(l->block_layers);
     tmk_holdings_close(l->holdings);
     tmk_labels_fini(&l->labels);
     tmk_ooms_close(l->ooms);

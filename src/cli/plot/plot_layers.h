@@ -24,14 +24,14 @@ struct tmk_stage_span {
     uint64_t start_ns, end_ns; /* trace time */
 };
 
-struct tmk_layers {
+struct tmk_plot_layers {
     const struct tmk_plot *plot;
     struct tmk_plot_axis axis;
     struct tmk_timeline *timeline;
     struct tmk_ooms *ooms;
     struct tmk_labels labels;
-    struct tmk_strata *strata;
-    struct tmk_holdings *holdings; /* by owner: instead of timeline, labels and strata */
+    struct tmk_layers *block_layers;
+    struct tmk_holdings *holdings; /* by owner: instead of timeline, labels and block_layers */
     const struct tmk_timeline_part *parts;
     uint32_t n_parts;
     struct tmk_layer *layers;
@@ -46,8 +46,8 @@ enum { TMK_LAYERS_MOST_SPANS = 256 };
 /* Of plot's process and device, in so many parts, by a key of tmk_by_find() or, of what the driver
  * gave, by "owner"; at most `most` layers, 0: all of them, and no "other" is made. 0, or an exit
  * status after a message; fini in both cases. */
-int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const char *by,
-                    uint32_t n_parts, uint32_t most);
-void tmk_layers_fini(struct tmk_layers *l);
+int tmk_plot_layers_read(struct tmk_plot_layers *l, const struct tmk_plot *plot, const char *by,
+                         uint32_t n_parts, uint32_t most);
+void tmk_plot_layers_fini(struct tmk_plot_layers *l);
 
 #endif

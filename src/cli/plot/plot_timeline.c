@@ -35,7 +35,7 @@ enum {
 
 struct drawing {
     const struct tmk_plot *plot;
-    struct tmk_layers layers;
+    struct tmk_plot_layers layers;
     struct tmk_gnuplot *g;
     const struct tmk_theme *theme;
     FILE *out;
@@ -60,7 +60,7 @@ static double x_of(const struct drawing *d, uint64_t ns)
 /* x, the top of each layer, reserved, used; NaN where not known. */
 static void put_data(const struct drawing *d)
 {
-    const struct tmk_layers *l = &d->layers;
+    const struct tmk_plot_layers *l = &d->layers;
     fputs("$d << EOD\n", d->out);
     for (uint32_t i = 0; i < l->n_parts; i++) {
         const struct tmk_timeline_part *part = &l->parts[i];
@@ -110,7 +110,7 @@ static void put_band(const struct drawing *d, const struct tmk_stage_span *span)
 /* The widest of a name has it, if there is room. */
 static bool has_name(const struct drawing *d, uint64_t i)
 {
-    const struct tmk_layers *l = &d->layers;
+    const struct tmk_plot_layers *l = &d->layers;
     double width = band_width(d, &l->spans[i]);
     for (uint64_t k = 0; k < l->n_spans; k++)
         if (k != i && strcmp(l->spans[k].name, l->spans[i].name) == 0 &&
@@ -122,7 +122,7 @@ static bool has_name(const struct drawing *d, uint64_t i)
 
 static void put_bands(const struct drawing *d)
 {
-    const struct tmk_layers *l = &d->layers;
+    const struct tmk_plot_layers *l = &d->layers;
     for (uint64_t i = 0; i < l->n_spans && l->n_spans <= MOST_BANDS; i++) {
         const struct tmk_stage_span *span = &l->spans[i];
         put_band(d, span);
@@ -221,7 +221,7 @@ static uint64_t capacity_of(const struct tmk_plot *plot)
 
 static void measure(struct drawing *d)
 {
-    const struct tmk_layers *l = &d->layers;
+    const struct tmk_plot_layers *l = &d->layers;
     uint64_t most = l->most_bytes;
     for (uint32_t i = 0; i < l->n_parts; i++) {
         const struct tmk_timeline_part *part = &l->parts[i];
@@ -277,7 +277,7 @@ static void put_axes(const struct drawing *d)
 
 static void put_curves(const struct drawing *d)
 {
-    const struct tmk_layers *l = &d->layers;
+    const struct tmk_plot_layers *l = &d->layers;
     unsigned n_others = 0;
     fputs("set style fill solid 1 noborder\nplot ", d->out);
     for (uint32_t k = l->n_layers; k > 0; k--) {
@@ -323,12 +323,12 @@ int tmk_plot_timeline(const struct tmk_plot *plot)
     if (status != 0)
         return status;
     uint32_t n_parts = tmk_gnuplot_is_vector(plot->path) ? VECTOR_PARTS : RASTER_PARTS;
-    status = tmk_layers_read(&d.layers, plot, by, n_parts, MOST_LAYERS);
+    status = tmk_plot_layers_read(&d.layers, plot, by, n_parts, MOST_LAYERS);
     if (status == 0)
         status = tmk_gnuplot_open(plot->path, &plot->style, TMK_PICTURE_HEIGHT, &d.g);
     if (status == 0)
         status = draw(&d, by);
-    tmk_layers_fini(&d.layers);
+    tmk_plot_layers_fini(&d.layers);
     free(d.oom_rows);
     return status;
 }

@@ -24,8 +24,8 @@ struct tmk_caretaker {
     _Atomic uint32_t stop;
 };
 
-/* Rings may lie in the run folder, too, where memory has no room for them or a sibling has moved
- * them. */
+/* Returns whether there may be rings. They may lie in the run folder, too: memory had no room for
+ * them, or a sibling process moved them. */
 static bool may_have_rings(const struct tmk_caretaker *c)
 {
     const struct tmk_account_page *p = c->account.page;

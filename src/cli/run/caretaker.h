@@ -11,10 +11,10 @@
 
 struct tmk_caretaker;
 
-/* Begin, for the run in `folder`. NULL: it cannot, and the processes see to themselves. */
+/* Start looking after the run in `folder`. NULL: it cannot, and each process counts for itself. */
 struct tmk_caretaker *tmk_caretaker_start(const char *folder);
-/* End, and note processes that could only count themselves (refused.h). True when a process of the
- * run has recorded, whatever became of that. Takes NULL. */
+/* Stop, and note the processes that could only count themselves (refused.h). Returns true when a
+ * process of the run has recorded anything. Takes NULL. */
 bool tmk_caretaker_stop(struct tmk_caretaker *c);
 
 #endif

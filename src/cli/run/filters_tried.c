@@ -47,7 +47,7 @@ static void *thread_main(void *unused)
     return unused;
 }
 
-static void try_threads(void)
+static void try_filter_threads(void)
 {
     pthread_t thread;
     sigset_t all, before;
@@ -67,7 +67,8 @@ static void try_threads(void)
     nanosleep(&(struct timespec){.tv_nsec = 1}, NULL);
 }
 
-/* A file without a name in a folder that everybody has; its calls fail where it cannot be. */
+/* Try the calls for files, on a file without a name in a folder that every system has. Calls may
+ * fail there. */
 static void try_files(void)
 {
     static const char byte = 0;
@@ -145,7 +146,7 @@ static void try_memory_and_names(void)
     (void)!(getuid() + geteuid());
 }
 
-/* What `tidemark run` does besides, which waits for a program and hands it its signals. */
+/* Try the further calls of `tidemark run`, which waits for a program and hands it its signals. */
 static void try_waiting(void)
 {
     const struct itimerval none = {0};
@@ -170,8 +171,9 @@ static void try_waiting(void)
     rmdir("/proc/self/tidemark-is-not-here");
 }
 
-/* An alarm's default end is an end as well: a call that does not come back is no better. */
-_Noreturn static void try_all(void)
+/* Try all calls. An alarm ends the process when a call does not return, which is no better than a
+ * filter that kills. */
+_Noreturn static void try_all_calls(void)
 {
     static const int quiet[] = {SIGALRM, SIGSYS, SIGXFSZ};
     sigset_t none;
@@ -185,7 +187,7 @@ _Noreturn static void try_all(void)
     try_files();
     try_sockets();
     try_memory_and_names();
-    try_threads();
+    try_filter_threads();
     try_waiting();
     _exit(0);
 }
@@ -195,14 +197,14 @@ static bool do_they_let_live(void)
     int status = -1;
     pid_t child = fork();
     if (child == 0)
-        try_all();
+        try_all_calls();
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Filters are never taken off, and we put none on: what was tried once holds, in our children too.
- */
+/* Returns whether the calls are survived. Filters are never removed, and we add none, so one try
+ * holds for good, in our children too. */
 static bool are_survived(void)
 {
     static enum { UNTRIED, SURVIVED, DEADLY } found;

@@ -6,11 +6,12 @@
 
 #include <stdbool.h>
 
-/* Whether a filter around us kills for a system call that a recorder or `tidemark run` makes. */
+/* Returns whether a filter around us kills for a system call that a recorder or `tidemark run`
+ * makes. */
 bool tmk_filters_refuse(void);
 
-/* The value of TIDEMARK_SECCOMP for a watched program (base/filters.h), for free(); NULL: there are
- * no filters. What the user has set it to is kept. */
+/* Returns the value of TIDEMARK_SECCOMP for a watched program (base/filters.h), for free(); NULL:
+ * there are no filters. A value that the user has set is kept. */
 char *tmk_filters_said(void);
 
 #endif

@@ -19,7 +19,8 @@ enum { PATIENCE_MS = 250, MAX_CLOSED = 4096 };
 
 /* ---- in the probe ---- */
 
-/* It holds nothing open that others wait to see closed: pipes, terminals, locks. */
+/* Close all descriptors from `first` on. The probe must hold nothing open that others wait to see
+ * closed: pipes, terminals, locks. */
 static void close_from(unsigned first)
 {
     if (close_range(first, ~0u, 0) == 0)
@@ -80,9 +81,9 @@ static void close_pipes(int pipes[][2], unsigned n)
     }
 }
 
-/* With the smallest stack: of a larger one the C library gives the rest back by madvise(), which a
- * seccomp filter around us may forbid. */
-static bool start_thread(pthread_t *ret, struct starting *s)
+/* Start a thread with the smallest stack. The C library gives the rest of a larger one back by
+ * madvise(), which a seccomp filter around us may forbid. */
+static bool start_probe_thread(pthread_t *ret, struct starting *s)
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -105,7 +106,7 @@ void tmk_group_probe_start(struct tmk_group_probe *ret)
     const uint64_t blocked = tmk_raw_signals_mask(SIG_BLOCK, 0);
     struct starting s = {.ask = pipes[ASK][0], .answer = pipes[ANSWER][1], .end = pipes[END][0]};
     sem_init(&s.done, 0, 0);
-    bool started = start_thread(&ret->starter, &s);
+    bool started = start_probe_thread(&ret->starter, &s);
     tmk_raw_signals_mask(SIG_SETMASK, blocked); /* it unblocks 32 and 33 here too */
     if (!started) {
         close_pipes(pipes, N);

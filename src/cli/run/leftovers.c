@@ -34,14 +34,14 @@ struct search {
     const char *run_folder; /* NULL: of all runs */
 };
 
-static bool is_of_run(const struct search *s, const struct tmk_ring_header *h)
+static bool is_leftover_of_run(const struct search *s, const struct tmk_ring_header *h)
 {
     size_t n = s->run_folder ? strlen(s->run_folder) : 0;
     return n == 0 || (strncmp(h->trace_path, s->run_folder, n) == 0 && h->trace_path[n] == '/');
 }
 
-static void keep(const struct search *s, const struct tmk_ring_file *f,
-                 const struct tmk_ring_header *h, int rc, const struct tmk_error *why)
+static void keep_leftover(const struct search *s, const struct tmk_ring_file *f,
+                          const struct tmk_ring_header *h, int rc, const struct tmk_error *why)
 {
     struct tmk_kept_rings *kept = &s->found->kept;
     if (kept->n++ == 0) {
@@ -52,13 +52,13 @@ static void keep(const struct search *s, const struct tmk_ring_file *f,
     kept->bytes += (uint64_t)f->st.st_blocks * 512;
 }
 
-static bool is_there(const struct tmk_ring_file *f)
+static bool is_process_there(const struct tmk_ring_file *f)
 {
     struct stat st;
     return fstatat(f->folder, f->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == f->st.st_ino;
 }
 
-/* Why a ring is there although nothing went wrong with its trace. */
+/* Says why a ring is there although nothing went wrong with its trace. */
 static int fail_untouched(const char *trace_path, struct tmk_error *err)
 {
     struct stat st;
@@ -67,24 +67,25 @@ static int fail_untouched(const char *trace_path, struct tmk_error *err)
     return tmk_fail(err, TMK_EBUSY, "another process is at it, or its trace names another ring");
 }
 
-static bool settle(const struct search *s, const struct tmk_ring_file *f,
-                   const struct tmk_ring_header *h)
+static bool settle_left_ring(const struct search *s, const struct tmk_ring_file *f,
+                             const struct tmk_ring_header *h)
 {
     struct tmk_error err = {0};
     if (s->way != TMK_LEFTOVERS_CLEAN)
         return false;
     int rc = tmk_merge_settle(h->trace_path, &err);
-    if (!is_there(f))
+    if (!is_process_there(f))
         return true;
     if (rc >= 0)
         rc = fail_untouched(h->trace_path, &err);
     else if (!err.text[0])
         tmk_fail(&err, rc, "%s", tmk_result_text(rc));
-    keep(s, f, h, rc, &err);
+    keep_leftover(s, f, h, rc, &err);
     return false;
 }
 
-/* A process that is killed before its trace has a header leaves that under its first name. */
+/* Remove the trace under its first name: a process that is killed before its trace has a header
+ * leaves it so. */
 static void remove_part(const char *trace_path)
 {
     char part[TMK_RING_PATH_BYTES + 8];
@@ -101,13 +102,15 @@ static bool take_away(const struct search *s, const struct tmk_ring_file *f,
     struct tmk_error err = {0};
     if (tmk_ring_file_lock(f, 0) == 0 && tmk_ring_file_remove(f))
         return true;
-    if (s->way == TMK_LEFTOVERS_CLEAN && is_there(f))
-        keep(s, f, h, tmk_fail(&err, TMK_EIO, "it has no trace, and cannot be removed"), &err);
+    if (s->way == TMK_LEFTOVERS_CLEAN && is_process_there(f))
+        keep_leftover(s, f, h, tmk_fail(&err, TMK_EIO, "it has no trace, and cannot be removed"),
+                      &err);
     return false;
 }
 
-/* A ring without a trace. The run may have been moved or renamed, and then these events are nowhere
- * else: such a ring goes only when the user asks for it (doctor --clean). */
+/* Remove a ring without a trace. The run may have been moved or renamed, and then these events are
+ * nowhere else. So a ring with events is removed only when the user asks for it (doctor --clean).
+ */
 static bool remove_ring(const struct search *s, const struct tmk_ring_file *f,
                         const struct tmk_ring_header *h, bool is_full)
 {
@@ -123,17 +126,19 @@ static bool remove_ring(const struct search *s, const struct tmk_ring_file *f,
     return true;
 }
 
-/* A ring of another run is left alone, and so is one without a header unless all are looked for. */
-static void look_at_ring(const struct search *s, const struct tmk_ring_file *f)
+/* Deal with one ring. A ring of another run is left alone, and so is one without a header, unless
+ * all rings are looked for. */
+static void look_at_left_ring(const struct search *s, const struct tmk_ring_file *f)
 {
     struct tmk_ring_header h = {0};
     enum tmk_ring_owner owner = tmk_ring_owner(f, &h);
-    if (owner == TMK_RING_OWNED || (s->run_folder && (!h.trace_path[0] || !is_of_run(s, &h))))
+    if (owner == TMK_RING_OWNED ||
+        (s->run_folder && (!h.trace_path[0] || !is_leftover_of_run(s, &h))))
         return;
     bool is_full =
         owner == TMK_RING_ORPHAN && h.trace_path[0] && tmk_ring_file_n_used(f, h.n_pages) > 0;
     if (s->way != TMK_LEFTOVERS_COUNT &&
-        !(owner == TMK_RING_DEAD ? settle(s, f, &h) : remove_ring(s, f, &h, is_full)))
+        !(owner == TMK_RING_DEAD ? settle_left_ring(s, f, &h) : remove_ring(s, f, &h, is_full)))
         return;
     s->found->n_dead += owner == TMK_RING_DEAD;
     s->found->n_orphans += owner == TMK_RING_ORPHAN;
@@ -151,13 +156,13 @@ static void look_at_account(const struct search *s, int folder, const char *name
     }
 }
 
-/* In a folder that others may have files in, names of other users are passed over. */
+/* Returns whether a name may be this user's, in a folder where other users may have files. */
 static bool may_be_ours(const char *name, bool is_shared)
 {
     return is_shared ? tmk_ring_file_is_users_name(name) : strncmp(name, "tidemark.", 9) == 0;
 }
 
-static void look_in(const struct search *s, const char *path, bool is_shared)
+static void look_in_shm(const struct search *s, const char *path, bool is_shared)
 {
     struct tmk_folder names;
     struct tmk_ring_file f;
@@ -169,7 +174,7 @@ static void look_in(const struct search *s, const char *path, bool is_shared)
         if (!s->run_folder && tmk_account_is_name(name)) {
             look_at_account(s, names.fd, name);
         } else if (tmk_ring_file_open_own_in(&f, names.fd, name, NULL) == 0) {
-            look_at_ring(s, &f);
+            look_at_left_ring(s, &f);
             tmk_ring_file_close(&f);
         }
     }
@@ -186,7 +191,8 @@ static bool is_own_socket(int folder, const char *name, struct stat *ret)
            ret->st_uid == geteuid();
 }
 
-/* Does not wait: a process that is stopped accepts nobody, and then its queue is full (EAGAIN). */
+/* Returns whether a connection is refused. It does not wait: a stopped process accepts nobody, and
+ * then its queue is full (EAGAIN). */
 static bool is_refused_at(int folder, const char *name)
 {
     struct sockaddr_un address;
@@ -199,8 +205,8 @@ static bool is_refused_at(int folder, const char *name)
     return refused;
 }
 
-/* Nobody listens there, and it is still the same socket: another process may have made a new one
- * of this name. */
+/* Returns whether nobody listens there and it is still the same socket. Another process may have
+ * made a new one of this name. */
 static bool is_dead_socket(int folder, const char *name)
 {
     struct stat st, now;
@@ -225,7 +231,8 @@ static void look_for_sockets(const struct search *s, const char *path)
     tmk_folder_close(&names);
 }
 
-/* In the folder that watched processes make there (record/door.h). */
+/* Look at the sockets in the folder that watched processes make (record/socket/control_socket.h).
+ */
 static void look_for_sockets_of_user(const struct search *s, const char *folder)
 {
     char *own = tmk_xformat("%s/tidemark-%u", folder, (unsigned)geteuid());
@@ -240,7 +247,7 @@ static void look_everywhere(const struct search *s)
     struct tmk_ring_folders folders;
     tmk_ring_folders(&folders);
     for (unsigned i = 0; i < folders.n; i++)
-        look_in(s, folders.paths[i], true);
+        look_in_shm(s, folders.paths[i], true);
 }
 
 void tmk_leftovers_find(struct tmk_leftovers *ret, enum tmk_leftovers_way way)
@@ -261,5 +268,5 @@ void tmk_leftovers_settle(const char *folder)
     struct tmk_leftovers unused = {0};
     struct search s = {.found = &unused, .way = TMK_LEFTOVERS_CLEAN, .run_folder = folder};
     look_everywhere(&s);
-    look_in(&s, folder, false); /* rings for which there was no room in memory */
+    look_in_shm(&s, folder, false); /* rings for which there was no room in memory */
 }

@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "trace/ring_file.h"
 
-/* Rings that were to be cleaned and are still there: the disk is full or read-only, the trace is
- * damaged or somebody else's. */
+/* Rings that should have been cleaned and are still there: the disk is full or read-only, the trace
+ * is damaged, or it belongs to somebody else. */
 struct tmk_kept_rings {
     unsigned n;
     uint64_t bytes;
@@ -39,12 +39,12 @@ enum tmk_leftovers_way {
     TMK_LEFTOVERS_REMOVE, /* only what goes without a loss: no ring with events */
 };
 
-/* Those of this user, in the folders that rings and sockets are made in; counted is what was found,
- * or was cleaned. */
+/* Look for files of this user in the folders where rings and sockets are made. The counts say what
+ * was found, or what was cleaned. */
 void tmk_leftovers_find(struct tmk_leftovers *ret, enum tmk_leftovers_way way);
 
-/* What dead processes of one run left, whose traces are in `folder`: merged, or removed if
- * it holds no events. */
+/* Clean up after the dead processes of the run in `folder`: merge each ring, or remove it if it
+ * holds no events. */
 void tmk_leftovers_settle(const char *folder);
 
 #endif

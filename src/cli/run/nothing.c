@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/run/nothing.c - why a program left no trace. Causes that can be seen are looked for and
- * named; when there is none, it simply reported nothing, which is the common case and no fault. */
+/* cli/run/nothing.c - says why a program left no trace. It looks for causes that can be seen and
+ * names them. Without one the program simply reported nothing, which is the common case and no
+ * fault. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ enum { LEAST_TRACE_BYTES = 2 * TMK_HEADER_MAX_BYTES };
 
 /* ---- the disk ---- */
 
-/* The nearest folder above `path` that exists; the caller's. */
+/* Returns the nearest folder above `path` that exists; the caller's. */
 static char *existing_folder(const char *path)
 {
     char *folder = tmk_xstrdup(path);
@@ -103,7 +104,8 @@ static bool explain_program(const char *name)
     return said;
 }
 
-/* It was made for the first event: something kept the process from writing anything into it. */
+/* Explain an empty folder. It was made for the first event, so something kept the process from
+ * writing into it. */
 static bool explain_folder(const struct tmk_watch *w)
 {
     struct stat st;
@@ -115,7 +117,7 @@ static bool explain_folder(const struct tmk_watch *w)
     return true;
 }
 
-static void say_refused(void *arg, const char *text)
+static void say_nothing_refused(void *arg, const char *text)
 {
     (void)arg;
     tmk_say("nothing was recorded: %s", text);
@@ -123,7 +125,7 @@ static void say_refused(void *arg, const char *text)
 
 void tmk_summary_nothing(const struct tmk_watch *w, bool has_recorded)
 {
-    if (explain_disk(w->folder) || tmk_refused_each(w->folder, NULL, say_refused, NULL) > 0)
+    if (explain_disk(w->folder) || tmk_refused_each(w->folder, NULL, say_nothing_refused, NULL) > 0)
         return;
     if (has_recorded) {
         tmk_say("nothing is left of the recording: %s was removed or moved away while the program "

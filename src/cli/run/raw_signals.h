@@ -26,7 +26,7 @@ static inline uint64_t tmk_raw_signals_mask(int how, uint64_t set)
     return before;
 }
 
-/* Those that have come and wait. */
+/* Returns the signals that have come and wait. */
 static inline uint64_t tmk_raw_signals_pending(void)
 {
     uint64_t set = 0;
@@ -34,14 +34,15 @@ static inline uint64_t tmk_raw_signals_pending(void)
     return set;
 }
 
-/* A descriptor that is readable while one of `set` waits: a new one for -1, else `fd`. */
+/* Returns a descriptor that is readable while a signal of `set` waits: a new one for -1, else `fd`.
+ */
 static inline int tmk_raw_signals_fd(int fd, uint64_t set)
 {
     return (int)syscall(SYS_signalfd4, fd, &set, sizeof set, SFD_CLOEXEC);
 }
 
-/* Take one of `set`, which are blocked; waits at most so long, -1: for ever. Its number, <0: none.
- */
+/* Take one signal of `set`, all of which are blocked. Waits at most `limit_ns`; -1: for ever.
+ * Returns its number; <0: there was none. */
 static inline int tmk_raw_signals_wait(uint64_t set, siginfo_t *ret, long limit_ns)
 {
     struct timespec limit = {.tv_nsec = limit_ns};

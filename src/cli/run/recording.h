@@ -9,17 +9,18 @@
 
 #include "cli/front/command.h"
 
-/* Value of --max-size; *ret_bytes stays as it is when that was not given. False after a message. */
+/* Read --max-size; *ret_bytes stays as it is when the option was not given. False after a message.
+ */
 bool tmk_recording_max_size(const struct tmk_args *args, uint64_t *ret_bytes);
 
-/* Path of libtidemark.so, which the loader shall take from LD_PRELOAD if `for_preload`; the
- * caller's. NULL after a message. */
+/* Returns the path of libtidemark.so, the caller's; NULL after a message. `for_preload`: the loader
+ * will take it from LD_PRELOAD, so the path must fit that. */
 char *tmk_recording_library(bool for_preload);
 
-/* Value of --output, or a name made from that of the program, without slashes at its end, and such
- * that no command takes it for an option; the caller's. */
+/* Returns the value of --output, or a name made from the program's name; the caller's. It has no
+ * slash at its end, and no command takes it for an option. */
 char *tmk_recording_name(const struct tmk_args *args, const char *program);
-/* The same, and the folder's absolute path; both are claimed (run_folder.h). False after a
+/* Find the same name and the folder's absolute path, and claim both (run_folder.h). False after a
  * message. */
 bool tmk_recording_claim(const struct tmk_args *args, const char *program, char **ret_name,
                          char **ret_folder);

@@ -29,7 +29,7 @@ bool tmk_refusal_watch_is_name(const char *name)
 
 /* ---- the file ---- */
 
-/* A folder that nobody else can look into or write to, as a descriptor; -1 when it is not that. */
+/* Open a folder as a descriptor; -1 when others can look into it or write to it. */
 static int open_private(const char *path, bool make)
 {
     struct stat st;
@@ -43,8 +43,9 @@ static int open_private(const char *path, bool make)
     return -1;
 }
 
-/* Where control sockets are, too (record/socket/control_socket.c). The path goes to `path`. */
-static int open_folder(char *path, size_t size)
+/* Open the folder that has the control sockets, too (record/socket/control_socket.c). Its path goes
+ * to `path`. */
+static int open_refusal_folder(char *path, size_t size)
 {
     char of_user[32], in_tmp[40];
     snprintf(of_user, sizeof of_user, "/run/user/%u", (unsigned)geteuid());
@@ -60,8 +61,9 @@ static int open_folder(char *path, size_t size)
     return -1;
 }
 
-/* Whoever cleans up may have found it before it was locked. */
-static bool make_file(struct tmk_refusal_watch *w)
+/* Make the file and lock it. False when that fails, also because a command that cleans up found it
+ * before it was locked. */
+static bool make_refusal_file(struct tmk_refusal_watch *w)
 {
     uint64_t number = 0;
     struct stat st;
@@ -88,8 +90,8 @@ void tmk_refusal_watch_start(struct tmk_refusal_watch *w)
 {
     char folder[sizeof w->path - sizeof w->name];
     *w = (struct tmk_refusal_watch){.folder = -1, .file = -1, .events = -1};
-    w->folder = open_folder(folder, sizeof folder);
-    bool is_made = w->folder >= 0 && make_file(w);
+    w->folder = open_refusal_folder(folder, sizeof folder);
+    bool is_made = w->folder >= 0 && make_refusal_file(w);
     if (is_made)
         w->events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     snprintf(w->path, sizeof w->path, "%s/%s", is_made ? folder : "", w->name);
@@ -99,7 +101,7 @@ void tmk_refusal_watch_start(struct tmk_refusal_watch *w)
 
 /* ---- counting ---- */
 
-static uint32_t count(int events)
+static uint32_t count_refusals(int events)
 {
     _Alignas(struct inotify_event) char bytes[4096];
     uint32_t n = 0;
@@ -114,7 +116,7 @@ static uint32_t count(int events)
 
 uint32_t tmk_refusal_watch_stop(struct tmk_refusal_watch *w)
 {
-    uint32_t n = w->events >= 0 ? count(w->events) : 0;
+    uint32_t n = w->events >= 0 ? count_refusals(w->events) : 0;
     close_all(w);
     return n;
 }

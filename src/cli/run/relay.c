@@ -23,7 +23,7 @@
 static uint64_t inherited_mask;
 static bool is_held;
 
-/* What can be blocked: the kernel leaves out SIGKILL and SIGSTOP by itself. */
+/* All signals that can be blocked: the kernel leaves out SIGKILL and SIGSTOP by itself. */
 static const uint64_t all_signals = ~0ull;
 static const uint64_t child_signal = 1ull << (SIGCHLD - 1);
 static const uint64_t stop_signals =
@@ -31,7 +31,7 @@ static const uint64_t stop_signals =
 
 enum { LOOK_MS = 50, FIRST_QUEUED = 32 };
 
-/* These act on us again when the program has ended. */
+/* Signals that act on us again when the program has ended. */
 static const int enders[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 void tmk_relay_prepare(void)
@@ -63,16 +63,18 @@ static void send_on(pid_t program, siginfo_t *info)
         kill(program, number);
 }
 
-/* Sent by the kernel to us alone and yet the program's: files and timers that were set up by who
- * started us, and the end of the terminal, of which the leader of its session is told. */
+/* Returns whether the kernel sent a signal to us alone although it is meant for the program. Such
+ * signals come from files and timers that our parent set up, and from the end of the terminal,
+ * which the leader of its session is told of. */
 static bool is_kernels_to_program(int number)
 {
     return number == SIGALRM || number == SIGIO || number == SIGURG ||
            (number == SIGHUP && getsid(0) == getpid());
 }
 
-/* We caused it: by a message that nobody reads, or a file that a limit keeps from growing. */
-static bool is_own(const siginfo_t *info)
+/* Returns whether we caused the signal: by a message that nobody reads, or a file that a limit
+ * keeps from growing. */
+static bool is_own_group(const siginfo_t *info)
 {
     return (info->si_signo == SIGPIPE || info->si_signo == SIGXFSZ) && info->si_code <= 0 &&
            info->si_pid == getpid();
@@ -82,7 +84,7 @@ static bool is_for_program(const struct tmk_relay *r, const siginfo_t *info)
 {
     if (info->si_code > 0)
         return is_kernels_to_program(info->si_signo);
-    return !is_own(info) && info->si_pid != r->program;
+    return !is_own_group(info) && info->si_pid != r->program;
 }
 
 /* A terminal's ^C that came before the fork did not reach the program. One that came after it did,
@@ -94,7 +96,7 @@ void tmk_relay_start(struct tmk_relay *r, pid_t program)
     tmk_group_probe_start(&r->probe);
     while (tmk_raw_signals_wait(all_signals & ~stop_signals & ~child_signal, &info, 0) > 0) {
         (void)tmk_group_probe_take(&r->probe, info.si_signo);
-        if (!is_own(&info))
+        if (!is_own_group(&info))
             send_on(program, &info);
     }
     r->fd = tmk_raw_signals_fd(-1, all_signals);
@@ -134,16 +136,16 @@ static bool take_from_queue(struct tmk_relay *r, int number, siginfo_t *ret)
  * A program with a handler of its own need not stop, and may be sent the same again. For one that
  * does not stop by itself, or has not after a moment, the signal is taken and remembered. */
 
-/* A stop signal that waits: did it reach us alone? One that the probe has not got because the group
- * was continued meanwhile has been taken away here too. */
+/* Returns whether a stop signal that waits reached us alone. If the probe lacks it because the
+ * group was continued meanwhile, it has been taken away here too. */
 static bool is_stop_for_us(struct tmk_relay *r, int number)
 {
     return !tmk_group_probe_take(&r->probe, number) &&
            (tmk_raw_signals_pending() & tmk_raw_signal_bit(number));
 }
 
-/* Whether the program does not stop by itself when it gets this one: it has a handler, or lets the
- * signal wait, or ignores it. */
+/* Returns whether the program survives this stop signal: it has a handler, blocks the signal or
+ * ignores it. */
 static bool is_survived(pid_t program, int number)
 {
     static const char *const sets[] = {"\nSigBlk:\t", "\nSigIgn:\t", "\nSigCgt:\t"};
@@ -167,7 +169,7 @@ static void take_survived(struct tmk_relay *r, int number)
     r->survived |= tmk_raw_signal_bit(number);
 }
 
-/* Of those that have just come, hand on what reached us alone. */
+/* Hand on the stop signals that have just come and reached us alone. */
 static void take_stop_requests(struct tmk_relay *r)
 {
     uint64_t waiting = tmk_raw_signals_pending() & stop_signals, before = r->stops;
@@ -185,7 +187,8 @@ static void take_stop_requests(struct tmk_relay *r)
         tmk_raw_signals_fd(r->fd, all_signals & ~waiting);
 }
 
-/* The program had its time, and has not stopped. It may yet, but we do not let the signal wait. */
+/* Give up waiting for a stop: the program had its time. It may stop later, but the signal does not
+ * wait for that. */
 static void give_up_stops(struct tmk_relay *r)
 {
     siginfo_t unused;
@@ -239,8 +242,8 @@ static void stop_with_program(struct tmk_relay *r)
 
 /* ---- waiting ---- */
 
-/* Look at what became of the program: true when it has ended. */
-static bool has_ended(struct tmk_relay *r)
+/* Look at what became of the program. Returns true when it has ended. */
+static bool has_program_ended(struct tmk_relay *r)
 {
     int status = 0;
     pid_t got;
@@ -253,8 +256,8 @@ static bool has_ended(struct tmk_relay *r)
     return got < 0 && errno == ECHILD;
 }
 
-/* Until something has come, or the program had its time to stop. Without a descriptor we look now
- * and then. */
+/* Sleep until a signal has come, or the program had its time to stop. Without a descriptor it looks
+ * now and then. */
 static void sleep_until_signal(struct tmk_relay *r)
 {
     struct pollfd any = {.fd = r->fd, .events = POLLIN};
@@ -263,7 +266,7 @@ static void sleep_until_signal(struct tmk_relay *r)
         give_up_stops(r);
 }
 
-/* Deal with one signal, if one waits: true when the program has ended. */
+/* Deal with one signal, if one waits. Returns true when the program has ended. */
 static bool take_signal(struct tmk_relay *r)
 {
     uint64_t waiting = tmk_raw_signals_pending() & ~stop_signals;
@@ -277,7 +280,7 @@ static bool take_signal(struct tmk_relay *r)
         send_on(r->program, &info);
     if (number == SIGCONT)
         r->survived = 0;
-    return number == SIGCHLD && has_ended(r);
+    return number == SIGCHLD && has_program_ended(r);
 }
 
 int tmk_relay_wait(struct tmk_relay *r)
@@ -295,7 +298,7 @@ int tmk_relay_wait(struct tmk_relay *r)
 
 /* ---- afterwards ---- */
 
-/* What came for the program is not meant for the rest of us. */
+/* Drop the signals that wait: they came for the program. */
 static void drop_pending(void)
 {
     siginfo_t info;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/run/relay.h - signals sent to us belong to the program that we run.
  *
- * From tmk_relay_hold() on every signal waits, blocked. Those that come before the program is there
- * are sent to it when it is; those that come while it runs at once; those that come after its end
- * can no longer change its status, which is ours. What others sent with sigqueue() keeps its value
- * and its sender. */
+ * From tmk_relay_hold() on every signal is blocked and waits. A signal that comes before the
+ * program is there is sent to it when it is; one that comes while it runs is sent at once; one
+ * that comes after its end can no longer change the status, which is ours too. A signal sent
+ * with sigqueue() keeps its value and its sender. */
 #ifndef TMK_CLI_RUN_RELAY_H
 #define TMK_CLI_RUN_RELAY_H
 
@@ -28,26 +28,27 @@ struct tmk_relay {
 
 /* Remember blocked signals as they were when we were started. Call first. */
 void tmk_relay_prepare(void);
-/* In the child that becomes the program: give them back. */
+/* Restore them, in the child that becomes the program. */
 void tmk_relay_restore(void);
 
-/* Let all signals wait from now on; false when they do already. */
+/* Block all signals from now on; false when they are blocked already. */
 bool tmk_relay_hold(void);
 
-/* `program` is a child of ours that waits with all signals blocked: give it what has come so far.
- * Call before it goes on. */
+/* Send `program` the signals that have come so far. It is our child and waits with all signals
+ * blocked; call this before it goes on. */
 void tmk_relay_start(struct tmk_relay *r, pid_t program);
-/* Hand signals on, stop and continue with the program, until it ends: what waitpid() says. */
+/* Hand signals on, and stop and continue with the program, until it ends. Returns what waitpid()
+ * says. */
 int tmk_relay_wait(struct tmk_relay *r);
 
-/* The program was ended by a signal that the terminal sent to the whole group, us included: end by
- * the same, since a shell asks who of its children died of ^C before it ends its own loop. */
+/* End by the signal that ended the program, because the terminal sent it to the whole group, us
+ * included. A shell asks which of its children died of ^C before it ends its own loop. */
 _Noreturn void tmk_relay_die(int number);
 
-/* Drop what has come since, and let signals act on us as before. */
+/* Drop the signals that have come since, and let signals act on us as before. */
 void tmk_relay_let_go(void);
-/* The same, but for those that ask a program to end: they call `leave`, which must be safe in a
- * handler, and end us with `status`. All others stay blocked. */
+/* Drop them likewise, but let a signal that asks a program to end call `leave`, which must be safe
+ * in a handler, and end us with `status`. All other signals stay blocked. */
 void tmk_relay_finish(int status, void (*leave)(void));
 
 #endif

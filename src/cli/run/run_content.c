@@ -56,8 +56,8 @@ struct content_look {
     char *text;
 };
 
-__attribute__((format(printf, 2, 3))) static void tell(struct content_look *l, const char *format,
-                                                       ...)
+__attribute__((format(printf, 2, 3))) static void tell_content(struct content_look *l,
+                                                               const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -65,7 +65,7 @@ __attribute__((format(printf, 2, 3))) static void tell(struct content_look *l, c
     va_end(args);
 }
 
-static bool ends_in(const char *name, const char *suffix)
+static bool name_ends_in(const char *name, const char *suffix)
 {
     size_t n = strlen(name), k = strlen(suffix);
     return n > k && strcmp(name + n - k, suffix) == 0;
@@ -73,16 +73,17 @@ static bool ends_in(const char *name, const char *suffix)
 
 /* ---- files of a run ---- */
 
-static bool is_own_file(const char *name)
+static bool is_file_own(const char *name)
 {
     bool found = false;
     for (size_t i = 0; i < sizeof own_files / sizeof own_files[0]; i++)
         found |= strncmp(name, own_files[i].start, strlen(own_files[i].start)) == 0 &&
-                 ends_in(name, own_files[i].end);
+                 name_ends_in(name, own_files[i].end);
     return found;
 }
 
-/* A file of that name may be anybody's: it has lines as we write them, or nothing yet. */
+/* Returns whether a file is a list of refusals: it has lines as we write them, or nothing yet.
+ * Anybody may have a file of that name. */
 static bool is_list_of_refused(const struct content_look *l, const char *name,
                                const struct stat *st)
 {
@@ -91,8 +92,9 @@ static bool is_list_of_refused(const struct content_look *l, const char *name,
            (st->st_size == 0 || tmk_refusals_read(l->folder, &first, 1) == 1);
 }
 
-/* Begins as a trace does, or is empty: its process was killed before it could begin. */
-static bool is_trace(const struct content_look *l, const char *name)
+/* Returns whether a file begins as a trace does, or is empty: its process was killed before it
+ * could begin. */
+static bool is_trace_file(const struct content_look *l, const char *name)
 {
     char magic[sizeof TMK_FILE_MAGIC - 1];
     int fd = openat(l->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -103,20 +105,21 @@ static bool is_trace(const struct content_look *l, const char *name)
            (got == (ssize_t)sizeof magic && memcmp(magic, TMK_FILE_MAGIC, sizeof magic) == 0);
 }
 
-static bool is_of_run(const struct content_look *l, const char *name)
+static bool is_file_of_run(const struct content_look *l, const char *name)
 {
     struct stat st;
     if (fstatat(l->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT; /* it has just gone */
     if (!S_ISREG(st.st_mode))
         return false;
-    return is_own_file(name) || is_list_of_refused(l, name, &st) ||
-           ((ends_in(name, ".trace") || ends_in(name, ".trace.part")) && is_trace(l, name));
+    return is_file_own(name) || is_list_of_refused(l, name, &st) ||
+           ((name_ends_in(name, ".trace") || name_ends_in(name, ".trace.part")) &&
+            is_trace_file(l, name));
 }
 
 /* ---- is somebody recording? ---- */
 
-/* A lock of either kind, by anyone. */
+/* Returns whether anybody holds a lock of either kind. */
 static bool is_locked(const struct content_look *l, const char *name)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -173,10 +176,10 @@ static void tell_living(struct content_look *l, const struct tmk_reader *r)
     (void)tmk_reader_info_u64(r, "pid", &pid);
     l->is_living = true;
     if (is_same_host(r) && is_process(pid))
-        tell(l, "is a run that process %" PRIu64 " still records into", pid);
+        tell_content(l, "is a run that process %" PRIu64 " still records into", pid);
     else
-        tell(l,
-             "is a run that a process on another machine, or in a container, still records into");
+        tell_content(
+            l, "is a run that a process on another machine, or in a container, still records into");
 }
 
 enum life { ENDED, LIVES, UNKNOWN };
@@ -220,19 +223,19 @@ static void look_at_trace(struct content_look *l, const char *name)
     free(path);
 }
 
-static void look_at_ring(struct content_look *l, const char *name)
+static void look_at_run_ring(struct content_look *l, const char *name)
 {
     char *path = tmk_xformat("%s/%s", l->folder, name);
     if (tmk_ring_file_is_held_at(path) > 0) {
         l->is_living = true;
-        tell(l, "is a run that a process still records into");
+        tell_content(l, "is a run that a process still records into");
     }
     free(path);
 }
 
 /* ---- the folder ---- */
 
-/* Names are the user's, or somebody's: none writes on a terminal. */
+/* Show a name with characters that write on a terminal made harmless: it may be anybody's. */
 static void show_name(const char *name, char to[SHOWN_NAME_BYTES])
 {
     size_t n = strlen(name);
@@ -248,23 +251,23 @@ static void look_at_entry(struct content_look *l, const char *name)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return;
-    if (!is_of_run(l, name)) {
+    if (!is_file_of_run(l, name)) {
         char shown[SHOWN_NAME_BYTES];
         show_name(name, shown);
-        tell(l, "is a folder with other things in it (%s), not a run", shown);
+        tell_content(l, "is a folder with other things in it (%s), not a run", shown);
         l->is_foreign = true;
         return;
     }
     l->n_ours++;
     if (l->is_living)
         return;
-    if (ends_in(name, ".trace")) {
+    if (name_ends_in(name, ".trace")) {
         look_at_trace(l, name);
-    } else if (ends_in(name, ".ring")) {
-        look_at_ring(l, name);
+    } else if (name_ends_in(name, ".ring")) {
+        look_at_run_ring(l, name);
     } else if (is_locked(l, name)) {
         l->is_living = true;
-        tell(l, "is a run that is still recorded into");
+        tell_content(l, "is a run that is still recorded into");
     }
 }
 
@@ -273,7 +276,7 @@ static enum tmk_run_content look_into(struct content_look *l)
     int copy = fcntl(l->fd, F_DUPFD_CLOEXEC, 3);
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     if (!dir) {
-        tell(l, "cannot be looked into (%s)", strerror(errno));
+        tell_content(l, "cannot be looked into (%s)", strerror(errno));
         if (copy >= 0)
             close(copy);
         return TMK_RUN_CONTENT_FOREIGN;
@@ -288,7 +291,7 @@ static enum tmk_run_content look_into(struct content_look *l)
     return l->n_ours ? TMK_RUN_CONTENT_ENDED : TMK_RUN_CONTENT_EMPTY;
 }
 
-static const char *kind_text(mode_t mode)
+static const char *kind_of_file_text(mode_t mode)
 {
     return S_ISLNK(mode)    ? "is a symbolic link"
            : S_ISREG(mode)  ? "is a file, not a run"
@@ -305,20 +308,20 @@ enum tmk_run_content tmk_run_content_look(const char *folder, char *text)
     if (lstat(folder, &st) < 0) {
         if (errno == ENOENT)
             return TMK_RUN_CONTENT_NOTHING;
-        tell(&l, "cannot be looked at (%s)", strerror(errno));
+        tell_content(&l, "cannot be looked at (%s)", strerror(errno));
         return errno == EACCES ? TMK_RUN_CONTENT_NOTHING : TMK_RUN_CONTENT_FOREIGN;
     }
     if (!S_ISDIR(st.st_mode)) {
-        tell(&l, "%s", kind_text(st.st_mode));
+        tell_content(&l, "%s", kind_of_file_text(st.st_mode));
         return TMK_RUN_CONTENT_FOREIGN;
     }
     if (st.st_uid != geteuid()) {
-        tell(&l, "belongs to another user (%u)", (unsigned)st.st_uid);
+        tell_content(&l, "belongs to another user (%u)", (unsigned)st.st_uid);
         return TMK_RUN_CONTENT_FOREIGN;
     }
     l.fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (l.fd < 0) {
-        tell(&l, "cannot be opened (%s)", strerror(errno));
+        tell_content(&l, "cannot be opened (%s)", strerror(errno));
         return TMK_RUN_CONTENT_FOREIGN;
     }
     enum tmk_run_content found = look_into(&l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/run/run_content.h - what is at the place where a run shall go? Nothing is opened for writing,
- * followed or changed by asking. */
+/* cli/run/run_content.h - what lies at the place where a run will go. Looking opens nothing for
+ * writing, follows no link and changes nothing. */
 #ifndef TMK_CLI_RUN_RUN_CONTENT_H
 #define TMK_CLI_RUN_RUN_CONTENT_H
 
@@ -14,8 +14,8 @@ enum tmk_run_content {
 
 enum { TMK_RUN_CONTENT_TEXT_BYTES = 384 };
 
-/* `text`, of that size, says of a living or foreign one what it is, after "NAME ": "is a symbolic
- * link". */
+/* Look at `folder`. Where a living run or something foreign is there, `text` (of that size) says
+ * what it is, to stand after "NAME ": "is a symbolic link". */
 enum tmk_run_content tmk_run_content_look(const char *folder, char *text);
 
 #endif

@@ -28,8 +28,9 @@ static bool is_taken(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* "PROGRAM-DATE-TIME", a number behind it but for the first, and ".tmk"; the caller's. */
-static char *make_name(const char *program, int number)
+/* Returns "PROGRAM-DATE-TIME.tmk", with a number before ".tmk" unless it is the first; the
+ * caller's. */
+static char *make_folder_name(const char *program, int number)
 {
     const char *slash = strrchr(program, '/');
     char *base = tmk_xstrdup(slash ? slash + 1 : program);
@@ -52,10 +53,10 @@ static char *make_name(const char *program, int number)
 
 char *tmk_run_folder_name(const char *program)
 {
-    char *name = make_name(program, 1);
+    char *name = make_folder_name(program, 1);
     for (int i = 2; is_taken(name) && i < MAX_TRIES; i++) {
         free(name);
-        name = make_name(program, i);
+        name = make_folder_name(program, i);
     }
     return name;
 }
@@ -96,7 +97,7 @@ static bool move_aside(const char *folder, const char *name)
     return false;
 }
 
-/* The last part of the path names a folder in another. */
+/* Returns whether the last part of the path names a folder in another one. */
 static bool names_folder(const char *folder)
 {
     const char *slash = strrchr(folder, '/');
@@ -151,7 +152,7 @@ bool tmk_run_folder_claim_new(const char *program, char **ret_name, char **ret_f
 {
     char text[TMK_RUN_CONTENT_TEXT_BYTES];
     for (int i = 1; i < MAX_TRIES; i++) {
-        char *name = make_name(program, i);
+        char *name = make_folder_name(program, i);
         char *folder = tmk_absolute_path(name);
         if (tmk_run_lock_take(folder) != TMK_RUN_LOCK_BUSY &&
             tmk_run_content_look(folder, text) == TMK_RUN_CONTENT_NOTHING) {

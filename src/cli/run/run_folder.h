@@ -20,14 +20,13 @@ char *tmk_run_folder_name(const char *program);
 /* Make `folder`, an absolute path, ours until tmk_run_folder_release(): nobody else's run, and
  * nothing of anybody's at it. Messages call it `name`, as the user wrote it. False after one. */
 bool tmk_run_folder_claim(const char *folder, const char *name);
-/* The same for a name made from that of the program, which is not taken by anybody. Name and path
+/* Claim likewise a name that is made from the program's and that nobody has taken. Name and path
  * are the caller's. */
 bool tmk_run_folder_claim_new(const char *program, char **ret_name, char **ret_folder);
-/* Whether the folder claimed last was there, empty: it is the user's and stays, whatever is
- * recorded.
- */
+/* Returns whether the folder claimed last was there, empty. Such a folder is the user's and stays,
+ * whatever is recorded. */
 bool tmk_run_folder_was_there(void);
-/* Safe in a handler. */
+/* Give the name up. Safe in a handler. */
 void tmk_run_folder_release(void);
 
 #endif

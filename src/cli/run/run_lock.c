@@ -23,7 +23,7 @@
  * bounds what cleaning up after killed commands costs in a large folder. */
 enum { MAX_TRIES = 200, MAX_BUSY_TRIES = 20, BUSY_WAIT_NS = 5000000, MAX_SWEPT = 2000 };
 
-/* No memory of the heap: a signal's handler releases it. */
+/* The lock, without memory of the heap: a signal handler releases it. */
 static struct {
     int parent; /* of the folder; -1: nothing is locked */
     int fd;
@@ -58,7 +58,7 @@ static void make_parents(void)
     }
 }
 
-/* Those that we made and that are empty, the innermost first. */
+/* Remove the folders that we made and that are empty, the innermost first. */
 static void remove_parents(void)
 {
     for (char *slash; held.made_from && (slash = strrchr(held.folder, '/')) != NULL;) {
@@ -102,7 +102,7 @@ static int open_lock(int parent, const char *name, bool create)
     return fd;
 }
 
-/* Killed commands leave their lock files behind. */
+/* Remove the lock files that killed commands left behind. */
 static void sweep_abandoned(void)
 {
     int copy = openat(held.parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -125,7 +125,7 @@ static void sweep_abandoned(void)
         closedir(dir);
 }
 
-/* One try. TMK_RUN_LOCK_BUSY with errno EAGAIN: to be tried again without waiting. */
+/* Try once. TMK_RUN_LOCK_BUSY with errno EAGAIN: try again without waiting. */
 static enum tmk_run_lock try_lock(void)
 {
     int fd = open_lock(held.parent, held.name, true);
@@ -163,7 +163,8 @@ static enum tmk_run_lock lock_file(void)
     return got;
 }
 
-/* Where nothing can be put beside it: a folder on a volume of its own, for instance. */
+/* Lock the folder itself. Nothing can be put beside it, for instance because it is a volume of its
+ * own. */
 static enum tmk_run_lock lock_folder(void)
 {
     int fd = open(held.folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -179,7 +180,7 @@ static enum tmk_run_lock lock_folder(void)
     return busy ? TMK_RUN_LOCK_BUSY : TMK_RUN_LOCK_NONE;
 }
 
-/* Open the folder that the run's is in. */
+/* Open the folder that contains the run's. */
 static bool open_parent(void)
 {
     char *last = strrchr(held.folder, '/');

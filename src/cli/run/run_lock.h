@@ -17,12 +17,12 @@ enum tmk_run_lock {
     TMK_RUN_LOCK_NONE,  /* there can be none here */
 };
 
-/* Lock the name of a run's folder, an absolute path; a process has one such lock. Folders above it
- * that are missing are made. */
+/* Lock the name of a run's folder, an absolute path. A process has one such lock. Missing folders
+ * above it are made. */
 enum tmk_run_lock tmk_run_lock_take(const char *folder);
 
-/* Give it back, and remove what was made for it and is still empty. Safe in a handler, and without
- * a lock. */
+/* Give the lock back, and remove what was made for it and is still empty. Safe in a handler, and
+ * when there is no lock. */
 void tmk_run_lock_release(void);
 
 #endif

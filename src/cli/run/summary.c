@@ -58,8 +58,9 @@ bool tmk_summary_settle(const char *folder)
 
 /* ---- lines ---- */
 
-/* A name and words behind it; where they do not fit, on a second line. */
-__attribute__((format(printf, 2, 3))) static void line(const char *name, const char *format, ...)
+/* Print a name and words behind it; words that do not fit go on a second line. */
+__attribute__((format(printf, 2, 3))) static void print_summary_line(const char *name,
+                                                                     const char *format, ...)
 {
     char text[1024], lead[NAME_WIDTH + 1];
     va_list args;
@@ -70,14 +71,14 @@ __attribute__((format(printf, 2, 3))) static void line(const char *name, const c
     tmk_sheet_wrap(stderr, text, lead);
 }
 
-/* Of a path only its end: lines are short here. */
+/* Returns the end of a path: lines are short here. */
 static const char *short_key(const char *key, enum tmk_by by)
 {
     const char *slash = key && by == TMK_BY_SITE ? strrchr(key, '/') : NULL;
     return slash ? slash + 1 : key ? key : "(none)";
 }
 
-/* "activation 2.1 MiB (50 %), parameter ...": as many as fit. */
+/* Print "activation 2.1 MiB (50 %), parameter ...", as many as fit. */
 static void line_shares(const char *name, enum tmk_by by, const struct tmk_peak_row *rows,
                         uint64_t n, uint64_t whole)
 {
@@ -96,12 +97,12 @@ static void line_shares(const char *name, enum tmk_by by, const struct tmk_peak_
         if (!fits)
             break;
     }
-    line(name, "%s", text);
+    print_summary_line(name, "%s", text);
 }
 
 /* ---- the summary ---- */
 
-/* What the blocks are for is not known of most. */
+/* Returns whether the purpose of most blocks is unknown. */
 static bool is_unknown(const struct tmk_peak_row *rows, uint64_t n, uint64_t whole)
 {
     static const char unknown[] = "unknown";
@@ -128,11 +129,12 @@ static void line_peak(const struct tmk_process_answer *f)
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     if (!f->has_peak)
         return;
-    line("peak", "%s on %s after %s%s", tmk_size_text(f->peak_bytes, size),
-         tmk_device_name(f->device, device), tmk_time_text(f->peak_ns + f->p->offset_ns, time),
-         tmk_step_text(f->p, f->peak_step, ", ", step));
+    print_summary_line("peak", "%s on %s after %s%s", tmk_size_text(f->peak_bytes, size),
+                       tmk_device_name(f->device, device),
+                       tmk_time_text(f->peak_ns + f->p->offset_ns, time),
+                       tmk_step_text(f->p, f->peak_step, ", ", step));
     if (f->detail_lost)
-        line("made of", "no longer known: --max-size gave that part of the trace up");
+        print_summary_line("made of", "no longer known: --max-size gave that part of the trace up");
     else
         line_holders("made of", f->peak, f->peak_bytes);
 }
@@ -140,32 +142,32 @@ static void line_peak(const struct tmk_process_answer *f)
 static void line_steps(const struct tmk_process_answer *f)
 {
     static const char *const says[] = {
-        [TMK_TREND_TOO_SHORT] = "too few to say whether memory grows",
-        [TMK_TREND_STEADY] = "what stays after each is steady",
-        [TMK_TREND_GROWING] = "what stays after each GROWS",
-        [TMK_TREND_SHRINKING] = "what stays after each shrinks",
-        [TMK_TREND_VARYING] = "what stays after each goes up and down",
+        [TMK_STEPS_TREND_TOO_SHORT] = "too few to say whether memory grows",
+        [TMK_STEPS_TREND_STEADY] = "what stays after each is steady",
+        [TMK_STEPS_TREND_GROWING] = "what stays after each GROWS",
+        [TMK_STEPS_TREND_SHRINKING] = "what stays after each shrinks",
+        [TMK_STEPS_TREND_VARYING] = "what stays after each goes up and down",
     };
     struct tmk_steps_digest d = tmk_steps_digest(f->steps);
     char count[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], change[TMK_AMOUNT_BYTES];
     if (d.n_steps == 0)
         return;
-    char *more = d.trend == TMK_TREND_GROWING
+    char *more = d.trend == TMK_STEPS_TREND_GROWING
                      ? tmk_xformat(" by %s a step",
                                    tmk_size_text((uint64_t)(d.bytes_per_step + 0.5), change))
                      : tmk_xstrdup("");
-    line("steps", "%s of %s; %s%s", tmk_count_text(d.n_steps, count),
-         tmk_time_text(d.mean_ns, time), says[d.trend], more);
+    print_summary_line("steps", "%s of %s; %s%s", tmk_count_text(d.n_steps, count),
+                       tmk_time_text(d.mean_ns, time), says[d.trend], more);
     free(more);
 }
 
 static void line_doubt(void *arg, const char *text)
 {
     (void)arg;
-    line("but", "%s", text);
+    print_summary_line("but", "%s", text);
 }
 
-/* What other processes than `told` have lost. False: nothing. */
+/* Print what processes other than `told` have lost. False: nothing. */
 static bool line_other_losses(struct tmk_run *run, const struct tmk_process *told)
 {
     struct tmk_losses sum = {0};
@@ -177,14 +179,14 @@ static bool line_other_losses(struct tmk_run *run, const struct tmk_process *tol
             tmk_losses_add(&sum, &q);
     }
     if (sum.n_processes > 0)
-        line("but", "%s", tmk_losses_text(&sum, text));
+        print_summary_line("but", "%s", tmk_losses_text(&sum, text));
     return sum.n_processes > 0;
 }
 
 static void line_refused(void *arg, const char *text)
 {
     (void)arg;
-    line("missing", "%s", text);
+    print_summary_line("missing", "%s", text);
 }
 
 static void line_recorded(const char *folder, struct tmk_run *run,
@@ -197,21 +199,22 @@ static void line_recorded(const char *folder, struct tmk_run *run,
     for (uint32_t i = 0; i < n; i++)
         bytes += tmk_reader_file_bytes(tmk_run_process(run, i)->reader);
     if (n > 1)
-        line("processes", "%" PRIu32 " recorded; this is about %s, which had the largest peak", n,
-             tmk_process_label(f->p, label));
-    line("recorded", "%s allocations, %s frees; %s blocks (%s) left",
-         tmk_count_text(f->n_allocs, allocs), tmk_count_text(f->n_frees, frees),
-         tmk_count_text(f->n_live, blocks), tmk_size_text(f->live_bytes, size));
+        print_summary_line("processes",
+                           "%" PRIu32 " recorded; this is about %s, which had the largest peak", n,
+                           tmk_process_label(f->p, label));
+    print_summary_line("recorded", "%s allocations, %s frees; %s blocks (%s) left",
+                       tmk_count_text(f->n_allocs, allocs), tmk_count_text(f->n_frees, frees),
+                       tmk_count_text(f->n_live, blocks), tmk_size_text(f->live_bytes, size));
     bool is_whole = tmk_process_answer_doubts(f, line_doubt, NULL) == 0;
     is_whole &= !line_other_losses(run, f->p);
     is_whole &= tmk_refused_each(folder, run, line_refused, NULL) == 0;
-    line("trace", "%s%s%s", tmk_size_text(bytes, size), n > 1 ? " in all" : "",
-         is_whole ? ", nothing was lost" : "");
+    print_summary_line("trace", "%s%s%s", tmk_size_text(bytes, size), n > 1 ? " in all" : "",
+                       is_whole ? ", nothing was lost" : "");
 }
 
 /* ---- post-mortem ---- */
 
-/* False: there is nothing to tell. */
+/* Print a post-mortem. False: there is nothing to tell. */
 static bool post_mortem(const struct tmk_process_answer *f)
 {
     uint64_t n = tmk_ooms_n_kept(f->ooms);
@@ -225,20 +228,20 @@ static bool post_mortem(const struct tmk_process_answer *f)
               tmk_time_text(o->time_ns + f->p->offset_ns, time),
               tmk_step_text(f->p, o->step, ", ", step));
     bool is_of_host = o->is_of_driver && o->device == TIDEMARK_HOST;
-    line("wanted", "%s more %s%s", tmk_size_text(o->requested_bytes, wanted),
-         is_of_host ? "of host memory" : "on ",
-         is_of_host ? "" : tmk_device_name(o->device, device));
+    print_summary_line("wanted", "%s more %s%s", tmk_size_text(o->requested_bytes, wanted),
+                       is_of_host ? "of host memory" : "on ",
+                       is_of_host ? "" : tmk_device_name(o->device, device));
     if (!o->is_of_driver)
-        line("in use", "%s%s%s", tmk_size_text(o->allocated_bytes, used),
-             o->capacity_bytes ? " of " : "",
-             o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
+        print_summary_line("in use", "%s%s%s", tmk_size_text(o->allocated_bytes, used),
+                           o->capacity_bytes ? " of " : "",
+                           o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
     if (o->used_bytes != UINT64_MAX && o->total_bytes != UINT64_MAX)
-        line("the card", "%s of %s used; this process has %s of the driver",
-             tmk_size_text(o->used_bytes, used), tmk_size_text(o->total_bytes, limit),
-             tmk_size_text(o->segment_bytes, wanted));
+        print_summary_line("the card", "%s of %s used; this process has %s of the driver",
+                           tmk_size_text(o->used_bytes, used), tmk_size_text(o->total_bytes, limit),
+                           tmk_size_text(o->segment_bytes, wanted));
     if (o->has_site)
-        line("asked by", "%s%s%s", tmk_frame_text(&o->site, true, site),
-             o->module ? ", module " : "", o->module ? o->module : "");
+        print_summary_line("asked by", "%s%s%s", tmk_frame_text(&o->site, true, site),
+                           o->module ? ", module " : "", o->module ? o->module : "");
     static const struct {
         const char *name;
         enum tmk_by by;
@@ -250,11 +253,12 @@ static bool post_mortem(const struct tmk_process_answer *f)
         if (tmk_ooms_holders(f->ooms, n - 1, holders[i].by, &rows, &n_rows) == 0)
             line_shares(holders[i].name, holders[i].by, rows, n_rows, o->allocated_bytes);
     if (tmk_ooms_n(f->ooms) > 1)
-        line("times", "%" PRIu64 "; this is the last", tmk_ooms_n(f->ooms));
+        print_summary_line("times", "%" PRIu64 "; this is the last", tmk_ooms_n(f->ooms));
     return true;
 }
 
-/* Post-mortems of the processes that the summary is not about; true when there was one. */
+/* Print post-mortems of the processes that the summary is not about. Returns true when there was
+ * one. */
 static bool other_post_mortems(struct tmk_run *run, const struct tmk_process *done)
 {
     uint64_t n_events = 0;
@@ -274,7 +278,7 @@ static bool other_post_mortems(struct tmk_run *run, const struct tmk_process *do
 
 /* ---- all of it ---- */
 
-static struct tmk_process *largest(struct tmk_run *run)
+static struct tmk_process *largest_process(struct tmk_run *run)
 {
     struct tmk_process *best = tmk_run_process(run, 0);
     for (uint32_t i = 1; i < tmk_run_n_processes(run); i++)
@@ -283,7 +287,8 @@ static struct tmk_process *largest(struct tmk_run *run)
     return best;
 }
 
-static void headline(const char *name, const struct tmk_watch *w, const struct tmk_outcome *o)
+static void print_summary_headline(const char *name, const struct tmk_watch *w,
+                                   const struct tmk_outcome *o)
 {
     const char *slash = strrchr(w->argv[0], '/');
     const char *program = slash ? slash + 1 : w->argv[0];
@@ -301,9 +306,9 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
     struct tmk_arena words = {0};
     if (tmk_target_open(name, &run) != 0)
         return;
-    headline(name, w, o);
+    print_summary_headline(name, w, o);
     struct tmk_process_answer f;
-    if (tmk_process_answer_init(&f, largest(run), 1) == 0) {
+    if (tmk_process_answer_init(&f, largest_process(run), 1) == 0) {
         line_peak(&f);
         line_steps(&f);
         line_recorded(w->folder, run, &f);

@@ -6,13 +6,13 @@
 
 #include "cli/run/watch.h"
 
-/* Merge the rings that processes left behind, those that still run excepted. False: no trace. */
+/* Merge the rings of processes that have ended. False: there is no trace. */
 bool tmk_summary_settle(const char *folder);
 
-/* `name` is the folder as the user wrote it. */
+/* Print the summary. `name` is the folder as the user wrote it. */
 void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct tmk_outcome *o);
 
-/* When there is no trace: why that may be. `has_recorded`: there was one at some time. */
+/* Say why there may be no trace. `has_recorded`: there was one at some time. */
 void tmk_summary_nothing(const struct tmk_watch *w, bool has_recorded);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/run/watch.c - see watch.h. What becomes of signals is relay.h's. */
+/* cli/run/watch.c - see watch.h. Signals are handled by relay.h. */
 #include "cli/run/watch.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "cli/run/raw_signals.h"
 #include "cli/run/relay.h"
 
-/* As they were when we were started; the program gets them back. */
+/* The actions of signals when we were started; the program gets them back. */
 static struct sigaction inherited_xfsz, inherited_chld;
 
 void tmk_watch_prepare(void)
@@ -34,8 +34,8 @@ void tmk_watch_prepare(void)
 
 /* ---- timers ---- */
 
-/* alarm() and setitimer() of who started us outlive an exec but not a fork. They were meant for the
- * program: it gets what is left of them. */
+/* Timers (alarm(), setitimer()) that our parent set outlive an exec but not a fork. They were meant
+ * for the program, so it gets what is left of them. */
 enum { N_TIMERS = 3 };
 static const __itimer_which_t timer_kinds[N_TIMERS] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 
@@ -56,8 +56,8 @@ static void give_timers(const struct itimerval timers[N_TIMERS])
 
 /* ---- the program's side ---- */
 
-/* `tidemark run` inside `tidemark run`: the inner one's recorder alone, or each event would be
- * recorded by both. */
+/* Returns whether a library is a recorder. Inside another `tidemark run` only the inner recorder is
+ * loaded, or both would record each event. */
 static bool is_recorder(const char *path, size_t n)
 {
     static const char name[] = "libtidemark.so";
@@ -102,7 +102,7 @@ void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_
     memcpy(ret, settings, sizeof settings);
 }
 
-static void set_environment(const struct tmk_watch *w)
+static void set_watched_environment(const struct tmk_watch *w)
 {
     struct tmk_setting settings[TMK_N_SETTINGS];
     prepend_preload(w->library);
@@ -125,7 +125,7 @@ static void restore_signals(void)
 
 _Noreturn void tmk_watch_become(const struct tmk_watch *w, int failure)
 {
-    set_environment(w);
+    set_watched_environment(w);
     restore_signals();
     execvp(w->argv[0], w->argv);
     int reason = errno;

@@ -22,7 +22,7 @@ struct tmk_watch {
     bool no_categories;      /* no tensors by what they are for */
 };
 
-/* What the recorder is told by the environment, LD_PRELOAD apart. */
+/* A variable of the environment that tells the recorder something. LD_PRELOAD is not among them. */
 struct tmk_setting {
     const char *name;
     char *value; /* the caller's, for free(); NULL: to be unset */
@@ -30,7 +30,7 @@ struct tmk_setting {
 
 enum { TMK_N_SETTINGS = 10 };
 
-/* All settings, whether set or not: `run` and `env` are made from these. */
+/* Fill in all settings, whether set or not. `run` and `env` use them. */
 void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_SETTINGS]);
 
 struct tmk_outcome {
@@ -43,20 +43,21 @@ struct tmk_outcome {
 /* Ignore SIGXFSZ from now on, and remember what to give back to a watched program. Call first. */
 void tmk_watch_prepare(void);
 
-/* In a child of ours: become the program, watched, with signals as we found them. When that fails
- * `failure` takes errno, an int, and the process ends. */
+/* Become the program, watched, with signals as we found them. Call it in a child. When it fails,
+ * errno is written to `failure` as an int, and the process ends. */
 _Noreturn void tmk_watch_become(const struct tmk_watch *w, int failure);
-/* Read what became of that: errno, 0 when the program has begun. Closes `failure`. */
+/* Read from `failure` what became of that: errno, or 0 when the program has begun. Closes it. */
 int tmk_watch_failure(int failure);
-/* Become the program in this very process, not watched. Returns only when that fails: the status to
- * end with. */
+/* Become the program in this very process, not watched. Returns only when that fails, with the
+ * status to end with. */
 int tmk_watch_leave(const struct tmk_watch *w);
-/* What waitpid() says, for exit(). */
+/* Translate what waitpid() says for exit(). */
 struct tmk_outcome tmk_watch_outcome(int wait_status);
-/* Say why the program could not be started; the status to end with. */
+/* Say why the program could not be started. Returns the status to end with. */
 struct tmk_outcome tmk_watch_not_started(const char *program, int reason);
 
-/* Run, hand signals on (relay.h), wait for the end. A program that could not be started is said. */
+/* Run the program, hand signals on (relay.h) and wait for its end. Says so when it could not be
+ * started. */
 struct tmk_outcome tmk_watch_run(const struct tmk_watch *w);
 
 #endif

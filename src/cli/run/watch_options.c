@@ -8,7 +8,7 @@
 
 enum { MAX_RANKS_BYTES = 1024 }; /* what the recorder takes */
 
-/* Numbers and ranges of them, separated by commas. */
+/* Returns whether a text is a list of numbers and ranges, separated by commas. */
 static bool is_rank_list(const char *text)
 {
     for (;;) {

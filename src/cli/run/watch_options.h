@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/run/watch_options.h - the options that say how to watch: of `run` and `env` alike. */
+/* cli/run/watch_options.h - the options that say how to watch, shared by `run` and `env`. */
 #ifndef TMK_CLI_RUN_WATCH_OPTIONS_H
 #define TMK_CLI_RUN_WATCH_OPTIONS_H
 
 #include "cli/front/command.h"
 #include "cli/run/watch.h"
 
-/* For a command's table of options. */
+/* Rows for a command's table of options. */
 #define TMK_WATCH_OPTIONS                                                                          \
     {"max-size", 0, "SIZE", NULL, "most for each trace, e.g. 512MiB (2GiB)"},                      \
         {"ranks", 0, "LIST", NULL, "watch these ranks only, e.g. 0,8-15 (all)"},                   \
         {"cpu-tensors", 0, NULL, NULL, "CPU tensors too, when an accelerator is in use"},          \
         {"native", 0, NULL, NULL, "C and C++ frames in stacks"}, TMK_WATCH_LESS
 
-/* Of `attach` too. */
+/* The rows that `attach` has too. */
 #define TMK_WATCH_LESS                                                                             \
     {"no-stacks", 0, NULL, NULL, "torch's blocks without the lines that asked for them"},          \
         {"no-modules", 0, NULL, NULL, "torch's blocks without the modules they belong to"},        \
@@ -21,8 +21,8 @@
         "no-categories", 0, NULL, NULL, "without parameters, gradients, optimizer state by name"   \
     }
 
-/* Read them into *ret, and find the library, whose path is then the caller's. 0, or an exit status
- * after a message; the rest of *ret is left alone. */
+/* Read them into *ret, and find the library; its path is the caller's. The rest of *ret is left
+ * alone. Returns 0, or an exit status after a message. */
 int tmk_watch_options_read(const struct tmk_args *args, struct tmk_watch *ret);
 
 #endif

@@ -8,9 +8,9 @@
 #include "cli/front/command.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
+#include "cli/sweep/sweep_json.h"
 #include "kit/textmap.h"
 #include "kit/tree.h"
-#include "sweep/cell_json.h"
 
 enum { MOST_RANKS = 1024 }; /* with columns of their own */
 
@@ -49,11 +49,6 @@ static void find_columns(const struct tmk_results *r, struct columns *ret)
 }
 
 /* ---- a cell ---- */
-
-static void put_gb(struct tmk_tree *t, const char *key, uint64_t bytes)
-{
-    tmk_tree_fixed(t, key, bytes != TMK_BYTES_UNKNOWN ? (double)bytes / TMK_GB : NAN, 6);
-}
 
 /* 0 where the cell was measured and has none of it, unknown where it was not. */
 static void put_shares(struct tmk_tree *t, const char *before, const struct tmk_textmap *keys,
@@ -116,16 +111,6 @@ static void put_outcome(struct tmk_tree *t, const struct tmk_cell *c)
     tmk_tree_bytes(t, "capacity", c->capacity);
 }
 
-static void put_peaks(struct tmk_tree *t, const struct tmk_cell *c)
-{
-    tmk_cell_json_peaks(t, c);
-    put_gb(t, "peak_allocated_gb", c->peak_allocated);
-    put_gb(t, "peak_reserved_gb", c->peak_reserved);
-    put_gb(t, "peak_device_gb", c->peak_device);
-    tmk_tree_number(t, "peak_step", c->peak_step);
-    tmk_tree_u64(t, "steps", c->n_steps);
-}
-
 static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number,
                      const struct columns *k)
 {
@@ -138,7 +123,7 @@ static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint3
     for (uint32_t p = 0; p < v->r->n_params; p++)
         tmk_tree_text(t, v->r->params[p].name, v->r->params[p].values[c->choice[p]]);
     put_outcome(t, c);
-    put_peaks(t, c);
+    tmk_sweep_put_peaks(t, c);
     put_shares(t, "category_", &k->categories, &c->categories);
     put_shares(t, "component_", &k->components, &c->components);
     put_ranks(t, c, k->n_ranks);

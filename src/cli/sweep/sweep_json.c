@@ -7,9 +7,14 @@
 
 #include "kit/amount.h"
 
+/* In JSON as exact as the number is, in CSV with six digits, which spreadsheets show. */
 static void put_gb(struct tmk_tree *t, const char *key, uint64_t bytes)
 {
-    tmk_tree_double(t, key, bytes == TMK_BYTES_UNKNOWN ? NAN : (double)bytes / TMK_GB);
+    double gb = bytes == TMK_BYTES_UNKNOWN ? NAN : (double)bytes / TMK_GB;
+    if (t->form == TMK_TREE_JSON)
+        tmk_tree_double(t, key, gb);
+    else
+        tmk_tree_fixed(t, key, gb, 6);
 }
 
 /* A number where all values are numbers, else the text. */
@@ -47,7 +52,7 @@ static void put_estimate(struct tmk_tree *t, const char *key, const struct tmk_f
     tmk_tree_end(t);
 }
 
-static void put_peaks(struct tmk_tree *t, const struct tmk_cell *c)
+void tmk_sweep_put_peaks(struct tmk_tree *t, const struct tmk_cell *c)
 {
     tmk_cell_json_peaks(t, c);
     put_gb(t, "peak_allocated_gb", c->peak_allocated);
@@ -72,7 +77,7 @@ static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint3
     tmk_tree_text(t, "log", c->log);
     tmk_tree_text(t, "device", c->device);
     tmk_tree_bytes(t, "capacity", c->capacity);
-    put_peaks(t, c);
+    tmk_sweep_put_peaks(t, c);
     tmk_cell_json_shares(t, "by_category", &c->categories);
     tmk_cell_json_shares(t, "by_component", &c->components);
     tmk_cell_json_shares(t, "by_stage", &c->at_stage);

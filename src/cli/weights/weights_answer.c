@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/weights/weights_answer.c - tensors become groups and totals. */
+/* cli/weights/weights_answer.c - see weights_answer.h: makes groups and totals of tensors. */
 #include "cli/weights/weights_answer.h"
 
 #include <ctype.h>
@@ -14,20 +14,20 @@
 
 /* ---- groups ---- */
 
-/* Sizes of tensors without data are whatever a file says: the sum stops at its largest. */
-static void add(uint64_t *sum, uint64_t value)
+/* Add, and stop at the largest number: a file may claim any size for tensors without data. */
+static void add_to_group(uint64_t *sum, uint64_t value)
 {
     if (__builtin_add_overflow(*sum, value, sum))
         *sum = UINT64_MAX;
 }
 
-static void count(struct tmk_weights_group *g, const struct tmk_weight *t)
+static void count_weights(struct tmk_weights_group *g, const struct tmk_weight *t)
 {
     g->n_tensors++;
     if (t->same_as)
         return;
-    add(&g->n_parameters, t->n_elements);
-    add(&g->n_bytes, t->n_bytes);
+    add_to_group(&g->n_parameters, t->n_elements);
+    add_to_group(&g->n_bytes, t->n_bytes);
 }
 
 static void count_in(struct tmk_weights_groups *groups, const char *name,
@@ -41,10 +41,10 @@ static void count_in(struct tmk_weights_groups *groups, const char *name,
         tmk_die("out of memory");
     if (groups->names.n > before)
         groups->all[number] = (struct tmk_weights_group){.name = name};
-    count(&groups->all[number], t);
+    count_weights(&groups->all[number], t);
 }
 
-static bool is_number(const char *part, size_t n)
+static bool is_layer_number(const char *part, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!isdigit((unsigned char)part[i]))
@@ -52,14 +52,14 @@ static bool is_number(const char *part, size_t n)
     return n > 0;
 }
 
-/* The name up to its first number: "model.layers.0" of "model.layers.0.mlp.up_proj.weight"; without
- * one, up to its last dot. */
+/* Returns the length of a name up to its first number, "model.layers.0" in
+ * "model.layers.0.mlp.up_proj.weight"; without a number, up to its last dot. */
 static size_t layer_length(const char *name)
 {
     const char *part = name;
     for (;;) {
         size_t n = strcspn(part, ".");
-        if (part > name && part[n] && is_number(part, n))
+        if (part > name && part[n] && is_layer_number(part, n))
             return (size_t)(part - name) + n;
         if (!part[n])
             break;
@@ -70,7 +70,7 @@ static size_t layer_length(const char *name)
 
 /* ---- what is trained ---- */
 
-static bool ends_in(const char *name, const char *end)
+static bool weight_name_ends_in(const char *name, const char *end)
 {
     size_t n = strlen(name), m = strlen(end);
     return n >= m && strcmp(name + n - m, end) == 0;
@@ -79,8 +79,9 @@ static bool ends_in(const char *name, const char *end)
 static bool may_be_trained(const struct tmk_weight *t)
 {
     return tmk_weight_type_is_float(t->type) && !t->same_as && !t->is_extra &&
-           !ends_in(t->name, "running_mean") && !ends_in(t->name, "running_var") &&
-           !ends_in(t->name, "inv_freq");
+           !weight_name_ends_in(t->name, "running_mean") &&
+           !weight_name_ends_in(t->name, "running_var") &&
+           !weight_name_ends_in(t->name, "inv_freq");
 }
 
 static bool is_adapted(const struct tmk_weight *t, const char *component)
@@ -93,19 +94,19 @@ static void count_trained(struct tmk_weights_answer *a, const struct tmk_weight 
                           const char *component)
 {
     if (t->is_parameter && !t->same_as)
-        add(t->requires_grad ? &a->n_trainable : &a->n_frozen, t->n_elements);
+        add_to_group(t->requires_grad ? &a->n_trainable : &a->n_frozen, t->n_elements);
     if (!may_be_trained(t))
         return;
-    add(&a->n_floats, t->n_elements);
+    add_to_group(&a->n_floats, t->n_elements);
     if (is_adapted(t, component)) {
         a->n_adapted++;
-        add(&a->adapted_sides, t->shape[0]);
-        add(&a->adapted_sides, t->shape[1]);
+        add_to_group(&a->adapted_sides, t->shape[0]);
+        add_to_group(&a->adapted_sides, t->shape[1]);
     }
 }
 
-/* A file that has a parameter says of each tensor whether it is one; of state dicts and safetensors
- * nobody knows. */
+/* Find what is trained. A file that has a parameter says for each tensor whether it is one; for
+ * state dicts and safetensors nobody knows. */
 static bool say_what_is_trained(const struct tmk_weights *w)
 {
     uint64_t n = 0;
@@ -132,14 +133,14 @@ static void count_tensor(struct tmk_weights_answer *a, uint64_t i)
 {
     const struct tmk_weight *t = &a->weights.all[i];
     if (t->is_extra) {
-        count(&a->extra, t);
+        count_weights(&a->extra, t);
         return;
     }
     const char *layer = tmk_arena_text(&a->weights.arena, t->name, layer_length(t->name));
     if (!layer)
         tmk_die("out of memory");
-    count(&a->total, t);
-    count(&a->types[t->type], t);
+    count_weights(&a->total, t);
+    count_weights(&a->types[t->type], t);
     if (t->type == TMK_WEIGHT_OTHER)
         count_in(&a->other_types, tmk_weight_dtype(t), t);
     count_in(&a->layers, layer, t);
@@ -147,7 +148,7 @@ static void count_tensor(struct tmk_weights_answer *a, uint64_t i)
     count_trained(a, t, a->components[i]);
     if (t->same_as) {
         a->n_tied++;
-        add(&a->tied_bytes, t->n_bytes);
+        add_to_group(&a->tied_bytes, t->n_bytes);
     }
 }
 
@@ -188,7 +189,7 @@ void tmk_weights_answer_fini(struct tmk_weights_answer *a)
     tmk_weights_fini(&a->weights);
 }
 
-static int by_size(const void *x, const void *y, void *arg)
+static int by_group_size(const void *x, const void *y, void *arg)
 {
     const struct tmk_weight *all = arg, *a = &all[*(const uint32_t *)x],
                             *b = &all[*(const uint32_t *)y];
@@ -203,7 +204,7 @@ uint64_t tmk_weights_largest(const struct tmk_weights_answer *a, uint32_t *to)
     for (uint64_t i = 0; i < a->weights.n; i++)
         if (!a->weights.all[i].same_as)
             to[n++] = (uint32_t)i;
-    qsort_r(to, n, sizeof *to, by_size, a->weights.all);
+    qsort_r(to, n, sizeof *to, by_group_size, a->weights.all);
     return n;
 }
 

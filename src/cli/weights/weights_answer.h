@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/weights/weights_answer.h - what `tidemark model` found out, for its views. */
+/* cli/weights/weights_answer.h - what `tidemark model` found in files of weights, for people and as
+ * JSON. */
 #ifndef TMK_CLI_WEIGHTS_WEIGHTS_ANSWER_H
 #define TMK_CLI_WEIGHTS_WEIGHTS_ANSWER_H
 
@@ -44,14 +45,15 @@ struct tmk_weights_answer {
     bool shows_all;
 };
 
-/* Groups, totals and estimates from weights and results. Ends the program without memory. */
+/* Compute groups, totals and estimates from weights and results. Ends the program without memory.
+ */
 void tmk_weights_sum_up(struct tmk_weights_answer *a);
 void tmk_weights_answer_fini(struct tmk_weights_answer *a);
 
-/* Tensors, largest first, each storage once: `to` has room for all; returns how many. */
+/* List the tensors, largest first, each storage once. `to` has room for all. Returns how many. */
 uint64_t tmk_weights_largest(const struct tmk_weights_answer *a, uint32_t *to);
 
-/* "[4096, 1024]" into the caller's buffer. */
+/* Writes the shape, "[4096, 1024]", into the caller's buffer. */
 enum { TMK_SHAPE_TEXT = 96 };
 const char *tmk_weights_shape(const struct tmk_weight *t, char *buffer);
 

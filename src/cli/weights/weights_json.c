@@ -131,7 +131,7 @@ static void put_types(struct tmk_tree *t, const struct tmk_weights_answer *a)
     tmk_tree_end(t);
 }
 
-static void put_names(struct tmk_tree *t, const char *key, const struct tmk_textmap *names)
+static void put_weight_names(struct tmk_tree *t, const char *key, const struct tmk_textmap *names)
 {
     tmk_tree_list(t, key);
     for (uint64_t i = 0; i < names->n; i++)
@@ -158,9 +158,9 @@ void tmk_weights_json(const struct tmk_weights_answer *a, FILE *out)
     put_types(&t, a);
     put_groups(&t, "layers", "layer", &a->layers);
     put_groups(&t, "components", "component", &a->parts);
-    put_names(&t, "in_several_files", &a->weights.twice);
-    put_names(&t, "not_read", &a->weights.left_out);
-    put_names(&t, "classes", &a->weights.classes);
+    put_weight_names(&t, "in_several_files", &a->weights.twice);
+    put_weight_names(&t, "not_read", &a->weights.left_out);
+    put_weight_names(&t, "classes", &a->weights.classes);
     put_estimates(&t, a);
     tmk_tree_list(&t, "tensors_by_name");
     for (uint64_t i = 0; i < a->weights.n; i++)

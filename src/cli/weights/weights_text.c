@@ -14,7 +14,7 @@
 
 enum { SHOWN_NAMES = 8 };
 
-static const char *plural(uint64_t n)
+static const char *plural_text(uint64_t n)
 {
     return n == 1 ? "" : "s";
 }
@@ -26,7 +26,7 @@ static void say_total(struct tmk_sheet *sheet, const struct tmk_weights_answer *
     char tensors[TMK_AMOUNT_BYTES], parameters[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
     tmk_sheet_text(sheet, "%s parameters in %s tensor%s, %s.",
                    tmk_count_text(a->total.n_parameters, parameters),
-                   tmk_count_text(a->total.n_tensors, tensors), plural(a->total.n_tensors),
+                   tmk_count_text(a->total.n_tensors, tensors), plural_text(a->total.n_tensors),
                    tmk_size_text(a->total.n_bytes, size));
     if (a->n_tied > 0)
         tmk_sheet_text(sheet,
@@ -40,11 +40,12 @@ static void say_total(struct tmk_sheet *sheet, const struct tmk_weights_answer *
         tmk_sheet_text(sheet,
                        "Beside the model: %s tensor%s, %s (an optimizer's state and the like); not "
                        "counted above.",
-                       tmk_count_text(a->extra.n_tensors, tensors), plural(a->extra.n_tensors),
+                       tmk_count_text(a->extra.n_tensors, tensors), plural_text(a->extra.n_tensors),
                        tmk_size_text(a->extra.n_bytes, size));
 }
 
-static void say_names(struct tmk_sheet *sheet, const char *what, const struct tmk_textmap *names)
+static void say_weight_names(struct tmk_sheet *sheet, const char *what,
+                             const struct tmk_textmap *names)
 {
     char *list = tmk_xstrdup("");
     for (uint64_t i = 0; i < names->n && i < SHOWN_NAMES; i++) {
@@ -59,7 +60,8 @@ static void say_names(struct tmk_sheet *sheet, const char *what, const struct tm
 
 /* ---- tables ---- */
 
-static void put_amounts(struct tmk_table *t, const struct tmk_weights_group *g, uint64_t whole)
+static void put_group_amounts(struct tmk_table *t, const struct tmk_weights_group *g,
+                              uint64_t whole)
 {
     char text[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, tmk_count_text(g->n_tensors, text));
@@ -79,17 +81,17 @@ static void show_types(struct tmk_sheet *sheet, const struct tmk_weights_answer 
     for (unsigned i = 0; i < TMK_WEIGHT_N_TYPES; i++)
         if (a->types[i].n_tensors > 0 && i != TMK_WEIGHT_OTHER) {
             tmk_table_cell(t, tmk_weight_type_name(i));
-            put_amounts(t, &a->types[i], a->total.n_bytes);
+            put_group_amounts(t, &a->types[i], a->total.n_bytes);
         }
     for (uint64_t i = 0; i < a->other_types.names.n; i++) {
         tmk_table_cellf(t, "%s (unknown)", a->other_types.all[i].name);
-        put_amounts(t, &a->other_types.all[i], a->total.n_bytes);
+        put_group_amounts(t, &a->other_types.all[i], a->total.n_bytes);
     }
     tmk_sheet_heading(sheet, "By type");
     tmk_sheet_table(sheet, t);
 }
 
-static int by_bytes(const void *x, const void *y)
+static int by_group_bytes(const void *x, const void *y)
 {
     const struct tmk_weights_group *a = x, *b = y;
     if (a->n_bytes != b->n_bytes)
@@ -108,17 +110,17 @@ static void show_parts(struct tmk_sheet *sheet, const struct tmk_weights_answer 
     struct tmk_weights_group *sorted = tmk_xcalloc(a->parts.names.n + 1, sizeof *sorted);
     if (a->parts.names.n > 0)
         memcpy(sorted, a->parts.all, a->parts.names.n * sizeof *sorted);
-    qsort(sorted, a->parts.names.n, sizeof *sorted, by_bytes);
+    qsort(sorted, a->parts.names.n, sizeof *sorted, by_group_bytes);
     for (uint64_t i = 0; i < a->parts.names.n; i++) {
         tmk_table_cell(t, sorted[i].name);
-        put_amounts(t, &sorted[i], a->total.n_bytes);
+        put_group_amounts(t, &sorted[i], a->total.n_bytes);
     }
     free(sorted);
     tmk_sheet_heading(sheet, "By component");
     tmk_sheet_table(sheet, t);
 }
 
-/* Whether two layers stand in one row: "h.0" and "h.1" of the same size. */
+/* Returns whether two layers share a row: "h.0" and "h.1" of the same size. */
 static bool are_alike(const struct tmk_weights_group *a, const struct tmk_weights_group *b)
 {
     const char *x = strrchr(a->name, '.'), *y = strrchr(b->name, '.');
@@ -145,13 +147,13 @@ static void show_layers(struct tmk_sheet *sheet, const struct tmk_weights_answer
             tmk_table_cellf(t, "%s to %s, each", all[i].name, strrchr(all[last].name, '.') + 1);
         else
             tmk_table_cell(t, all[i].name);
-        put_amounts(t, &all[i], a->total.n_bytes);
+        put_group_amounts(t, &all[i], a->total.n_bytes);
     }
     tmk_sheet_heading(sheet, "By layer");
     tmk_sheet_table(sheet, t);
 }
 
-static void put_value(struct tmk_table *t, const struct tmk_scan_result *r, double value)
+static void put_stat_value(struct tmk_table *t, const struct tmk_scan_result *r, double value)
 {
     if (r && r->is_scanned && isfinite(value))
         tmk_table_cellf(t, "%.4g", value);
@@ -185,7 +187,7 @@ static void show_largest(struct tmk_sheet *sheet, const struct tmk_weights_answe
     tmk_sheet_table(sheet, t);
 }
 
-/* Names whole, whatever the width: who lists all looks for one. */
+/* List all tensors, with whole names whatever the width: whoever lists all looks for one. */
 static void show_all(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     static const struct tmk_column columns[] = {
@@ -198,10 +200,10 @@ static void show_all(struct tmk_sheet *sheet, const struct tmk_weights_answer *a
     for (uint64_t i = 0; i < a->weights.n; i++) {
         const struct tmk_scan_result *r = a->results ? &a->results[i] : NULL;
         put_shape(t, &a->weights.all[i]);
-        put_value(t, r, r ? r->min : 0);
-        put_value(t, r, r ? r->max : 0);
-        put_value(t, r, r ? r->mean : 0);
-        put_value(t, r, r ? r->std : 0);
+        put_stat_value(t, r, r ? r->min : 0);
+        put_stat_value(t, r, r ? r->max : 0);
+        put_stat_value(t, r, r ? r->mean : 0);
+        put_stat_value(t, r, r ? r->std : 0);
     }
     tmk_sheet_heading(sheet, "All tensors");
     if (tmk_table_print(t, sheet->out, &style) < 0)
@@ -229,7 +231,7 @@ static void say_odd(struct tmk_sheet *sheet, const struct tmk_weights_answer *a,
     free(inf);
 }
 
-/* Tensors that were not scanned, and why. */
+/* Say which tensors were not scanned, and why. */
 static void say_unseen(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     struct tmk_textmap types = {0};
@@ -244,7 +246,7 @@ static void say_unseen(struct tmk_sheet *sheet, const struct tmk_weights_answer 
         else if (tmk_textmap_put(&types, tmk_weight_dtype(t), &number) < 0)
             tmk_die("out of memory");
     }
-    say_names(sheet, "Not looked at, since of a type that is not scanned", &types);
+    say_weight_names(sheet, "Not looked at, since of a type that is not scanned", &types);
     if (n_others > 0)
         tmk_sheet_text(sheet, "Some tensors were not looked at (expanded or without data).");
     tmk_textmap_fini(&types);
@@ -278,7 +280,7 @@ static void show_numbers(struct tmk_sheet *sheet, const struct tmk_weights_answe
 
 /* ---- the estimate ---- */
 
-static void put_estimate(struct tmk_table *t, const struct tmk_training_memory *m)
+static void put_training_estimate(struct tmk_table *t, const struct tmk_training_memory *m)
 {
     char text[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, tmk_count_text(m->n_trained, text));
@@ -298,13 +300,13 @@ static void show_estimate(struct tmk_sheet *sheet, const struct tmk_weights_answ
     for (unsigned way = 0; way < TMK_TRAINING_N_WAYS; way++) {
         struct tmk_training_memory m = tmk_training_full(a->n_floats, way);
         tmk_table_cell(t, tmk_training_way_text(way));
-        put_estimate(t, &m);
+        put_training_estimate(t, &m);
     }
     for (uint32_t i = 0; a->n_adapted > 0 && i < a->n_ranks; i++) {
         struct tmk_training_memory m =
             tmk_training_lora(a->n_floats, a->adapted_sides, a->ranks[i]);
         tmk_table_cellf(t, "LoRA rank %" PRIu32, a->ranks[i]);
-        put_estimate(t, &m);
+        put_training_estimate(t, &m);
     }
     tmk_sheet_heading(sheet, "Memory for training with AdamW: an estimate");
     tmk_sheet_table(sheet, t);
@@ -327,13 +329,13 @@ void tmk_weights_text(const struct tmk_weights_answer *a, FILE *out)
     tmk_sheet_title(&sheet, title);
     free(title);
     say_total(&sheet, a);
-    say_names(&sheet, "In more than one file", &w->twice);
-    say_names(&sheet, "Tensors were read from the saved state of objects of these classes",
-              &w->classes);
-    say_names(&sheet,
-              "The pickle calls these, too; they were not run, and what they would make is "
-              "left out",
-              &w->left_out);
+    say_weight_names(&sheet, "In more than one file", &w->twice);
+    say_weight_names(&sheet, "Tensors were read from the saved state of objects of these classes",
+                     &w->classes);
+    say_weight_names(&sheet,
+                     "The pickle calls these, too; they were not run, and what they would make is "
+                     "left out",
+                     &w->left_out);
     show_types(&sheet, a);
     show_parts(&sheet, a);
     show_layers(&sheet, a);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/export.h - a run in the formats of other tools. docs/export.md says what each has.
+/* interop/out/export.h - writers of a run in the formats of other tools. docs/export.md says what
+ * each file contains.
  *
- * Each writer takes what was asked for and writes to a file that the caller has opened, from its
- * beginning. What is kept meanwhile is bounded by what is alive at one moment and by the trace's
- * definitions, not by the number of events; tables go through SQL, which keeps one table's columns.
+ * Each writer takes a request and writes to a file that the caller has opened, from its
+ * beginning. The memory used is bounded by what is alive at one moment and by the trace's
+ * definitions, not by the number of events; tables go through SQL, which keeps one table's
+ * columns.
  *
- * 0; TMK_ENOENT when there is nothing of what was asked for; else what went wrong, said in *err. */
+ * Returns 0; TMK_ENOENT when the run has nothing of what was requested; else an error with the
+ * reason in *err. */
 #ifndef TMK_INTEROP_OUT_EXPORT_H
 #define TMK_INTEROP_OUT_EXPORT_H
 
@@ -23,20 +26,20 @@ enum tmk_export_what {
 
 struct tmk_export {
     struct tmk_run *run;
-    struct tmk_process *p; /* of formats that show one process; NULL: all of the run's */
+    struct tmk_process *p; /* of formats that show one process; NULL: all processes of the run */
     bool any_device;       /* else `device` alone */
     uint16_t device;
-    uint64_t from_ns, until_ns; /* run time; 0 and UINT64_MAX: all of it */
-    enum tmk_export_what what;  /* of stacks */
-    struct tmk_moment moment;   /* of TMK_EXPORT_AT */
+    uint64_t from_ns, until_ns; /* run time; 0 and UINT64_MAX: everything */
+    enum tmk_export_what what;  /* for stacks */
+    struct tmk_moment moment;   /* for TMK_EXPORT_AT */
     struct tmk_visitor progress;
 };
 
-/* What is worth saying of a file. */
+/* What is worth reporting about a file. */
 struct tmk_export_notes {
-    uint64_t n_events;      /* entries, samples, stacks or rows that were written */
-    bool made_up_segments;  /* torch-snapshot: the trace does not have those of all blocks */
-    bool is_host;           /* torch-snapshot: the CPU's blocks stand as device 0's */
+    uint64_t n_events;      /* number of entries, samples, stacks or rows written */
+    bool made_up_segments;  /* torch-snapshot: the trace has no segments for some blocks */
+    bool is_host;           /* torch-snapshot: the CPU's blocks are shown as device 0's */
     uint64_t resolution_ns; /* perfetto: counters have the most and the last of each such part; 0:
                                every change */
     uint64_t at_bytes;      /* stacks: what was alive at the moment */
@@ -47,7 +50,7 @@ static inline uint64_t tmk_export_trace_time(const struct tmk_process *p, uint64
     return run_ns == UINT64_MAX ? run_ns : run_ns > p->offset_ns ? run_ns - p->offset_ns : 0;
 }
 
-/* The file must be a plain one, which can be read and written anywhere. */
+/* The file must be a plain one, which can be read and written at any offset. */
 int tmk_export_torch_snapshot(const struct tmk_export *x, int fd, struct tmk_export_notes *ret,
                               struct tmk_error *err);
 int tmk_export_perfetto(const struct tmk_export *x, int fd, struct tmk_export_notes *ret,

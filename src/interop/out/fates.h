@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/fates.h - what each allocation turns out to be for, known before it is met.
+/* interop/out/fates.h - the final category of each allocation, known before a sweep meets it.
  *
- * A block's category is settled when it is freed. Whoever adds up by category while time goes by
- * needs it at the allocation: so a first sweep notes one byte an allocation in a temporary file,
- * and the second reads along. Memory stays bounded however many there are. */
+ * A block's category is settled when it is freed. Sums by category over time need it at the
+ * allocation: so a first sweep notes one byte an allocation in a temporary file, and the second
+ * sweep reads along. Memory stays bounded however many allocations there are. */
 #ifndef TMK_INTEROP_OUT_FATES_H
 #define TMK_INTEROP_OUT_FATES_H
 
@@ -16,12 +16,12 @@ struct tmk_fates {
     FILE *file;
 };
 
-/* The first sweep; `progress` looks on. 0, or what went wrong. fini takes a zeroed one. */
+/* Make the first sweep; `progress` looks on. Returns 0 or an error. fini takes a zeroed one. */
 int tmk_fates_make(struct tmk_fates *f, struct tmk_process *p, const struct tmk_visitor *progress,
                    struct tmk_error *err);
 void tmk_fates_fini(struct tmk_fates *f);
 
-/* To be called at each ALLOC event with a block of the second sweep, in order, and of no other. */
+/* Call it in the second sweep at each ALLOC event with a block, in order, and at no other event. */
 uint8_t tmk_fates_next(struct tmk_fates *f);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/folded.c - stacks in a line each, as flamegraph.pl and its kin read them: frames from
- * the outermost in, semicolons between, a blank and the bytes. */
+/* interop/out/folded.c - writes one stack a line, as flamegraph.pl and related tools read them:
+ * frames from the outermost in, semicolons between them, a blank and the bytes. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "interop/out/stack_sums.h"
 #include "kit/utf8.h"
 
-/* What would end a frame or a line becomes something else. */
-static void write_frame(FILE *out, const char *text)
+/* Replace characters that would end a frame or a line. */
+static void write_folded_frame(FILE *out, const char *text)
 {
     uint32_t c;
     for (const char *from = text; (c = tmk_utf8_next(&text)) != 0; from = text) {
@@ -32,7 +32,7 @@ static void write_stack(FILE *out, const struct tmk_process *p, uint32_t stack)
     }
     for (uint32_t i = frames.n_frames; i-- > 0;) {
         bool is_known = tmk_process_frame(p, frames.frames[i], &f);
-        write_frame(out, tmk_frame_text(is_known ? &f : NULL, true, text));
+        write_folded_frame(out, tmk_frame_text(is_known ? &f : NULL, true, text));
         if (i > 0)
             fputc(';', out);
     }

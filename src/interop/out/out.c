@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/out.c - see out.h. A full buffer gives away its older half: what was written last is
- * what is changed most. */
+/* interop/out/out.c - see out.h. A full buffer writes out its older half, since recent bytes are
+ * changed most often. */
 #include "interop/out/out.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@ void tmk_out_fini(struct tmk_out *o)
     o->buffer = NULL;
 }
 
-/* The first n bytes of the buffer go to the file. */
-static void give_away(struct tmk_out *o, size_t n)
+/* Write the first n bytes of the buffer to the file. */
+static void write_first_bytes(struct tmk_out *o, size_t n)
 {
     size_t done = 0;
     while (done < n && o->os_error == 0) {
@@ -38,7 +38,7 @@ static void give_away(struct tmk_out *o, size_t n)
 
 void tmk_out_make_room(struct tmk_out *o)
 {
-    give_away(o, o->n < TMK_OUT_BUFFER_BYTES / 2 ? o->n : TMK_OUT_BUFFER_BYTES / 2);
+    write_first_bytes(o, o->n < TMK_OUT_BUFFER_BYTES / 2 ? o->n : TMK_OUT_BUFFER_BYTES / 2);
 }
 
 void tmk_out_bytes(struct tmk_out *o, const void *bytes, size_t n)
@@ -67,6 +67,6 @@ void tmk_out_change(struct tmk_out *o, uint64_t place, uint8_t byte)
 
 int tmk_out_finish(struct tmk_out *o, struct tmk_error *err)
 {
-    give_away(o, o->n);
+    write_first_bytes(o, o->n);
     return o->os_error ? tmk_fail_os(err, TMK_EIO, o->os_error, "cannot write") : 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/perfetto.c - a run as a trace that ui.perfetto.dev opens: every process with its
- * steps, the stages and modules of its threads, marks and OOMs, and as counters what each device
- * had allocated, reserved and in use, and allocated by category.
+/* interop/out/perfetto.c - writes a run as a trace that ui.perfetto.dev opens: every process with
+ * its steps, the stages and modules of its threads, marks and OOMs, and counters of what each
+ * device had allocated, reserved and in use, and allocated by category.
  *
- * Protobuf and not Chrome's JSON, which is five times the size and slow to load. Two sweeps a
- * process: categories first (fates.h). */
+ * Protobuf was chosen over Chrome's JSON, which is five times the size and slow to load. Each
+ * process takes two sweeps: categories come first (fates.h). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@
 
 enum {
     N_CATEGORIES = TIDEMARK_OTHER + 1,
-    EXACT_EVENTS = 1000000, /* up to so many, counters have every change */
-    N_PARTS = 200000,       /* else they have so many parts */
+    EXACT_EVENTS = 1000000, /* up to this many events counters have every change */
+    N_PARTS = 200000,       /* beyond that, they have this many parts */
     NAME_BYTES = 512,
 };
 
@@ -39,16 +39,16 @@ struct view { /* of a process */
     struct tmk_process *p;
     struct tmk_packets packets;
     struct tmk_fates fates;
-    uint64_t tracks;            /* ids of its tracks are above */
+    uint64_t tracks;            /* ids of its tracks are above this one */
     uint64_t pid;               /* as the file has it */
     uint64_t from_ns, until_ns; /* trace time */
     uint64_t part_ns;
-    struct device *devices; /* in the state's order */
+    struct device *devices; /* ordered as in the state */
     struct thread *threads;
     uint32_t n_threads;
     bool *is_name_known;
     int64_t step;
-    uint64_t last_ns; /* of what was shown */
+    uint64_t last_ns; /* the last moment shown */
     bool has_begun, is_over;
 };
 
@@ -57,12 +57,12 @@ struct view { /* of a process */
 enum { TRACK_PROCESS = 1, TRACK_STEPS = 2, FIRST_COUNTER = 16 };
 static const uint64_t first_thread = UINT64_C(1) << 20;
 
-static uint64_t run_time(const struct view *v, uint64_t ns)
+static uint64_t run_time_of(const struct view *v, uint64_t ns)
 {
     return ns + v->p->offset_ns;
 }
 
-static void describe_process(struct view *v)
+static void describe_process_track(struct view *v)
 {
     char name[NAME_BYTES], rank[40] = "";
     if (v->p->rank >= 0)
@@ -114,14 +114,15 @@ static void set_counter(struct view *v, struct tmk_counter *c, uint16_t device, 
                                               .order = ((int64_t)device << 5) + order});
         c->is_named = true;
     }
-    tmk_counter_set(c, &v->packets, run_time(v, ns), value);
+    tmk_counter_set(c, &v->packets, run_time_of(v, ns), value);
 }
 
 /* ---- counters ---- */
 
 enum { ORDER_USED = 1, ORDER_RESERVED, ORDER_ALLOCATED, ORDER_CATEGORIES };
 
-static struct device *find_device(struct view *v, const struct tmk_state *s, uint16_t device)
+static struct device *find_counted_device(struct view *v, const struct tmk_state *s,
+                                          uint16_t device)
 {
     if (!v->x->any_device && device != v->x->device)
         return NULL;
@@ -156,11 +157,11 @@ static void show_reserved(struct view *v, struct device *d, const struct tmk_sta
                     use->reserved_bytes);
 }
 
-/* All counters as of now. */
+/* Write all counters as of now. */
 static void show_devices(struct view *v, const struct tmk_state *s, uint64_t ns)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
-        struct device *d = find_device(v, s, s->devices[i].device);
+        struct device *d = find_counted_device(v, s, s->devices[i].device);
         if (!d)
             continue;
         show_reserved(v, d, s, ns);
@@ -170,8 +171,8 @@ static void show_devices(struct view *v, const struct tmk_state *s, uint64_t ns)
     }
 }
 
-/* The category that the event's block adds to or takes from; N_CATEGORIES: none. A block's entry
- * keeps it (`row`, from 1). */
+/* The category that the event's block adds to or subtracts from; N_CATEGORIES: none. A block's
+ * entry keeps it (`row`, from 1). */
 static unsigned count_block(struct view *v, const struct tmk_event *ev, struct tmk_block *b,
                             struct device *d)
 {
@@ -199,13 +200,13 @@ static void begin_slice(struct view *v, uint32_t thread, uint32_t name, uint64_t
     struct tmk_packet_name n = {.number = name + UINT64_C(1),
                                 .text = is_new ? (text ? text : "?") : NULL};
     uint64_t track = thread_track(v, thread);
-    tmk_packets_begin(&v->packets, track, run_time(v, ns), &n);
+    tmk_packets_begin(&v->packets, track, run_time_of(v, ns), &n);
     if (is_new)
         v->is_name_known[name] = true;
     v->threads[thread].depth++;
 }
 
-static uint32_t depth_now(const struct tmk_state *s, uint32_t thread)
+static uint32_t open_depth(const struct tmk_state *s, uint32_t thread)
 {
     uint32_t depth = 0;
     for (uint32_t i = thread < s->n_threads ? s->thread_top[thread] : 0; i;
@@ -217,13 +218,14 @@ static uint32_t depth_now(const struct tmk_state *s, uint32_t thread)
 static void end_slices(struct view *v, uint32_t thread, uint32_t depth, uint64_t ns)
 {
     for (; v->threads[thread].depth > depth; v->threads[thread].depth--)
-        tmk_packets_end(&v->packets, thread_track(v, thread), run_time(v, ns));
+        tmk_packets_end(&v->packets, thread_track(v, thread), run_time_of(v, ns));
 }
 
-/* Those that are open, outermost first: links lead outwards. */
-static void begin_open(struct view *v, const struct tmk_state *s, uint32_t thread, uint64_t ns)
+/* Begin the open slices, outermost first; links lead outwards. */
+static void begin_open_slices(struct view *v, const struct tmk_state *s, uint32_t thread,
+                              uint64_t ns)
 {
-    for (uint32_t depth = depth_now(s, thread); depth > v->threads[thread].depth;) {
+    for (uint32_t depth = open_depth(s, thread); depth > v->threads[thread].depth;) {
         uint32_t i = s->thread_top[thread];
         for (uint32_t k = depth - v->threads[thread].depth - 1; k > 0; k--)
             i = s->ranges[i - 1].outer;
@@ -231,8 +233,8 @@ static void begin_open(struct view *v, const struct tmk_state *s, uint32_t threa
     }
 }
 
-/* Room for the thread; false: there is none, and it is not shown. */
-static bool has_thread(struct view *v, uint32_t thread)
+/* Make room for the thread; false: there is none, and the thread is not shown. */
+static bool has_thread_room(struct view *v, uint32_t thread)
 {
     if (thread < v->n_threads)
         return true;
@@ -248,12 +250,12 @@ static void show_step(struct view *v, int64_t step, uint64_t ns)
 {
     char name[40];
     if (v->step != TMK_NO_STEP)
-        tmk_packets_end(&v->packets, v->tracks + TRACK_STEPS, run_time(v, ns));
+        tmk_packets_end(&v->packets, v->tracks + TRACK_STEPS, run_time_of(v, ns));
     v->step = step;
     if (step == TMK_NO_STEP)
         return;
     snprintf(name, sizeof name, "step %" PRId64, step);
-    tmk_packets_say(&v->packets, v->tracks + TRACK_STEPS, run_time(v, ns), name, NULL, 0, true);
+    tmk_packets_say(&v->packets, v->tracks + TRACK_STEPS, run_time_of(v, ns), name, NULL, 0, true);
 }
 
 /* ---- instants ---- */
@@ -268,9 +270,9 @@ static void show_mark(struct view *v, const struct tmk_event *ev)
     text[n] = '\0';
     struct tmk_packet_note note = {.key = "info", .text = text};
     uint64_t track =
-        has_thread(v, ev->thread) ? thread_track(v, ev->thread) : v->tracks + TRACK_PROCESS;
-    tmk_packets_say(&v->packets, track, run_time(v, ev->time_ns), name ? name : "?", &note, n > 0,
-                    false);
+        has_thread_room(v, ev->thread) ? thread_track(v, ev->thread) : v->tracks + TRACK_PROCESS;
+    tmk_packets_say(&v->packets, track, run_time_of(v, ev->time_ns), name ? name : "?", &note,
+                    n > 0, false);
 }
 
 static void show_oom(struct view *v, const struct tmk_event *ev)
@@ -282,21 +284,21 @@ static void show_oom(struct view *v, const struct tmk_event *ev)
         {.key = "refused by", .text = ev->is_of_driver ? "the driver" : "the framework"},
         {.key = "capacity", .number = ev->capacity_bytes},
     };
-    tmk_packets_say(&v->packets, v->tracks + TRACK_PROCESS, run_time(v, ev->time_ns),
+    tmk_packets_say(&v->packets, v->tracks + TRACK_PROCESS, run_time_of(v, ev->time_ns),
                     "out of memory", notes, ev->capacity_bytes ? 4 : 3, false);
 }
 
 /* ---- the sweep ---- */
 
-/* The time that was asked for begins: all that is open and counted at this moment. */
+/* The requested time begins: write everything that is open and counted at this moment. */
 static void begin_view(struct view *v, const struct tmk_state *s, uint64_t ns)
 {
     v->has_begun = true;
     show_step(v, s->step, ns);
     show_devices(v, s, ns);
     for (uint32_t i = 0; i < s->n_threads; i++)
-        if (s->thread_top[i] && has_thread(v, i))
-            begin_open(v, s, i, ns);
+        if (s->thread_top[i] && has_thread_room(v, i))
+            begin_open_slices(v, s, i, ns);
 }
 
 static void flush_device(struct view *v, struct device *d)
@@ -318,20 +320,20 @@ static void end_view(struct view *v)
     for (uint32_t i = 0; i < v->n_threads; i++)
         end_slices(v, i, 0, v->last_ns);
     if (v->step != TMK_NO_STEP)
-        tmk_packets_end(&v->packets, v->tracks + TRACK_STEPS, run_time(v, v->last_ns));
+        tmk_packets_end(&v->packets, v->tracks + TRACK_STEPS, run_time_of(v, v->last_ns));
 }
 
 static void show_range(struct view *v, const struct tmk_state *s, const struct tmk_event *ev)
 {
-    if (!has_thread(v, ev->thread))
+    if (!has_thread_room(v, ev->thread))
         return;
-    end_slices(v, ev->thread, depth_now(s, ev->thread), ev->time_ns);
-    begin_open(v, s, ev->thread, ev->time_ns);
+    end_slices(v, ev->thread, open_depth(s, ev->thread), ev->time_ns);
+    begin_open_slices(v, s, ev->thread, ev->time_ns);
 }
 
 static void show_sample(struct view *v, const struct tmk_state *s, const struct tmk_event *ev)
 {
-    struct device *d = find_device(v, s, ev->device);
+    struct device *d = find_counted_device(v, s, ev->device);
     if (d && ev->sample.used_bytes != UINT64_MAX)
         set_counter(v, &d->used, d->device, "in use, by all", ORDER_USED, ev->time_ns,
                     ev->sample.used_bytes);
@@ -373,8 +375,8 @@ static void show_event(struct view *v, const struct tmk_state *s, const struct t
     }
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_perfetto_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                              struct tmk_block *b)
 {
     struct view *v = arg;
     const struct tmk_state *s = &rp->state;
@@ -386,7 +388,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     }
     bool is_of_block = ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_FREE;
     struct device *d =
-        is_of_block || ev->kind == TMK_KIND_RESERVED ? find_device(v, s, ev->device) : NULL;
+        is_of_block || ev->kind == TMK_KIND_RESERVED ? find_counted_device(v, s, ev->device) : NULL;
     unsigned category = is_of_block && b ? count_block(v, ev, b, d) : N_CATEGORIES;
     if (ev->time_ns < v->from_ns)
         return;
@@ -397,8 +399,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         begin_view(v, s, ev->time_ns);
 }
 
-/* After a gap: sums anew, and slices as they are now. */
-static void on_restored(void *arg, const struct tmk_replay *rp)
+/* After a gap, start again with new sums and with the slices open now. */
+static void on_perfetto_restored(void *arg, const struct tmk_replay *rp)
 {
     struct view *v = arg;
     const struct tmk_state *s = &rp->state;
@@ -408,7 +410,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
         memset(v->devices[i].category_bytes, 0, sizeof v->devices[i].category_bytes);
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         struct tmk_block *b = &s->entries[i];
-        struct device *d = b->live ? find_device(v, s, b->device) : NULL;
+        struct device *d = b->live ? find_counted_device(v, s, b->device) : NULL;
         if (!d)
             continue;
         if (b->row == 0 || b->row > N_CATEGORIES) {
@@ -421,15 +423,15 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
         return;
     for (uint32_t i = 0; i < v->n_threads; i++) {
         end_slices(v, i, 0, s->now_ns);
-        begin_open(v, s, i, s->now_ns);
+        begin_open_slices(v, s, i, s->now_ns);
     }
     show_devices(v, s, s->now_ns);
 }
 
 /* ---- processes ---- */
 
-/* How long a part of the counters is: 0 where there are not too many events. */
-static uint64_t part_of(const struct view *v)
+/* The length of a counter's part; 0 where there are few enough events. */
+static uint64_t counter_part_ns(const struct view *v)
 {
     const struct tmk_reader *r = v->p->reader;
     uint64_t n_events = 0;
@@ -443,11 +445,11 @@ static uint64_t part_of(const struct view *v)
     return n_events > EXACT_EVENTS ? span_ns / N_PARTS + 1 : 0;
 }
 
-static int sweep(struct view *v, struct tmk_error *err)
+static int sweep_process(struct view *v, struct tmk_error *err)
 {
-    struct tmk_visitor both[] = {{.arg = v, .event = on_event, .restored = on_restored},
-                                 v->x->progress};
-    describe_process(v);
+    struct tmk_visitor both[] = {
+        {.arg = v, .event = on_perfetto_event, .restored = on_perfetto_restored}, v->x->progress};
+    describe_process_track(v);
     int rc = tmk_fates_make(&v->fates, v->p, &v->x->progress, err);
     if (rc == 0)
         rc = tmk_process_sweep(v->p, both, 2, NULL, err);
@@ -456,7 +458,7 @@ static int sweep(struct view *v, struct tmk_error *err)
     return rc;
 }
 
-/* Processes of several machines may have the same number; a viewer would take them for one. */
+/* Processes of several machines may have the same pid; a viewer would take them for one process. */
 static uint64_t unique_pid(const struct tmk_export *x, uint32_t i)
 {
     uint64_t pid = tmk_run_process(x->run, i)->pid;
@@ -466,8 +468,8 @@ static uint64_t unique_pid(const struct tmk_export *x, uint32_t i)
     return pid;
 }
 
-static int write_process(const struct tmk_export *x, uint32_t i, struct tmk_out *out,
-                         struct tmk_export_notes *notes, struct tmk_error *err)
+static int write_process_packets(const struct tmk_export *x, uint32_t i, struct tmk_out *out,
+                                 struct tmk_export_notes *notes, struct tmk_error *err)
 {
     struct tmk_process *p = tmk_run_process(x->run, i);
     struct view v = {.x = x,
@@ -478,10 +480,10 @@ static int write_process(const struct tmk_export *x, uint32_t i, struct tmk_out 
                      .from_ns = tmk_export_trace_time(p, x->from_ns),
                      .until_ns = tmk_export_trace_time(p, x->until_ns),
                      .step = TMK_NO_STEP};
-    v.part_ns = part_of(&v);
+    v.part_ns = counter_part_ns(&v);
     v.devices = calloc(TMK_MAX_DEVICES, sizeof *v.devices);
     v.is_name_known = calloc((size_t)tmk_reader_n_strings(p->reader) + 1, sizeof(bool));
-    int rc = v.devices && v.is_name_known ? sweep(&v, err)
+    int rc = v.devices && v.is_name_known ? sweep_process(&v, err)
                                           : tmk_fail(err, TMK_ENOMEM, "no memory for the counters");
     notes->n_events += v.packets.n_events;
     notes->resolution_ns = v.part_ns > notes->resolution_ns ? v.part_ns : notes->resolution_ns;
@@ -502,7 +504,7 @@ int tmk_export_perfetto(const struct tmk_export *x, int fd, struct tmk_export_no
         return tmk_fail(err, rc, "no memory to write");
     for (uint32_t i = 0; i < tmk_run_n_processes(x->run) && rc == 0; i++)
         if (!x->p || x->p == tmk_run_process(x->run, i))
-            rc = write_process(x, i, &out, ret, err);
+            rc = write_process_packets(x, i, &out, ret, err);
     if (rc == 0)
         rc = tmk_out_finish(&out, err);
     tmk_out_fini(&out);

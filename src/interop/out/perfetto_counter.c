@@ -2,7 +2,8 @@
 /* interop/out/perfetto_counter.c - see perfetto_counter.h. */
 #include "interop/out/perfetto_counter.h"
 
-static void write_value(struct tmk_counter *c, struct tmk_packets *k, uint64_t ns, uint64_t value)
+static void write_counter_value(struct tmk_counter *c, struct tmk_packets *k, uint64_t ns,
+                                uint64_t value)
 {
     if (c->has_written && c->written == value)
         return;
@@ -15,15 +16,15 @@ void tmk_counter_flush(struct tmk_counter *c, struct tmk_packets *k)
 {
     if (!c->is_waiting)
         return;
-    write_value(c, k, c->most_ns, c->most);
-    write_value(c, k, c->last_ns, c->last);
+    write_counter_value(c, k, c->most_ns, c->most);
+    write_counter_value(c, k, c->last_ns, c->last);
     c->is_waiting = false;
 }
 
 void tmk_counter_set(struct tmk_counter *c, struct tmk_packets *k, uint64_t ns, uint64_t value)
 {
     if (c->part_ns == 0 || !c->has_written) {
-        write_value(c, k, ns, value);
+        write_counter_value(c, k, ns, value);
         return;
     }
     if (c->is_waiting && ns >= c->part_end_ns)

@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "kit/utf8.h"
 
-/* Numbers of fields. */
+/* Field numbers. */
 enum {
     TRACE_PACKET = 1,
 
@@ -59,27 +59,27 @@ static void put_number(struct tmk_sink *s, unsigned field, uint64_t value)
     tmk_sink_varint(s, value);
 }
 
-static void put_bytes(struct tmk_sink *s, unsigned field, const void *bytes, size_t n)
+static void put_wire_bytes(struct tmk_sink *s, unsigned field, const void *bytes, size_t n)
 {
     tmk_sink_varint(s, (uint64_t)field << 3 | WIRE_BYTES);
     tmk_sink_varint(s, n);
     tmk_sink_bytes(s, bytes, n);
 }
 
-/* Cut where it is longer than anything that a trace says in one piece. */
-static void put_text(struct tmk_sink *s, unsigned field, const char *text)
+/* A text longer than any single text of a trace is cut. */
+static void put_wire_text(struct tmk_sink *s, unsigned field, const char *text)
 {
     char repaired[LONGEST_TEXT];
     size_t n = tmk_utf8_repair(text, repaired, sizeof repaired);
-    put_bytes(s, field, repaired, n);
+    put_wire_bytes(s, field, repaired, n);
 }
 
 static void put_part(struct tmk_sink *s, unsigned field, const struct tmk_sink *part)
 {
-    put_bytes(s, field, part->start, tmk_sink_length(part));
+    put_wire_bytes(s, field, part->start, tmk_sink_length(part));
 }
 
-/* What cannot be said in MESSAGE_BYTES is left out; nothing is that long. */
+/* A packet that exceeds MESSAGE_BYTES is left out; none is that long. */
 static void write_packet(struct tmk_packets *k, struct tmk_sink *packet)
 {
     uint8_t head[2 * TMK_VARINT_MAX_BYTES];
@@ -105,13 +105,13 @@ static void put_owner(struct tmk_sink *s, const struct tmk_track *track)
     switch (track->kind) {
     case TMK_TRACK_PROCESS:
         put_number(&part, PROCESS_PID, track->pid);
-        put_text(&part, PROCESS_NAME, track->name);
+        put_wire_text(&part, PROCESS_NAME, track->name);
         put_part(s, TRACK_PROCESS, &part);
         break;
     case TMK_TRACK_THREAD:
         put_number(&part, THREAD_PID, track->pid);
         put_number(&part, THREAD_TID, track->tid);
-        put_text(&part, THREAD_NAME, track->name);
+        put_wire_text(&part, THREAD_NAME, track->name);
         put_part(s, TRACK_THREAD, &part);
         break;
     case TMK_TRACK_COUNTER:
@@ -131,7 +131,7 @@ void tmk_packets_track(struct tmk_packets *k, const struct tmk_track *track)
     put_number(&t, TRACK_ID, track->id);
     if (track->parent)
         put_number(&t, TRACK_PARENT, track->parent);
-    put_text(&t, TRACK_NAME, track->name);
+    put_wire_text(&t, TRACK_NAME, track->name);
     put_owner(&t, track);
     if (track->kind == TMK_TRACK_PROCESS)
         put_number(&t, TRACK_CHILD_ORDERING, BY_ORDER);
@@ -163,7 +163,7 @@ static void put_interned(struct tmk_sink *packet, const struct tmk_packet_name *
     struct tmk_sink outer = tmk_sink_of(outer_bytes, sizeof outer_bytes);
     struct tmk_sink inner = tmk_sink_of(inner_bytes, sizeof inner_bytes);
     put_number(&inner, INTERNED_NUMBER, name->number);
-    put_text(&inner, INTERNED_TEXT, name->text);
+    put_wire_text(&inner, INTERNED_TEXT, name->text);
     put_part(&outer, INTERNED_NAME, &inner);
     put_part(packet, PACKET_INTERNED, &outer);
 }
@@ -200,13 +200,13 @@ void tmk_packets_value(struct tmk_packets *k, uint64_t track, uint64_t ns, uint6
     write_event(k, &packet, &e, ns);
 }
 
-static void put_note(struct tmk_sink *e, const struct tmk_packet_note *note)
+static void put_wire_note(struct tmk_sink *e, const struct tmk_packet_note *note)
 {
     uint8_t bytes[PART_BYTES];
     struct tmk_sink part = tmk_sink_of(bytes, sizeof bytes);
-    put_text(&part, NOTE_KEY, note->key);
+    put_wire_text(&part, NOTE_KEY, note->key);
     if (note->text)
-        put_text(&part, NOTE_TEXT, note->text);
+        put_wire_text(&part, NOTE_TEXT, note->text);
     else
         put_number(&part, NOTE_NUMBER, note->number);
     put_part(e, EVENT_NOTE, &part);
@@ -219,8 +219,8 @@ void tmk_packets_say(struct tmk_packets *k, uint64_t track, uint64_t ns, const c
     struct tmk_sink packet = tmk_sink_of(bytes, sizeof bytes);
     struct tmk_sink e = tmk_sink_of(inner, sizeof inner);
     put_event(&e, is_slice ? TYPE_BEGIN : TYPE_INSTANT, track);
-    put_text(&e, EVENT_NAME, name);
+    put_wire_text(&e, EVENT_NAME, name);
     for (unsigned i = 0; i < n_notes; i++)
-        put_note(&e, &notes[i]);
+        put_wire_note(&e, &notes[i]);
     write_event(k, &packet, &e, ns);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/perfetto_packets.h - the packets of a Perfetto trace, written by hand: protobuf's
- * wire format is a few lines, and a library for it would be our largest dependency.
+/* interop/out/perfetto_packets.h - the packets of a Perfetto trace, encoded by hand: protobuf's
+ * wire format takes a few lines, and a library for it would be our largest dependency.
  *
- * Numbers of fields are those of protos/perfetto/trace/ (trace_packet, track_descriptor,
- * track_event, interned_data), which never change. A sequence is what one process says; names are
- * written once in each and known by their number from then on. */
+ * Field numbers are those of protos/perfetto/trace/ (trace_packet, track_descriptor, track_event,
+ * interned_data), which never change. A sequence holds the packets of one process; in each, a
+ * name is written once and then referred to by its number. */
 #ifndef TMK_INTEROP_OUT_PERFETTO_PACKETS_H
 #define TMK_INTEROP_OUT_PERFETTO_PACKETS_H
 
@@ -32,18 +32,19 @@ struct tmk_track {
     uint64_t parent; /* 0: none */
     const char *name;
     uint64_t pid, tid; /* of processes and threads */
-    int64_t order;     /* among its parent's */
+    int64_t order;     /* among its siblings */
 };
 
 void tmk_packets_track(struct tmk_packets *k, const struct tmk_track *track);
 
-/* A name: its number, from 1, and with `text` not NULL what it is, the first time that it comes. */
+/* A name by its number, from 1; `text` gives the name itself the first time, and is NULL
+ * afterwards. */
 struct tmk_packet_name {
     uint64_t number;
     const char *text;
 };
 
-/* What goes with an instant; either text or number. */
+/* A note of an instant: either text or number. */
 struct tmk_packet_note {
     const char *key;
     const char *text;
@@ -54,7 +55,8 @@ void tmk_packets_begin(struct tmk_packets *k, uint64_t track, uint64_t ns,
                        const struct tmk_packet_name *name);
 void tmk_packets_end(struct tmk_packets *k, uint64_t track, uint64_t ns);
 void tmk_packets_value(struct tmk_packets *k, uint64_t track, uint64_t ns, uint64_t value);
-/* Name and notes as texts. Begins and ends at once; or, with is_slice, is only begun. */
+/* Write an event with name and notes as texts. It begins and ends at once; with is_slice it only
+ * begins. */
 void tmk_packets_say(struct tmk_packets *k, uint64_t track, uint64_t ns, const char *name,
                      const struct tmk_packet_note *notes, unsigned n_notes, bool is_slice);
 

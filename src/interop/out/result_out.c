@@ -4,12 +4,12 @@
 
 #include <stdio_ext.h>
 
-static const char *text_of(const struct tmk_result_out *r, int i)
+static const char *text_of_column(const struct tmk_result_out *r, int i)
 {
     return (const char *)sqlite3_column_text(r->statement, i);
 }
 
-static bool is_number(int type)
+static bool is_number_type(int type)
 {
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 }
@@ -19,7 +19,8 @@ void tmk_result_out_begin(struct tmk_result_out *r, sqlite3_stmt *statement, boo
 {
     *r = (struct tmk_result_out){
         .statement = statement, .is_json = is_json, .n_columns = sqlite3_column_count(statement)};
-    __fsetlocking(out, FSETLOCKING_BYCALLER); /* no other thread writes: a lock a call is waste */
+    __fsetlocking(out,
+                  FSETLOCKING_BYCALLER); /* no other thread writes: locking at each call is waste */
     if (!is_json) {
         tmk_csv_init(&r->csv, out, is_safe);
         for (int i = 0; i < r->n_columns; i++)
@@ -38,7 +39,7 @@ void tmk_result_out_begin(struct tmk_result_out *r, sqlite3_stmt *statement, boo
     tmk_json_array(&r->json, "rows");
 }
 
-static void write_value(struct tmk_result_out *r, int i)
+static void write_column_value(struct tmk_result_out *r, int i)
 {
     const char *name = sqlite3_column_name(r->statement, i);
     switch (sqlite3_column_type(r->statement, i)) {
@@ -52,7 +53,7 @@ static void write_value(struct tmk_result_out *r, int i)
         tmk_json_null(&r->json, name);
         break;
     default:
-        tmk_json_text(&r->json, name, text_of(r, i));
+        tmk_json_text(&r->json, name, text_of_column(r, i));
         break;
     }
 }
@@ -63,11 +64,11 @@ void tmk_result_out_row(struct tmk_result_out *r)
         tmk_json_object(&r->json, NULL);
     for (int i = 0; i < r->n_columns; i++) {
         if (r->is_json)
-            write_value(r, i);
-        else if (is_number(sqlite3_column_type(r->statement, i)))
-            tmk_csv_number(&r->csv, text_of(r, i));
+            write_column_value(r, i);
+        else if (is_number_type(sqlite3_column_type(r->statement, i)))
+            tmk_csv_number(&r->csv, text_of_column(r, i));
         else
-            tmk_csv_text(&r->csv, text_of(r, i));
+            tmk_csv_text(&r->csv, text_of_column(r, i));
     }
     if (r->is_json)
         tmk_json_end(&r->json);

@@ -13,17 +13,17 @@
 #include "kit/json.h"
 
 struct tmk_result_out {
-    sqlite3_stmt *statement; /* the caller's */
+    sqlite3_stmt *statement; /* owned by the caller */
     bool is_json;
     int n_columns;
     struct tmk_json json;
     struct tmk_csv csv;
 };
 
-/* Writes the names of the columns. `is_safe`: as of kit/csv.h. */
+/* Write the names of the columns. kit/csv.h explains `is_safe`. */
 void tmk_result_out_begin(struct tmk_result_out *r, sqlite3_stmt *statement, bool is_json,
                           bool is_safe, FILE *out);
-/* The row that the statement stands at. */
+/* Write the statement's current row. */
 void tmk_result_out_row(struct tmk_result_out *r);
 void tmk_result_out_end(struct tmk_result_out *r);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/out/speedscope.c - bytes by stack as https://www.speedscope.app opens them
- * (file-format-schema.json): frames once, then three profiles, each a list of stacks and their
- * weights: alive at the moment, allocated in all, alive at the end. */
+/* interop/out/speedscope.c - writes bytes by stack as https://www.speedscope.app opens them
+ * (file-format-schema.json): all frames once, then three profiles, each a list of stacks and
+ * their weights: alive at the moment, allocated in all, alive at the end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,24 +14,24 @@ struct page {
     const struct tmk_export *x;
     const struct tmk_stack_sums *sums;
     struct tmk_json json;
-    uint32_t *frames; /* by id: number in the file + 1; the last is that of no stack */
+    uint32_t *frames; /* by id: number in the file + 1; the last stands for "no stack" */
     uint32_t n_ids, n_frames;
 };
 
-static bool is_used(const struct tmk_stack_sum *s)
+static bool is_used_sum(const struct tmk_stack_sum *s)
 {
     return s->n_blocks[TMK_EXPORT_AT] || s->n_blocks[TMK_EXPORT_ALLOCATED] ||
            s->n_blocks[TMK_EXPORT_LEFT];
 }
 
-static bool stack_of(const struct page *g, uint32_t stack, struct tmk_stack *ret)
+static bool stack_of_sum(const struct page *g, uint32_t stack, struct tmk_stack *ret)
 {
     return tmk_reader_stack(g->x->p->reader, stack, ret) && ret->n_frames > 0;
 }
 
 /* ---- frames ---- */
 
-static void write_frame(struct page *g, uint32_t id)
+static void write_profile_frame(struct page *g, uint32_t id)
 {
     struct tmk_frame f = {0};
     char text[TMK_FRAME_TEXT_BYTES];
@@ -53,19 +53,19 @@ static void write_frame(struct page *g, uint32_t id)
     tmk_json_end(&g->json);
 }
 
-static void write_frames(struct page *g)
+static void write_shared_frames(struct page *g)
 {
     struct tmk_stack frames;
     tmk_json_object(&g->json, "shared");
     tmk_json_array(&g->json, "frames");
     for (uint32_t i = 0; i < g->sums->n; i++) {
-        if (!is_used(&g->sums->stacks[i]))
+        if (!is_used_sum(&g->sums->stacks[i]))
             continue;
-        if (!stack_of(g, i, &frames))
-            write_frame(g, g->n_ids);
+        if (!stack_of_sum(g, i, &frames))
+            write_profile_frame(g, g->n_ids);
         else
             for (uint32_t k = 0; k < frames.n_frames; k++)
-                write_frame(g, frames.frames[k]);
+                write_profile_frame(g, frames.frames[k]);
     }
     tmk_json_end(&g->json);
     tmk_json_end(&g->json);
@@ -73,11 +73,11 @@ static void write_frames(struct page *g)
 
 /* ---- profiles ---- */
 
-static void write_sample(struct page *g, uint32_t stack)
+static void write_profile_sample(struct page *g, uint32_t stack)
 {
     struct tmk_stack frames;
     tmk_json_array(&g->json, NULL);
-    if (!stack_of(g, stack, &frames))
+    if (!stack_of_sum(g, stack, &frames))
         tmk_json_u64(&g->json, NULL, g->frames[g->n_ids] - 1);
     else
         for (uint32_t k = frames.n_frames; k-- > 0;) {
@@ -98,7 +98,7 @@ static void write_profile(struct page *g, enum tmk_export_what what, const char 
     tmk_json_array(&g->json, "samples");
     for (uint32_t i = 0; i < g->sums->n; i++)
         if (g->sums->stacks[i].bytes[what])
-            write_sample(g, i);
+            write_profile_sample(g, i);
     tmk_json_end(&g->json);
     tmk_json_array(&g->json, "weights");
     for (uint32_t i = 0; i < g->sums->n; i++)
@@ -137,7 +137,7 @@ static void write_page(struct page *g, FILE *out)
                  g->sums->is_found ? (unsigned)g->x->what
                  : g->x->what      ? (unsigned)g->x->what - 1
                                    : 0);
-    write_frames(g);
+    write_shared_frames(g);
     write_profiles(g);
     tmk_json_end(&g->json);
 }
@@ -158,7 +158,7 @@ int tmk_export_speedscope(const struct tmk_export *x, FILE *out, struct tmk_expo
     if (rc == 0)
         write_page(&g, out);
     for (uint32_t i = 0; rc == 0 && i < sums.n; i++)
-        ret->n_events += is_used(&sums.stacks[i]);
+        ret->n_events += is_used_sum(&sums.stacks[i]);
     free(g.frames);
     tmk_stack_sums_fini(&sums);
     return rc;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/out/tables_out.c - see tables_out.h.
  *
- * SQLite copies by itself: the file is attached to the database of virtual tables, and each table
- * is an INSERT from a SELECT. After each table all is closed, which gives its columns back. */
+ * SQLite does the copying: the file is attached to the database of virtual tables, and each table
+ * is an INSERT from a SELECT. After each table everything is closed, which frees its columns. */
 #include "interop/out/tables_out.h"
 
 #include <string.h>
 
+#include "base/array.h"
 #include "interop/out/result_out.h"
 
 /* ---- names ---- */
@@ -23,14 +24,14 @@ static bool wants_argument(const struct tmk_sql_table *table)
     return strchr(table->name, '(') != NULL;
 }
 
-/* "" or "(12)": what may follow a name. */
+/* True for "" or "(12)": what may follow a name. */
 static bool is_argument(const char *text, bool is_wanted)
 {
     size_t n = text[0] == '(' ? strspn(text + 1, "0123456789") : 0;
     return text[0] == '\0' || (is_wanted && n > 0 && strcmp(text + 1 + n, ")") == 0);
 }
 
-static bool is_named(const struct tmk_sql_table *table, const char *known, const char *name)
+static bool is_table_named(const struct tmk_sql_table *table, const char *known, const char *name)
 {
     size_t n = strcspn(known, "(");
     return strncmp(name, known, n) == 0 && is_argument(name + n, wants_argument(table));
@@ -41,8 +42,8 @@ const struct tmk_sql_table *tmk_export_find_table(const char *name)
     size_t n;
     const struct tmk_sql_table *tables = tmk_sql_tables(&n);
     for (size_t i = 0; i < n; i++)
-        if (is_named(&tables[i], tables[i].name, name) ||
-            is_named(&tables[i], short_name(&tables[i]), name))
+        if (is_table_named(&tables[i], tables[i].name, name) ||
+            is_table_named(&tables[i], short_name(&tables[i]), name))
             return &tables[i];
     return NULL;
 }
@@ -55,14 +56,14 @@ bool tmk_export_has_column(const struct tmk_sql_table *table, const char *column
     return false;
 }
 
-static int complain(sqlite3 *db, struct tmk_error *err)
+static int fail_with_database(sqlite3 *db, struct tmk_error *err)
 {
     return tmk_fail(err, TMK_ESQL, "%s", db ? sqlite3_errmsg(db) : "out of memory");
 }
 
 /* ---- CSV and JSON ---- */
 
-/* SELECT ... of what was asked for; sqlite3_free() it. NULL without memory. */
+/* The SELECT for a request; sqlite3_free() it. NULL without memory. */
 static char *select_text(const struct tmk_export *x, const struct tmk_export_table *t)
 {
     char device[24];
@@ -109,7 +110,7 @@ int tmk_export_table(const struct tmk_export *x, const struct tmk_export_table *
     int code = text ? sqlite3_prepare_v2(db, text, -1, &statement, NULL) : SQLITE_NOMEM;
     if (code == SQLITE_OK)
         code = write_rows(statement, t, out, &ret->n_events);
-    rc = code == SQLITE_DONE ? 0 : complain(db, err);
+    rc = code == SQLITE_DONE ? 0 : fail_with_database(db, err);
     sqlite3_finalize(statement);
     sqlite3_free(text);
     tmk_sql_close(sql);
@@ -118,19 +119,19 @@ int tmk_export_table(const struct tmk_export *x, const struct tmk_export_table *
 
 /* ---- SQLite ---- */
 
-/* Columns by which rows are looked for. */
+/* True for columns that are used to look rows up. */
 static bool wants_index(const char *table, const char *column)
 {
     static const char *const everywhere[] = {"step", "alloc_ns", "time_ns", "start_ns"};
-    for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
+    for (size_t i = 0; i < TMK_N(everywhere); i++)
         if (strcmp(column, everywhere[i]) == 0)
             return true;
     return (strcmp(table, "frames") == 0 && strcmp(column, "stack_id") == 0) ||
            (strcmp(table, "stacks") == 0 && strcmp(column, "id") == 0);
 }
 
-/* All that makes a table of the file, as one script; sqlite3_free() it. It gets its name when it is
- * full: before that the name is to mean the virtual table. */
+/* A script that makes a table of the file; sqlite3_free() it. The table gets its name when it is
+ * full: before that the name must mean the virtual table. */
 static char *copy_text(const struct tmk_sql_table *table)
 {
     const char *name = short_name(table);
@@ -151,8 +152,8 @@ static char *copy_text(const struct tmk_sql_table *table)
     return sqlite3_str_finish(s);
 }
 
-/* A journal would guard what is thrown away anyway when something fails. */
-static int attach(sqlite3 *db, const char *path)
+/* The file has no journal: if something fails, all of it is thrown away anyway. */
+static int attach_database(sqlite3 *db, const char *path)
 {
     char *text = sqlite3_mprintf("ATTACH %Q AS file; PRAGMA file.journal_mode = OFF;"
                                  "PRAGMA file.synchronous = OFF; PRAGMA file.cache_size = -65536;",
@@ -170,11 +171,11 @@ static int copy_table(const struct tmk_export *x, const struct tmk_sql_table *ta
     if (rc < 0)
         return rc;
     sqlite3 *db = tmk_sql_handle(sql);
-    int code = attach(db, path);
+    int code = attach_database(db, path);
     char *text = code == SQLITE_OK ? copy_text(table) : NULL;
     if (code == SQLITE_OK)
         code = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-    rc = code == SQLITE_OK ? 0 : complain(db, err);
+    rc = code == SQLITE_OK ? 0 : fail_with_database(db, err);
     *n_rows += (uint64_t)sqlite3_total_changes(db);
     sqlite3_free(text);
     tmk_sql_close(sql);

@@ -17,7 +17,7 @@ enum {
     FIRST_ROOM = 1 << 18,
     PACKED_BYTES = 1 << 17,
     GZIP_WINDOW = 15 + 16,
-    /* What gzip may unpack to: this many times the packed bytes, and a little. */
+    /* The limit of unpacking: this many times the packed bytes, and a little more. */
     UNPACKED_TIMES = 64,
     UNPACKED_LEAST_BYTES = 16 << 20,
 };
@@ -25,12 +25,12 @@ enum {
 struct tmk_inflate {
     z_stream stream;
     uint8_t packed[PACKED_BYTES];
-    bool ended; /* a member has; another may follow */
+    bool ended; /* a gzip member has ended; another may follow */
 };
 
 /* ---- the file ---- */
 
-/* Standard input can be read once only. */
+/* Standard input can be read only once. */
 static int spool_input(struct tmk_error *err)
 {
     FILE *copy = tmpfile();
@@ -56,7 +56,7 @@ static int spool_input(struct tmk_error *err)
     return fd;
 }
 
-static int open_file(const char *path, struct tmk_error *err)
+static int open_feed_file(const char *path, struct tmk_error *err)
 {
     if (strcmp(path, "-") == 0)
         return spool_input(err);
@@ -70,7 +70,7 @@ static int open_file(const char *path, struct tmk_error *err)
     return tmk_fail(err, TMK_EFORMAT, "this is a folder or a device, not a file");
 }
 
-static ssize_t read_file(struct tmk_feed *f, void *to, size_t n)
+static ssize_t read_feed_file(struct tmk_feed *f, void *to, size_t n)
 {
     ssize_t got;
     do
@@ -84,14 +84,14 @@ static ssize_t read_file(struct tmk_feed *f, void *to, size_t n)
 
 /* ---- unpacking ---- */
 
-static ssize_t inflate_some(struct tmk_feed *f, void *to, size_t n)
+static ssize_t inflate_bytes(struct tmk_feed *f, void *to, size_t n)
 {
     struct tmk_inflate *z = f->inflate;
     z->stream.next_out = to;
     z->stream.avail_out = (uInt)n;
     while (z->stream.avail_out == n) {
         if (z->stream.avail_in == 0) {
-            ssize_t got = read_file(f, z->packed, sizeof z->packed);
+            ssize_t got = read_feed_file(f, z->packed, sizeof z->packed);
             if (got < 0)
                 return got;
             if (got == 0)
@@ -101,7 +101,7 @@ static ssize_t inflate_some(struct tmk_feed *f, void *to, size_t n)
             z->stream.next_in = z->packed;
             z->stream.avail_in = (uInt)got;
         }
-        if (z->ended) /* zeros that pad the file are not another member */
+        if (z->ended) /* zeros that pad the file are no further member */
             if (z->stream.next_in[0] == 0 || inflateReset(&z->stream) != Z_OK)
                 return 0;
         int rc = inflate(&z->stream, Z_NO_FLUSH);
@@ -113,14 +113,14 @@ static ssize_t inflate_some(struct tmk_feed *f, void *to, size_t n)
     return (ssize_t)(n - z->stream.avail_out);
 }
 
-/* Packed bytes that have been unpacked. */
+/* The packed bytes that have been unpacked. */
 static uint64_t packed_bytes(const struct tmk_feed *f)
 {
     return f->file_read - f->inflate->stream.avail_in;
 }
 
-/* Zeros are packed to a thousandth: what unpacks to far more than a snapshot does is refused. */
-static int check_unpacked(struct tmk_feed *f)
+/* Zeros pack to a thousandth: a file that unpacks to far more than a snapshot does is rejected. */
+static int check_unpacked_bytes(struct tmk_feed *f)
 {
     if (!f->inflate || f->no_limits)
         return 0;
@@ -136,7 +136,7 @@ static int check_unpacked(struct tmk_feed *f)
         tmk_size_text(most, limit), tmk_size_text(packed_bytes(f), packed));
 }
 
-static int begin(struct tmk_feed *f, struct tmk_error *err)
+static int begin_feed(struct tmk_feed *f, struct tmk_error *err)
 {
     f->at = f->end = f->buffer;
     f->passed = f->file_read = f->uncounted = 0;
@@ -166,7 +166,7 @@ static int open_inflate(struct tmk_feed *f)
 
 int tmk_feed_init(struct tmk_feed *f, const char *path, struct tmk_error *err)
 {
-    *f = (struct tmk_feed){.fd = open_file(path, err)};
+    *f = (struct tmk_feed){.fd = open_feed_file(path, err)};
     if (f->fd < 0) {
         int rc = f->fd;
         f->fd = -1;
@@ -183,7 +183,7 @@ int tmk_feed_init(struct tmk_feed *f, const char *path, struct tmk_error *err)
         tmk_feed_fini(f);
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
     }
-    return begin(f, err);
+    return begin_feed(f, err);
 }
 
 void tmk_feed_fini(struct tmk_feed *f)
@@ -207,11 +207,11 @@ uint64_t tmk_feed_counted_bytes(const struct tmk_feed *f)
 
 int tmk_feed_rewind(struct tmk_feed *f, struct tmk_error *err)
 {
-    return begin(f, err);
+    return begin_feed(f, err);
 }
 
-/* Room for more behind what is left, which moves to the buffer's start. */
-static int make_room(struct tmk_feed *f, size_t n)
+/* Make room after the remaining bytes, which move to the buffer's start. */
+static int make_feed_room(struct tmk_feed *f, size_t n)
 {
     size_t left = (size_t)(f->end - f->at);
     f->passed += (uint64_t)(f->at - f->buffer);
@@ -233,26 +233,26 @@ int tmk_feed_more(struct tmk_feed *f, size_t n)
     if (n > TMK_FEED_MAX_BYTES)
         return tmk_fail(&f->error, TMK_EFULL, "it has a text of %llu bytes", (unsigned long long)n);
     while ((size_t)(f->end - f->at) < n && !f->is_over) {
-        int rc = make_room(f, n);
+        int rc = make_feed_room(f, n);
         if (rc < 0)
             return rc;
         uint8_t *to = f->buffer + (f->end - f->buffer);
         size_t room = f->room - (size_t)(f->end - f->buffer);
-        ssize_t got = f->inflate ? inflate_some(f, to, room) : read_file(f, to, room);
+        ssize_t got = f->inflate ? inflate_bytes(f, to, room) : read_feed_file(f, to, room);
         if (got < 0)
             return (int)got;
         f->is_over = got == 0;
         f->end += got;
-        rc = check_unpacked(f);
+        rc = check_unpacked_bytes(f);
         if (rc < 0)
             return rc;
     }
     return (size_t)(f->end - f->at) >= n;
 }
 
-/* Everything in the buffer has been passed: go on `n` bytes later. 1, or 0: the file ends before.
- */
-static int seek_on(struct tmk_feed *f, uint64_t n)
+/* Everything in the buffer has been passed: go on `n` bytes later. Returns 1, or 0: the file ends
+ * before. */
+static int seek_file_forward(struct tmk_feed *f, uint64_t n)
 {
     uint64_t left = f->file_bytes > f->file_read ? f->file_bytes - f->file_read : 0;
     uint64_t now = n < left ? n : left;
@@ -273,7 +273,7 @@ int tmk_feed_skip(struct tmk_feed *f, uint64_t n)
         if (n == 0)
             return 1;
         if (!f->inflate)
-            return seek_on(f, n);
+            return seek_file_forward(f, n);
         int rc = tmk_feed_more(f, 1);
         if (rc <= 0)
             return rc;

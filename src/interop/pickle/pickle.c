@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/pickle/pickle.c - see pickle.h.
  *
- * The machine: a stack of values, marks on it, and the memo. Where a list lies is read off the
- * stack below it: containers are there before what they hold. */
+ * The machine has a stack of values, marks on it, and the memo. The stack below a list tells
+ * where it will lie: containers are there before their content. */
 #include "interop/pickle/pickle.h"
 
 #include <stdio.h>
@@ -15,16 +15,16 @@
 
 enum {
     PROTOCOL_MAX = 5,
-    STACK_MAX = 1 << 22, /* values waiting at once; picklers leave a thousand */
-    ITEMS_MAX = 1 << 26, /* of one list, dict or tuple */
+    STACK_MAX = 1 << 22, /* values pending at once; picklers leave a thousand */
+    ITEMS_MAX = 1 << 26, /* in one list, dict or tuple */
     PILE_MAX_BYTES = 128 << 20,
-    /* What a text counts as in limits, at most: a longer one may lie in a hole of the file. */
+    /* The most that a text counts in limits: a longer one may lie in a hole of the file. */
     TEXT_COUNTED_BYTES = 4096,
 };
 
 /* ---- instructions ---- */
 
-static void tell(struct tmk_pickle *p)
+static void tell_pickle_progress(struct tmk_pickle *p)
 {
     const struct tmk_feed *f = p->feed;
     if (p->visitor.progress)
@@ -32,18 +32,20 @@ static void tell(struct tmk_pickle *p)
                             (p->is_careful ? 3 : 1) * f->file_bytes);
 }
 
-/* The next instruction's bytes are here, as far as the file has them. False: not enough of them. */
-static bool fetch(struct tmk_pickle *p)
+/* Get the next instruction's bytes, as far as the file has them. Returns false when there are too
+ * few. */
+static bool fetch_instruction(struct tmk_pickle *p)
 {
     struct tmk_feed *f = p->feed;
-    tell(p);
+    tell_pickle_progress(p);
     return tmk_feed_need(f, TMK_OP_MAX_BYTES) >= 0 && f->end > f->at &&
            f->end - f->at > tmk_pickle_ops[f->at[0]].argument;
 }
 
 static inline bool have_instruction(struct tmk_pickle *p)
 {
-    return __builtin_expect(p->feed->end - p->feed->at >= TMK_OP_MAX_BYTES, 1) || fetch(p);
+    return __builtin_expect(p->feed->end - p->feed->at >= TMK_OP_MAX_BYTES, 1) ||
+           fetch_instruction(p);
 }
 
 /* ---- the stack ---- */
@@ -58,7 +60,7 @@ static int grow_stack(struct tmk_pickle *p)
     return 0;
 }
 
-static inline int push(struct tmk_pickle *p, struct tmk_pickle_value v)
+static inline int push_value(struct tmk_pickle *p, struct tmk_pickle_value v)
 {
     if (__builtin_expect(p->n == p->room, 0)) {
         int rc = grow_stack(p);
@@ -69,16 +71,17 @@ static inline int push(struct tmk_pickle *p, struct tmk_pickle_value v)
     return 0;
 }
 
-static inline int push_number(struct tmk_pickle *p, enum tmk_pickle_kind kind, int64_t number)
+static inline int push_number_value(struct tmk_pickle *p, enum tmk_pickle_kind kind, int64_t number)
 {
-    return push(p, (struct tmk_pickle_value){.kind = kind, .number = number});
+    return push_value(p, (struct tmk_pickle_value){.kind = kind, .number = number});
 }
 
 static inline int push_object(struct tmk_pickle *p, struct tmk_pickle_object *o)
 {
     if (!o)
         return tmk_pickle_fail_memory(p);
-    return push(p, (struct tmk_pickle_value){.kind = (enum tmk_pickle_kind)o->kind, .object = o});
+    return push_value(
+        p, (struct tmk_pickle_value){.kind = (enum tmk_pickle_kind)o->kind, .object = o});
 }
 
 static int push_mark(struct tmk_pickle *p)
@@ -86,16 +89,16 @@ static int push_mark(struct tmk_pickle *p)
     if (TMK_GROW(p->marks, p->n_marks + 1, p->mark_room) < 0)
         return tmk_pickle_fail_memory(p);
     p->marks[p->n_marks++] = (uint32_t)p->n;
-    return push_number(p, TMK_PICKLE_MARK, 0);
+    return push_number_value(p, TMK_PICKLE_MARK, 0);
 }
 
 /* The topmost value, if it is not a mark; NULL: there is none. */
-static inline struct tmk_pickle_value *top(struct tmk_pickle *p)
+static inline struct tmk_pickle_value *top_value(struct tmk_pickle *p)
 {
     return p->n > 0 && p->stack[p->n - 1].kind != TMK_PICKLE_MARK ? &p->stack[p->n - 1] : NULL;
 }
 
-static void drop_above(struct tmk_pickle *p, uint64_t n)
+static void drop_values_above(struct tmk_pickle *p, uint64_t n)
 {
     while (p->n > n)
         tmk_pickle_release(&p->memory, p->stack[--p->n]);
@@ -103,8 +106,8 @@ static void drop_above(struct tmk_pickle *p, uint64_t n)
 
 /* ---- streaming ---- */
 
-/* What the visitor wants of the list at `at`. */
-static inline uint16_t stream_of(struct tmk_pickle *p, uint64_t at)
+/* What the visitor wants of the list at index `at`. */
+static inline uint16_t stream_of_list(struct tmk_pickle *p, uint64_t at)
 {
     struct tmk_pickle_object *list = p->stack[at].object;
     if (list->stream == 0)
@@ -112,7 +115,7 @@ static inline uint16_t stream_of(struct tmk_pickle *p, uint64_t at)
     return (uint16_t)(list->stream - 1);
 }
 
-static int hand_over(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_value v)
+static int hand_over_dict(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_value v)
 {
     int rc = p->visitor.item(p->visitor.arg, stream, v.object, p->err);
     if (rc < 0 && p->err && p->err->offset == 0)
@@ -123,15 +126,15 @@ static int hand_over(struct tmk_pickle *p, uint16_t stream, struct tmk_pickle_va
     return rc;
 }
 
-/* A dict is about to be pushed. What is on top and a dict too is complete, since a dict is never a
- * key; if it is the first of a list that streams, it goes now. */
-static inline int flow(struct tmk_pickle *p)
+/* A dict is about to be pushed. If the top is a dict too, it is complete, since a dict is never a
+ * key; if it is the first of a list that streams, it is handed over now. */
+static inline int stream_first_dict(struct tmk_pickle *p)
 {
     if (p->n < 3 || p->stack[p->n - 2].kind != TMK_PICKLE_MARK ||
         p->stack[p->n - 1].kind != TMK_PICKLE_DICT || p->stack[p->n - 3].kind != TMK_PICKLE_LIST)
         return 0;
-    uint16_t stream = stream_of(p, p->n - 3);
-    return stream ? hand_over(p, stream, p->stack[--p->n]) : 0;
+    uint16_t stream = stream_of_list(p, p->n - 3);
+    return stream ? hand_over_dict(p, stream, p->stack[--p->n]) : 0;
 }
 
 /* ---- containers ---- */
@@ -154,10 +157,10 @@ static int take_items(struct tmk_pickle *p, struct tmk_pickle_object *o, uint64_
     return 0;
 }
 
-/* Dicts of a list that streams go to the visitor instead. */
-static int append_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
+/* Append values; dicts of a list that streams go to the visitor instead. */
+static int append_items_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
 {
-    uint16_t stream = stream_of(p, list_at);
+    uint16_t stream = stream_of_list(p, list_at);
     struct tmk_pickle_object *list = p->stack[list_at].object;
     if (stream == 0)
         return take_items(p, list, from);
@@ -166,22 +169,23 @@ static int append_from(struct tmk_pickle *p, uint64_t list_at, uint64_t from)
         struct tmk_pickle_value v = p->stack[i];
         p->stack[i] = (struct tmk_pickle_value){.kind = TMK_PICKLE_NONE};
         if (v.kind == TMK_PICKLE_DICT)
-            rc = hand_over(p, stream, v);
+            rc = hand_over_dict(p, stream, v);
         else
             tmk_pickle_release(&p->memory, v);
     }
-    drop_above(p, from);
+    drop_values_above(p, from);
     return rc;
 }
 
-static int append(struct tmk_pickle *p)
+static int append_item(struct tmk_pickle *p)
 {
-    if (!top(p) || p->n < 2 || p->stack[p->n - 2].kind != TMK_PICKLE_LIST)
+    if (!top_value(p) || p->n < 2 || p->stack[p->n - 2].kind != TMK_PICKLE_LIST)
         return tmk_pickle_fail_nonsense(p);
-    return append_from(p, p->n - 2, p->n - 1);
+    return append_items_from(p, p->n - 2, p->n - 1);
 }
 
-/* Where the topmost mark is, which goes; -1: there is none, or not `kind` below it. */
+/* Remove the topmost mark. Returns its index; -1: there is none, or the value below it is not of
+ * `kind`. */
 static int64_t pop_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
 {
     if (p->n_marks == 0)
@@ -193,18 +197,18 @@ static int64_t pop_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
     return at;
 }
 
-static int appends(struct tmk_pickle *p)
+static int append_items(struct tmk_pickle *p)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_LIST);
     if (mark < 0)
         return tmk_pickle_fail_nonsense(p);
-    int rc = append_from(p, (uint64_t)mark - 1, (uint64_t)mark + 1);
+    int rc = append_items_from(p, (uint64_t)mark - 1, (uint64_t)mark + 1);
     if (rc == 0)
         p->n = (uint64_t)mark;
     return rc;
 }
 
-static int set_item(struct tmk_pickle *p)
+static int set_dict_item(struct tmk_pickle *p)
 {
     if (p->n < 3 || p->stack[p->n - 1].kind == TMK_PICKLE_MARK ||
         p->stack[p->n - 2].kind == TMK_PICKLE_MARK || p->stack[p->n - 3].kind != TMK_PICKLE_DICT)
@@ -223,8 +227,10 @@ static int set_items(struct tmk_pickle *p)
     return rc;
 }
 
-/* A new container of the values from `from` on; `n_below` values and marks under them go too. */
-static int gather(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from, uint64_t n_below)
+/* Make a container of the values from `from` on; `n_below` values and marks under them are
+ * removed too. */
+static int gather_items(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from,
+                        uint64_t n_below)
 {
     struct tmk_pickle_object *o = tmk_pickle_object_new(&p->memory, kind);
     if (!o)
@@ -237,59 +243,59 @@ static int gather(struct tmk_pickle *p, enum tmk_pickle_kind kind, uint64_t from
     return push_object(p, o);
 }
 
-static int gather_from_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
+static int gather_items_from_mark(struct tmk_pickle *p, enum tmk_pickle_kind kind)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_MARK);
-    return mark < 0 ? tmk_pickle_fail_nonsense(p) : gather(p, kind, (uint64_t)mark + 1, 1);
+    return mark < 0 ? tmk_pickle_fail_nonsense(p) : gather_items(p, kind, (uint64_t)mark + 1, 1);
 }
 
-static int tuple_of(struct tmk_pickle *p, uint64_t n)
+static int make_tuple(struct tmk_pickle *p, uint64_t n)
 {
     uint64_t least = p->n_marks ? p->marks[p->n_marks - 1] + 1 : 0;
     return p->n < least + n ? tmk_pickle_fail_nonsense(p)
-                            : gather(p, TMK_PICKLE_TUPLE, p->n - n, 0);
+                            : gather_items(p, TMK_PICKLE_TUPLE, p->n - n, 0);
 }
 
 /* ---- the memo ---- */
 
-/* What might be referred to again and never is piles up: look what is, first. */
-static bool has_piled_up(const struct tmk_pickle *p)
+/* True when values pile up that might be referred to again: then find out first which ones are. */
+static bool has_memo_piled_up(const struct tmk_pickle *p)
 {
     return !p->is_careful && p->memory.total_bytes > PILE_MAX_BYTES;
 }
 
-static int put(struct tmk_pickle *p, uint64_t i)
+static int put_memo(struct tmk_pickle *p, uint64_t i)
 {
-    const struct tmk_pickle_value *v = top(p);
+    const struct tmk_pickle_value *v = top_value(p);
     if (!v)
         return tmk_pickle_fail_nonsense(p);
     if (i > p->memo.n)
         return tmk_pickle_fail(p, TMK_EFORMAT,
                                "it numbers what it keeps out of order: not a torch snapshot");
-    if (has_piled_up(p))
+    if (has_memo_piled_up(p))
         return TMK_EAGAIN;
     return tmk_pickle_memo_put(&p->memo, &p->memory, i, v) < 0 ? tmk_pickle_fail_memory(p) : 0;
 }
 
-/* One that is no object, or whose content was given up. */
-static int get_rare(struct tmk_pickle *p, uint64_t i)
+/* Get a value that is no object, or with content that was given up. */
+static int get_rare_memo(struct tmk_pickle *p, uint64_t i)
 {
     struct tmk_pickle_value v;
     int rc = i < p->memo.n ? tmk_pickle_memo_get(&p->memo, &p->memory, i, &v) : TMK_EDAMAGED;
     if (rc == TMK_EAGAIN)
         return rc;
-    return rc == 0            ? push(p, v)
+    return rc == 0            ? push_value(p, v)
            : rc == TMK_ENOMEM ? tmk_pickle_fail_memory(p)
                               : tmk_pickle_fail_nonsense(p);
 }
 
-static inline int get(struct tmk_pickle *p, uint64_t i)
+static inline int get_memo(struct tmk_pickle *p, uint64_t i)
 {
     struct tmk_pickle_object *o = tmk_pickle_memo_object(&p->memo, i);
     if (__builtin_expect(!o, 0))
-        return get_rare(p, i);
+        return get_rare_memo(p, i);
     if (o->kind == TMK_PICKLE_DICT) {
-        int rc = flow(p);
+        int rc = stream_first_dict(p);
         if (rc < 0)
             return rc;
     }
@@ -299,7 +305,7 @@ static inline int get(struct tmk_pickle *p, uint64_t i)
 
 /* ---- plain values ---- */
 
-static int text(struct tmk_pickle *p, uint64_t n)
+static int push_text_value(struct tmk_pickle *p, uint64_t n)
 {
     int rc = tmk_feed_need(p->feed, n);
     if (rc <= 0)
@@ -311,7 +317,7 @@ static int text(struct tmk_pickle *p, uint64_t n)
     return push_object(p, o);
 }
 
-static int bytes(struct tmk_pickle *p, uint64_t n)
+static int push_bytes(struct tmk_pickle *p, uint64_t n)
 {
     int rc = tmk_feed_skip(p->feed, n);
     if (rc <= 0)
@@ -319,12 +325,12 @@ static int bytes(struct tmk_pickle *p, uint64_t n)
     return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_BYTES));
 }
 
-/* Little-endian, two's complement, as short as can be. */
+/* Push a little-endian two's complement number, as short as possible. */
 static int long_number(struct tmk_pickle *p, uint64_t n)
 {
     if (n > 8) {
         int rc = tmk_feed_skip(p->feed, n);
-        return rc <= 0 ? tmk_pickle_fail_feed(p, rc) : push_number(p, TMK_PICKLE_BIG, 0);
+        return rc <= 0 ? tmk_pickle_fail_feed(p, rc) : push_number_value(p, TMK_PICKLE_BIG, 0);
     }
     int rc = tmk_feed_need(p->feed, n);
     if (rc <= 0)
@@ -337,57 +343,57 @@ static int long_number(struct tmk_pickle *p, uint64_t n)
     unsigned unused = 64 - 8 * (unsigned)n; /* the sign is in the last byte's highest bit */
     value = n ? (uint64_t)((int64_t)(value << unused) >> unused) : 0;
     p->feed->at += n;
-    return push_number(p, TMK_PICKLE_INT, (int64_t)value);
+    return push_number_value(p, TMK_PICKLE_INT, (int64_t)value);
 }
 
-static int real(struct tmk_pickle *p, const uint8_t *at)
+static int push_real(struct tmk_pickle *p, const uint8_t *at)
 {
     uint64_t word = __builtin_bswap64(tmk_load_u64(at));
     struct tmk_pickle_value v = {.kind = TMK_PICKLE_FLOAT};
     memcpy(&v.real, &word, sizeof v.real);
-    return push(p, v);
+    return push_value(p, v);
 }
 
 /* ---- the machine ---- */
 
-static int dup_top(struct tmk_pickle *p)
+static int dup_top_value(struct tmk_pickle *p)
 {
-    const struct tmk_pickle_value *v = top(p);
+    const struct tmk_pickle_value *v = top_value(p);
     if (!v)
         return tmk_pickle_fail_nonsense(p);
     if (tmk_pickle_is_object(v))
         v->object->n_refs++;
-    return push(p, *v);
+    return push_value(p, *v);
 }
 
-static int pop_top(struct tmk_pickle *p)
+static int pop_top_value(struct tmk_pickle *p)
 {
     if (p->n == 0)
         return tmk_pickle_fail_nonsense(p);
     if (p->stack[p->n - 1].kind == TMK_PICKLE_MARK)
         p->n_marks--;
-    drop_above(p, p->n - 1);
+    drop_values_above(p, p->n - 1);
     return 0;
 }
 
-static int pop_to_mark(struct tmk_pickle *p)
+static int pop_values_to_mark(struct tmk_pickle *p)
 {
     int64_t mark = pop_mark(p, TMK_PICKLE_MARK);
     if (mark < 0)
         return tmk_pickle_fail_nonsense(p);
-    drop_above(p, (uint64_t)mark);
+    drop_values_above(p, (uint64_t)mark);
     return 0;
 }
 
 static int empty_dict(struct tmk_pickle *p)
 {
-    int rc = flow(p);
+    int rc = stream_first_dict(p);
     return rc < 0 ? rc : push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_DICT));
 }
 
-/* One instruction, already taken off the feed but for the bytes of a text. `at`: its argument.
- * First those that snapshots have few of. */
-static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
+/* Run one instruction, which is already taken off the feed except for the bytes of a text; its
+ * argument is at `at`. This handles those that are rare in snapshots. */
+static int run_rare_instruction(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
 {
     switch (op) {
     case TMK_OP_PROTO:
@@ -397,60 +403,60 @@ static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t 
     case TMK_OP_FRAME:
         return 0;
     case TMK_OP_NEWTRUE:
-        return push_number(p, TMK_PICKLE_BOOL, 1);
+        return push_number_value(p, TMK_PICKLE_BOOL, 1);
     case TMK_OP_NEWFALSE:
-        return push_number(p, TMK_PICKLE_BOOL, 0);
+        return push_number_value(p, TMK_PICKLE_BOOL, 0);
     case TMK_OP_LONG4:
         return long_number(p, tmk_load_u32(at));
     case TMK_OP_BINFLOAT:
-        return real(p, at);
+        return push_real(p, at);
     case TMK_OP_BINUNICODE:
     case TMK_OP_BINSTRING:
-        return text(p, tmk_load_u32(at));
+        return push_text_value(p, tmk_load_u32(at));
     case TMK_OP_BINUNICODE8:
-        return text(p, tmk_load_u64(at));
+        return push_text_value(p, tmk_load_u64(at));
     case TMK_OP_SHORT_BINBYTES:
-        return bytes(p, at[0]);
+        return push_bytes(p, at[0]);
     case TMK_OP_BINBYTES:
-        return bytes(p, tmk_load_u32(at));
+        return push_bytes(p, tmk_load_u32(at));
     case TMK_OP_BINBYTES8:
     case TMK_OP_BYTEARRAY8:
-        return bytes(p, tmk_load_u64(at));
+        return push_bytes(p, tmk_load_u64(at));
     case TMK_OP_EMPTY_TUPLE:
         return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_TUPLE));
     case TMK_OP_LIST:
-        return gather_from_mark(p, TMK_PICKLE_LIST);
+        return gather_items_from_mark(p, TMK_PICKLE_LIST);
     case TMK_OP_DICT:
-        return gather_from_mark(p, TMK_PICKLE_DICT);
+        return gather_items_from_mark(p, TMK_PICKLE_DICT);
     case TMK_OP_TUPLE:
-        return gather_from_mark(p, TMK_PICKLE_TUPLE);
+        return gather_items_from_mark(p, TMK_PICKLE_TUPLE);
     case TMK_OP_POP:
-        return pop_top(p);
+        return pop_top_value(p);
     case TMK_OP_POP_MARK:
-        return pop_to_mark(p);
+        return pop_values_to_mark(p);
     case TMK_OP_DUP:
-        return dup_top(p);
+        return dup_top_value(p);
     default:
         return tmk_pickle_refuse(p, op);
     }
 }
 
-static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
+static inline int run_instruction(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t *at)
 {
     switch (op) {
     case TMK_OP_NONE:
-        return push_number(p, TMK_PICKLE_NONE, 0);
+        return push_number_value(p, TMK_PICKLE_NONE, 0);
     case TMK_OP_BININT1:
-        return push_number(p, TMK_PICKLE_INT, at[0]);
+        return push_number_value(p, TMK_PICKLE_INT, at[0]);
     case TMK_OP_BININT2:
-        return push_number(p, TMK_PICKLE_INT, tmk_load_u16(at));
+        return push_number_value(p, TMK_PICKLE_INT, tmk_load_u16(at));
     case TMK_OP_BININT:
-        return push_number(p, TMK_PICKLE_INT, (int32_t)tmk_load_u32(at));
+        return push_number_value(p, TMK_PICKLE_INT, (int32_t)tmk_load_u32(at));
     case TMK_OP_LONG1:
         return long_number(p, at[0]);
     case TMK_OP_SHORT_BINUNICODE:
     case TMK_OP_SHORT_BINSTRING:
-        return text(p, at[0]);
+        return push_text_value(p, at[0]);
     case TMK_OP_EMPTY_DICT:
         return empty_dict(p);
     case TMK_OP_EMPTY_LIST:
@@ -460,31 +466,31 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
     case TMK_OP_TUPLE1:
     case TMK_OP_TUPLE2:
     case TMK_OP_TUPLE3:
-        return tuple_of(p, 1 + (uint64_t)(op - TMK_OP_TUPLE1));
+        return make_tuple(p, 1 + (uint64_t)(op - TMK_OP_TUPLE1));
     case TMK_OP_APPEND:
-        return append(p);
+        return append_item(p);
     case TMK_OP_APPENDS:
-        return appends(p);
+        return append_items(p);
     case TMK_OP_SETITEM:
-        return set_item(p);
+        return set_dict_item(p);
     case TMK_OP_SETITEMS:
         return set_items(p);
     case TMK_OP_BINGET:
-        return get(p, at[0]);
+        return get_memo(p, at[0]);
     case TMK_OP_LONG_BINGET:
-        return get(p, tmk_load_u32(at));
+        return get_memo(p, tmk_load_u32(at));
     case TMK_OP_BINPUT:
-        return put(p, at[0]);
+        return put_memo(p, at[0]);
     case TMK_OP_LONG_BINPUT:
-        return put(p, tmk_load_u32(at));
+        return put_memo(p, tmk_load_u32(at));
     case TMK_OP_MEMOIZE:
-        return put(p, p->memo.n);
+        return put_memo(p, p->memo.n);
     default:
-        return step_rare(p, op, at);
+        return run_rare_instruction(p, op, at);
     }
 }
 
-static int run(struct tmk_pickle *p)
+static int run_instructions(struct tmk_pickle *p)
 {
     struct tmk_feed *f = p->feed;
     while (have_instruction(p)) {
@@ -493,15 +499,15 @@ static int run(struct tmk_pickle *p)
         if (op == TMK_OP_STOP)
             return 0;
         f->at = at + 1 + tmk_pickle_ops[op].argument;
-        int rc = step(p, op, at + 1);
+        int rc = run_instruction(p, op, at + 1);
         if (rc < 0)
             return rc;
     }
     return tmk_pickle_fail_feed(p, tmk_feed_need(f, (size_t)(f->end - f->at) + 1));
 }
 
-/* What is referred to, before anything is made. */
-static int look_ahead(struct tmk_pickle *p, struct tmk_error *err)
+/* Find what is referred to before anything is made. */
+static int find_references(struct tmk_pickle *p, struct tmk_error *err)
 {
     int rc = tmk_pickle_scan(p->feed, &p->memo);
     if (rc < 0)
@@ -512,15 +518,15 @@ static int look_ahead(struct tmk_pickle *p, struct tmk_error *err)
 int tmk_pickle_read(struct tmk_pickle *p, struct tmk_pickle_value *ret_root, struct tmk_error *err)
 {
     p->err = err;
-    int rc = p->is_careful ? look_ahead(p, err) : 0;
+    int rc = p->is_careful ? find_references(p, err) : 0;
     if (rc < 0)
         return rc;
     if (tmk_feed_need(p->feed, 1) > 0 && p->feed->at[0] != TMK_OP_PROTO)
         return tmk_pickle_fail(p, TMK_EFORMAT, "this is not a pickle of protocol 2 to 5");
-    rc = run(p);
+    rc = run_instructions(p);
     if (rc < 0)
         return rc;
-    if (p->n != 1 || !top(p))
+    if (p->n != 1 || !top_value(p))
         return tmk_pickle_fail_nonsense(p);
     *ret_root = p->stack[0];
     return 0;

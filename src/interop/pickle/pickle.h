@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/pickle/pickle.h - read a Python pickle of plain data, of any length, without running any
- * of it.
+/* interop/pickle/pickle.h - a streaming reader of Python pickles of plain data, of any length,
+ * that executes nothing.
  *
- * A pickle is a program for a small machine. This one has the instructions that make None, bool,
- * int, float, str, bytes, tuple, list and dict (protocols 2 to 5); one that would import a name,
- * call something or build an object ends the reading with the name it asked for.
+ * A pickle is a program for a small machine. This machine has the instructions that make None,
+ * bool, int, float, str, bytes, tuple, list and dict (protocols 2 to 5); one that would import a
+ * name, call something or build an object ends the reading, with the requested name in the error.
  *
- * Long lists stream: the visitor is asked about each list that lies directly under a key of the
- * outermost dict, and about the lists in such a list; of those it wants, each dict is handed over
- * as soon as it is complete, and is not kept; neither is what it alone holds. A pickle may refer
- * back to anything, though: if one refers to what was given up, or makes too much pile up that it
- * might refer to, reading ends with TMK_EAGAIN. Then open with `is_careful`: a pass of its own
- * finds what is referred to, and just that is kept. So a usual snapshot is read in one pass, any
- * other in two more, and memory does not grow with the file.
+ * Long lists stream: the visitor is asked about each list directly under a key of the outermost
+ * dict, and about the lists in such a list. In the lists it wants, each dict is handed over as
+ * soon as it is complete and is not kept; neither is anything that only this dict holds. But a
+ * pickle may refer back to anything. If one refers to what was given up, or makes too much pile
+ * up that it might refer to, reading ends with TMK_EAGAIN. Then open with `is_careful`: an extra
+ * pass finds what is referred to, and only that is kept. So a usual snapshot is read in one pass,
+ * any other in two more, and memory does not grow with the file.
  *
  *     0x80 4  }  94  (  "segments" 94  ]  94  ( } 94 ( "device" 94 K 0 ... u   } ... u   e  ... u .
  *     proto   dict memo mark   key           list      ^ item() when the next } or the e comes
  *
- * Lengths are held against what the file has, the stack and the memo are bounded, freeing does not
+ * Lengths are checked against the file, the stack and the memo are bounded, and freeing does not
  * recurse: a hostile file gives an error. */
 #ifndef TMK_INTEROP_PICKLE_PICKLE_H
 #define TMK_INTEROP_PICKLE_PICKLE_H
@@ -27,81 +27,28 @@
 
 #include "base/error.h"
 #include "interop/pickle/feed.h"
-
-enum tmk_pickle_kind {
-    TMK_PICKLE_NONE,
-    TMK_PICKLE_BOOL,
-    TMK_PICKLE_INT,
-    TMK_PICKLE_BIG, /* an int of more than 64 bits: its value is not kept */
-    TMK_PICKLE_FLOAT,
-    TMK_PICKLE_TEXT,
-    TMK_PICKLE_BYTES, /* not kept */
-    TMK_PICKLE_TUPLE,
-    TMK_PICKLE_LIST,
-    TMK_PICKLE_DICT,
-    TMK_PICKLE_MARK, /* on the machine's stack only */
-};
-
-struct tmk_pickle_value {
-    union {
-        int64_t number;                   /* BOOL, INT */
-        double real;                      /* FLOAT */
-        struct tmk_pickle_object *object; /* TEXT, BYTES, TUPLE, LIST, DICT */
-    };
-    enum tmk_pickle_kind kind;
-};
-
-/* Shared by all that refer to it; good while the item or the root that holds it is. */
-struct tmk_pickle_object {
-    union {
-        struct tmk_pickle_value *items; /* TUPLE, LIST; DICT: keys and values in turn */
-        char *text;                     /* TEXT: ends in a zero byte, too */
-    };
-    union {
-        uint64_t memo;                  /* where it is kept, + 1; 0: it is not */
-        struct tmk_pickle_object *link; /* of those that are free */
-    };
-    uint32_t n;   /* items, or bytes of the text */
-    uint32_t tag; /* the visitor's own; 0 at first */
-    uint32_t n_refs;
-    uint16_t stream;    /* what the visitor said of a list; 1 + that, 0: not asked yet */
-    uint8_t room_class; /* of `items` or `text`; 0: none */
-    uint8_t kind : 4;   /* enum tmk_pickle_kind */
-    uint8_t is_folded : 1;
-};
-
-/* What a visitor wants. `arg` is its own. */
-struct tmk_pickle_visitor {
-    void *arg;
-    /* Asked once of each list found at root[key] (`level` 1) or root[key][index] (2): 0: keep it as
-     * it is; else hand over its dicts to item() with this number. */
-    uint16_t (*stream)(void *arg, const char *key, unsigned level, uint64_t index);
-    /* A complete dict of such a list. 0, or an error that ends the reading (fill *err). */
-    int (*item)(void *arg, uint16_t stream, struct tmk_pickle_object *dict, struct tmk_error *err);
-    /* Now and then: bytes of the file on the disk, of all passes together. May be NULL. */
-    void (*progress)(void *arg, uint64_t done, uint64_t total);
-};
+#include "interop/pickle/pickle_value.h"
 
 struct tmk_pickle;
 
-/* Machine for a feed, which is borrowed and at its start. 0 or TMK_ENOMEM. */
+/* Make a machine for a feed, which is borrowed and at its start. Returns 0 or TMK_ENOMEM. */
 int tmk_pickle_open(struct tmk_feed *feed, const struct tmk_pickle_visitor *visitor,
                     bool is_careful, struct tmk_pickle **ret_pickle);
-/* All values go with it. Takes NULL, returns NULL. */
+/* Free the machine and all its values. Takes NULL, returns NULL. */
 struct tmk_pickle *tmk_pickle_close(struct tmk_pickle *p);
 
-/* Read all: 0, and *ret_root is what is left of the outermost value, good until close. TMK_EAGAIN:
- * see above; the visitor has to forget what it was given. TMK_EFORMAT: this is no pickle, or not
- * one of plain data; TMK_EDAMAGED: it is cut or makes no sense; TMK_EFULL: more than is sensible;
- * item()'s error; *err has the reason and the byte. */
+/* Read everything. 0: *ret_root is what is left of the outermost value, good until close.
+ * TMK_EAGAIN: see above; the visitor has to forget what it was given. TMK_EFORMAT: this is no
+ * pickle, or not one of plain data; TMK_EDAMAGED: it is cut off or makes no sense; TMK_EFULL: it
+ * exceeds a limit; or item()'s error. *err has the reason and the byte. */
 int tmk_pickle_read(struct tmk_pickle *p, struct tmk_pickle_value *ret_root, struct tmk_error *err);
 
-/* The value of a key, NULL when there is none; of two the last counts. */
+/* The value of a key; NULL when there is none. If a key comes twice, the last one counts. */
 const struct tmk_pickle_value *tmk_pickle_get(const struct tmk_pickle_object *dict,
                                               const char *key);
 
-/* What the visitor took from a list is in its tag now: give its items up. It may be referred to
- * again, but not be added to. */
+/* Give up the list's items: what the visitor took from it is in its tag now. It may be referred
+ * to again, but not be added to. */
 void tmk_pickle_fold(struct tmk_pickle *p, struct tmk_pickle_object *list, uint32_t tag);
 
 #endif

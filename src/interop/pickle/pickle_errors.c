@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/pickle/pickle_errors.c - what is said of pickles that are not read; see pickle_machine.h.
- */
+/* interop/pickle/pickle_errors.c - error texts for pickles that cannot be read; see
+ * pickle_machine.h. */
 #include <stdio.h>
 
 #include "interop/pickle/pickle_machine.h"
@@ -40,9 +40,9 @@ int tmk_pickle_fail_feed(struct tmk_pickle *p, int rc)
     return tmk_pickle_fail(p, rc, p->feed->error.text);
 }
 
-/* ---- what is refused ---- */
+/* ---- what is rejected ---- */
 
-/* A name for people: printable ASCII, cut. */
+/* Copy a name for people: printable ASCII, truncated. */
 static void copy_name(char *to, size_t room, const uint8_t *from, size_t n)
 {
     size_t i = 0;

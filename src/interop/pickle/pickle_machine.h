@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/pickle/pickle_machine.h - the pickle machine, as its files share it. Private to the
- * pickle reader.
- */
+/* interop/pickle/pickle_machine.h - the pickle machine, shared by its files. Private to the
+ * pickle reader. */
 #ifndef TMK_INTEROP_PICKLE_PICKLE_MACHINE_H
 #define TMK_INTEROP_PICKLE_PICKLE_MACHINE_H
 
+#include "interop/pickle/feed.h"
 #include "interop/pickle/pickle_memo.h"
 #include "interop/pickle/pickle_ops.h"
 
@@ -12,27 +12,27 @@ struct tmk_pickle {
     struct tmk_feed *feed;
     struct tmk_pickle_visitor visitor;
     struct tmk_pickle_memory memory;
-    struct tmk_error *err; /* of the call under way */
+    struct tmk_error *err; /* of the current call */
 
     struct tmk_pickle_value *stack;
     uint64_t n, room;
-    uint32_t *marks; /* where they are on the stack */
+    uint32_t *marks; /* their indexes on the stack */
     uint64_t n_marks, mark_room;
 
     struct tmk_pickle_memo memo;
     bool is_careful;
 };
 
-/* An error at the byte that is next; they return `rc`. */
+/* Report an error at the next byte; each returns `rc`. */
 int tmk_pickle_fail(struct tmk_pickle *p, int rc, const char *text);
 int tmk_pickle_fail_memory(struct tmk_pickle *p);
 int tmk_pickle_fail_nonsense(struct tmk_pickle *p);
-/* After need() or skip() of the feed gave `rc`, not 1. */
+/* Report that need() or skip() of the feed returned `rc`, not 1. */
 int tmk_pickle_fail_feed(struct tmk_pickle *p, int rc);
-/* An instruction that makes no plain data: says which, and what it refers to. */
+/* Report an instruction that makes no plain data: which one it is, and what it refers to. */
 int tmk_pickle_refuse(struct tmk_pickle *p, enum tmk_pickle_op op);
 
-/* What the visitor wants of the list that lies at `at` on the stack. */
+/* Ask the visitor what it wants of the list at index `at` of the stack. */
 uint16_t tmk_pickle_ask_stream(const struct tmk_pickle *p, uint64_t at);
 
 #endif

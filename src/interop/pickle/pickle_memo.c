@@ -11,14 +11,14 @@
 
 /* ---- looking ahead ---- */
 
-static void want(struct tmk_pickle_memo *m, uint64_t i)
+static void want_memo(struct tmk_pickle_memo *m, uint64_t i)
 {
     if (i < m->n_wanted)
         m->wanted[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
 /* Numbers are dense: each new one follows the last. */
-static int note_put(struct tmk_pickle_memo *m, uint64_t i)
+static int note_memo_put(struct tmk_pickle_memo *m, uint64_t i)
 {
     if (i != m->n_wanted)
         return 0;
@@ -38,15 +38,15 @@ static uint64_t argument_of(const uint8_t *at, unsigned bytes)
 }
 
 /* 1, 0: stop there, TMK_ENOMEM. */
-static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m,
-                    const struct tmk_pickle_instruction *op, uint64_t argument)
+static int scan_instruction(struct tmk_feed *f, struct tmk_pickle_memo *m,
+                            const struct tmk_pickle_instruction *op, uint64_t argument)
 {
     switch (op->form) {
     case TMK_PICKLE_GETS:
-        want(m, argument);
+        want_memo(m, argument);
         return 1;
     case TMK_PICKLE_PUTS:
-        return note_put(m, op->argument ? argument : m->n_wanted) < 0 ? TMK_ENOMEM : 1;
+        return note_memo_put(m, op->argument ? argument : m->n_wanted) < 0 ? TMK_ENOMEM : 1;
     case TMK_PICKLE_COUNTED:
         return tmk_feed_skip(f, argument) > 0;
     default:
@@ -56,7 +56,7 @@ static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m,
 
 int tmk_pickle_scan(struct tmk_feed *f, struct tmk_pickle_memo *m)
 {
-    int rc = note_put(m, 0); /* so that the bits are there, even if nothing is ever put */
+    int rc = note_memo_put(m, 0); /* so that the bits exist, even if nothing is ever put */
     m->n_wanted = 0;
     while (rc >= 0 && tmk_feed_need(f, TMK_OP_MAX_BYTES) >= 0 && f->end > f->at) {
         const struct tmk_pickle_instruction *op = &tmk_pickle_ops[f->at[0]];
@@ -64,7 +64,7 @@ int tmk_pickle_scan(struct tmk_feed *f, struct tmk_pickle_memo *m)
             return 0;
         uint64_t argument = argument_of(f->at + 1, op->argument);
         f->at += 1 + op->argument;
-        rc = op->form == TMK_PICKLE_PLAIN ? 1 : scan_one(f, m, op, argument);
+        rc = op->form == TMK_PICKLE_PLAIN ? 1 : scan_instruction(f, m, op, argument);
         if (rc == 0)
             return 0;
     }
@@ -78,9 +78,9 @@ static struct tmk_pickle_object *object_at(const struct tmk_pickle_memo *m, uint
     return m->words[i] & TMK_MEMO_BITS ? NULL : (struct tmk_pickle_object *)(uintptr_t)m->words[i];
 }
 
-/* One more reference to a value, as an object. */
-static struct tmk_pickle_object *keep(struct tmk_pickle_memory *memory,
-                                      const struct tmk_pickle_value *v)
+/* Take one more reference to a value, as an object. */
+static struct tmk_pickle_object *keep_value(struct tmk_pickle_memory *memory,
+                                            const struct tmk_pickle_value *v)
 {
     if (tmk_pickle_is_object(v)) {
         v->object->n_refs++;
@@ -94,7 +94,7 @@ static struct tmk_pickle_object *keep(struct tmk_pickle_memory *memory,
     return box;
 }
 
-static bool is_wanted(const struct tmk_pickle_memo *m, uint64_t i)
+static bool is_memo_wanted(const struct tmk_pickle_memo *m, uint64_t i)
 {
     return !m->wanted || (i < m->n_wanted && m->wanted[i / 64] >> (i % 64) & 1);
 }
@@ -106,9 +106,9 @@ int tmk_pickle_memo_put(struct tmk_pickle_memo *m, struct tmk_pickle_memory *mem
         return TMK_ENOMEM;
     if (i == m->n)
         m->words[m->n++] = 0;
-    if (!is_wanted(m, i))
+    if (!is_memo_wanted(m, i))
         return 0;
-    struct tmk_pickle_object *kept = keep(memory, v), *old = object_at(m, i);
+    struct tmk_pickle_object *kept = keep_value(memory, v), *old = object_at(m, i);
     if (!kept)
         return TMK_ENOMEM;
     kept->memo = i + 1;
@@ -143,8 +143,8 @@ int tmk_pickle_memo_get(struct tmk_pickle_memo *m, struct tmk_pickle_memory *mem
     return 0;
 }
 
-/* Only the memo and one other refer to it. */
-static void give_up(struct tmk_pickle_memo *m, struct tmk_pickle_object *o)
+/* Give up an object to which only the memo and one other refer. */
+static void give_up_object(struct tmk_pickle_memo *m, struct tmk_pickle_object *o)
 {
     if (o->memo == 0 || o->n_refs != 2 || m->words[o->memo - 1] != (uintptr_t)o)
         return;
@@ -155,13 +155,13 @@ static void give_up(struct tmk_pickle_memo *m, struct tmk_pickle_object *o)
 
 void tmk_pickle_memo_forget(struct tmk_pickle_memo *m, struct tmk_pickle_object *item)
 {
-    give_up(m, item);
+    give_up_object(m, item);
     if (item->n_refs > 1)
         return;
     for (uint32_t i = 0; i < item->n; i++) {
         const struct tmk_pickle_value *v = &item->items[i];
         if (tmk_pickle_is_object(v) && v->kind != TMK_PICKLE_TEXT)
-            give_up(m, v->object);
+            give_up_object(m, v->object);
     }
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/pickle/pickle_memo.h - what a pickle may refer to again, by number. Private to the pickle
- * reader.
+/* interop/pickle/pickle_memo.h - the memo: values that a pickle may refer to again, by number.
+ * Private to the pickle reader.
  *
- * A word each:  0         not kept (a careful reader knows that nobody asks)
- *               pointer   an object, which has a reference for it; of kind MARK: its only item
- *               tag 0001  a list whose content the visitor has folded into that tag
- *               ... 0010  given up with the item that held it: TMK_EAGAIN for who asks */
+ * Each entry is a word:
+ *   0         not kept (a careful reader knows that nobody asks)
+ *   pointer   an object, which has a reference for it; of kind MARK: its only item
+ *   tag 0001  a list whose content the visitor has folded into that tag
+ *   ... 0010  given up with the item that held it: asking for it gives TMK_EAGAIN */
 #ifndef TMK_INTEROP_PICKLE_PICKLE_MEMO_H
 #define TMK_INTEROP_PICKLE_PICKLE_MEMO_H
 
@@ -20,14 +21,14 @@ struct tmk_pickle_memo {
     uint64_t n_wanted, wanted_room;
 };
 
-/* Go through a feed's instructions and note which numbers are asked for. Stops where it does not
- * understand: the machine will say why. 0 or TMK_ENOMEM. */
+/* Scan a feed's instructions and note which numbers are asked for. It stops at an instruction
+ * that it does not understand: the machine will report why. Returns 0 or TMK_ENOMEM. */
 int tmk_pickle_scan(struct tmk_feed *f, struct tmk_pickle_memo *m);
 
-/* `i` is at most `n`. 0 or TMK_ENOMEM. */
+/* Store a value; `i` is at most `n`. Returns 0 or TMK_ENOMEM. */
 int tmk_pickle_memo_put(struct tmk_pickle_memo *m, struct tmk_pickle_memory *memory, uint64_t i,
                         const struct tmk_pickle_value *v);
-/* The object, if it is a plain one; NULL: ask get. */
+/* The object, if it is a plain one; NULL: use get. */
 static inline struct tmk_pickle_object *tmk_pickle_memo_object(const struct tmk_pickle_memo *m,
                                                                uint64_t i)
 {
@@ -36,14 +37,15 @@ static inline struct tmk_pickle_object *tmk_pickle_memo_object(const struct tmk_
         word & TMK_MEMO_BITS ? NULL : (struct tmk_pickle_object *)(uintptr_t)word;
     return o && o->kind != TMK_PICKLE_MARK ? o : NULL;
 }
-/* A value with a reference of its own. 0, TMK_EAGAIN, TMK_EDAMAGED (there is none), TMK_ENOMEM. */
+/* Give a value with a reference of its own. Returns 0, TMK_EAGAIN, TMK_EDAMAGED (there is none)
+ * or TMK_ENOMEM. */
 int tmk_pickle_memo_get(struct tmk_pickle_memo *m, struct tmk_pickle_memory *memory, uint64_t i,
                         struct tmk_pickle_value *ret);
 
-/* The item is done with: if nothing else refers to it, or to what it holds (one level down, texts
- * excepted), that is given up here. */
+/* The item is done with. If nothing else refers to it, or to what it holds (one level down,
+ * except texts), that is given up here. */
 void tmk_pickle_memo_forget(struct tmk_pickle_memo *m, struct tmk_pickle_object *item);
-/* The list was folded: its tag is enough. */
+/* The list was folded: keep only its tag. */
 void tmk_pickle_memo_fold(struct tmk_pickle_memo *m, struct tmk_pickle_object *list);
 void tmk_pickle_memo_fini(struct tmk_pickle_memo *m);
 

@@ -10,7 +10,7 @@ enum {
     UNIT = 16,
     BLOCK_BYTES = 1 << 18,
     CLASS_MAX = 27,
-    /* For a byte that was read: a snapshot whose blocks are all in one segment takes nine. */
+    /* For each byte read: a snapshot with all blocks in one segment takes nine. */
     MEMORY_TIMES = 16,
     MEMORY_LEAST_BYTES = 64 << 20,
 };
@@ -21,8 +21,8 @@ static size_t class_bytes(unsigned class)
     return (size_t)UNIT << (class - 1);
 }
 
-/* `n` more are too many, for what has been read so far. */
-static bool is_too_much(struct tmk_pickle_memory *m, size_t n)
+/* True when `n` more bytes are too many for what has been read so far. */
+static bool is_memory_too_much(struct tmk_pickle_memory *m, size_t n)
 {
     if (!m->feed || m->total_bytes + n <= m->most_bytes)
         return false;
@@ -30,9 +30,9 @@ static bool is_too_much(struct tmk_pickle_memory *m, size_t n)
     return m->total_bytes + n > m->most_bytes;
 }
 
-static void *cut(struct tmk_pickle_memory *m, size_t n)
+static void *cut_bytes(struct tmk_pickle_memory *m, size_t n)
 {
-    m->is_over = is_too_much(m, n);
+    m->is_over = is_memory_too_much(m, n);
     if (m->is_over)
         return NULL;
     m->total_bytes += n;
@@ -49,11 +49,11 @@ static void *cut(struct tmk_pickle_memory *m, size_t n)
     return room;
 }
 
-static void *take_room(struct tmk_pickle_memory *m, unsigned class)
+static void *take_item_room(struct tmk_pickle_memory *m, unsigned class)
 {
     struct tmk_pickle_room *room = m->free_rooms[class];
     if (!room)
-        return cut(m, class_bytes(class));
+        return cut_bytes(m, class_bytes(class));
     m->free_rooms[class] = room->next;
     return room;
 }
@@ -80,7 +80,7 @@ struct tmk_pickle_object *tmk_pickle_object_new(struct tmk_pickle_memory *m,
     struct tmk_pickle_object *o = m->free_objects;
     if (o)
         m->free_objects = o->link;
-    else if (!(o = cut(m, sizeof *o)))
+    else if (!(o = cut_bytes(m, sizeof *o)))
         return NULL;
     *o = (struct tmk_pickle_object){.n_refs = 1, .kind = kind & 15};
     return o;
@@ -91,7 +91,7 @@ bool tmk_pickle_object_reserve(struct tmk_pickle_memory *m, struct tmk_pickle_ob
     unsigned class = class_for(n * sizeof *o->items);
     if (class <= o->room_class)
         return true;
-    struct tmk_pickle_value *room = class <= CLASS_MAX ? take_room(m, class) : NULL;
+    struct tmk_pickle_value *room = class <= CLASS_MAX ? take_item_room(m, class) : NULL;
     if (!room)
         return false;
     if (o->n > 0)
@@ -109,7 +109,7 @@ struct tmk_pickle_object *tmk_pickle_text_new(struct tmk_pickle_memory *m, const
     unsigned class = class_for((uint64_t)n + 1);
     if (!o || class > CLASS_MAX)
         return NULL;
-    o->text = take_room(m, class);
+    o->text = take_item_room(m, class);
     if (!o->text)
         return NULL;
     o->room_class = (uint8_t) class;
@@ -119,7 +119,7 @@ struct tmk_pickle_object *tmk_pickle_text_new(struct tmk_pickle_memory *m, const
     return o;
 }
 
-static void recycle(struct tmk_pickle_memory *m, struct tmk_pickle_object *o)
+static void recycle_object(struct tmk_pickle_memory *m, struct tmk_pickle_object *o)
 {
     give_room(m, o);
     o->link = m->free_objects;
@@ -137,7 +137,7 @@ static void drop_items(struct tmk_pickle_memory *m, struct tmk_pickle_object *o,
             v->object->link = *pending;
             *pending = v->object;
         } else {
-            recycle(m, v->object);
+            recycle_object(m, v->object);
         }
     }
     o->n = 0;
@@ -153,12 +153,12 @@ void tmk_pickle_object_empty(struct tmk_pickle_memory *m, struct tmk_pickle_obje
         struct tmk_pickle_object *child = pending;
         pending = child->link;
         drop_items(m, child, &pending);
-        recycle(m, child);
+        recycle_object(m, child);
     }
 }
 
 void tmk_pickle_object_free(struct tmk_pickle_memory *m, struct tmk_pickle_object *o)
 {
     tmk_pickle_object_empty(m, o);
-    recycle(m, o);
+    recycle_object(m, o);
 }

@@ -4,7 +4,7 @@
 
 #include "kit/amount.h"
 
-/* For files that are too small to pay for anything: about a millisecond. */
+/* For files that are too small to raise the limit: about a millisecond. */
 enum { LEAST_STEPS = 1 << 18 };
 
 void tmk_work_limit_init(struct tmk_work_limit *l, uint64_t steps_per_byte, bool is_off)

@@ -15,11 +15,11 @@ enum { BUFFER_RECORDS = 4096 };
 struct tmk_spool {
     int fd;
     uint32_t record_bytes;
-    uint64_t n;     /* records put */
-    uint64_t n_out; /* of these in the file */
+    uint64_t n;     /* records appended */
+    uint64_t n_out; /* of these, written to the file */
     uint64_t next;  /* number of the record at buffer[at] */
     uint32_t at, n_buffered;
-    uint8_t *buffer; /* of what is being put, later of what is being read */
+    uint8_t *buffer; /* of records being appended, later of records being read */
 };
 
 int tmk_spool_open(const char *folder, uint32_t record_bytes, struct tmk_spool **ret_spool,
@@ -58,7 +58,7 @@ struct tmk_spool *tmk_spool_close(struct tmk_spool *s)
 
 /* ---- putting ---- */
 
-static int write_out(struct tmk_spool *s, struct tmk_error *err)
+static int write_buffer_out(struct tmk_spool *s, struct tmk_error *err)
 {
     size_t n = (size_t)(s->n - s->n_out) * s->record_bytes;
     off_t offset = (off_t)(s->n_out * s->record_bytes);
@@ -75,7 +75,7 @@ static int write_out(struct tmk_spool *s, struct tmk_error *err)
 int tmk_spool_put(struct tmk_spool *s, const void *record, struct tmk_error *err)
 {
     if (s->n - s->n_out == BUFFER_RECORDS) {
-        int rc = write_out(s, err);
+        int rc = write_buffer_out(s, err);
         if (rc < 0)
             return rc;
     }
@@ -88,14 +88,14 @@ int tmk_spool_put(struct tmk_spool *s, const void *record, struct tmk_error *err
 
 int tmk_spool_rewind(struct tmk_spool *s, struct tmk_error *err)
 {
-    int rc = s->n_out < s->n ? write_out(s, err) : 0;
+    int rc = s->n_out < s->n ? write_buffer_out(s, err) : 0;
     s->next = 0;
     s->at = s->n_buffered = 0;
     return rc;
 }
 
-/* What is left moves to the front, and as many more come as there is room for. */
-static int refill(struct tmk_spool *s, struct tmk_error *err)
+/* Move the rest to the front, and read as many more as there is room for. */
+static int refill_buffer(struct tmk_spool *s, struct tmk_error *err)
 {
     uint32_t left = s->n_buffered - s->at;
     memmove(s->buffer, s->buffer + (size_t)s->at * s->record_bytes, (size_t)left * s->record_bytes);
@@ -120,7 +120,7 @@ int tmk_spool_peek(struct tmk_spool *s, unsigned ahead, const void **ret, struct
     if (s->next + ahead >= s->n)
         return 0;
     if (s->at + ahead >= s->n_buffered) {
-        int rc = refill(s, err);
+        int rc = refill_buffer(s, err);
         if (rc < 0)
             return rc;
     }

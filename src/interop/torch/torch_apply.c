@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_apply.c - events of a snapshot as events of a trace; see torch_maker.h. */
+/* interop/torch/torch_apply.c - turns events of a snapshot into events of a trace; see
+ * torch_maker.h. */
 #include <string.h>
 
 #include "interop/torch/torch_maker.h"
@@ -34,7 +35,7 @@ int tmk_import_put_reserved(struct tmk_import_maker *m, struct tmk_import_track 
                                                  .thread = t->thread});
 }
 
-/* All spans that reach into [from, to) begin, or end, in the trace. */
+/* Begin or end in the trace all spans that reach into [from, to). */
 static int put_spans(struct tmk_import_maker *m, struct tmk_import_track *t,
                      const struct tmk_import_span *window, uint32_t stack, bool is_end)
 {
@@ -54,7 +55,7 @@ static int put_spans(struct tmk_import_maker *m, struct tmk_import_track *t,
     return rc;
 }
 
-/* Memory that an expandable segment gains joins its neighbours: these are looked at too. */
+/* Memory that an expandable segment gains joins its neighbours, so these are looked at too. */
 static int change_segments(struct tmk_import_maker *m, struct tmk_import_track *t,
                            const struct tmk_import_event *ev)
 {
@@ -88,8 +89,8 @@ static int put_tag(struct tmk_import_maker *m, const struct tmk_import_track *t,
                                                  .thread = t->thread});
 }
 
-static int begin_block(struct tmk_import_maker *m, struct tmk_import_track *t,
-                       const struct tmk_import_event *ev)
+static int put_block_alloc(struct tmk_import_maker *m, struct tmk_import_track *t,
+                           const struct tmk_import_event *ev)
 {
     uint64_t real = tmk_import_history_real_bytes(&t->history, ev->address), size;
     int rc = tmk_import_layout_alloc(t->history.layout, ev->address, ev->size_bytes, real, &size);
@@ -118,7 +119,7 @@ int tmk_import_put_held(struct tmk_import_maker *m, const struct tmk_import_trac
                .thread = t->thread});
 }
 
-/* Is the event after this one the completion of this free? */
+/* Returns 1 when the next event completes this free. */
 static int is_completed_next(struct tmk_import_maker *m, struct tmk_import_track *t,
                              const struct tmk_import_event *ev)
 {
@@ -130,8 +131,8 @@ static int is_completed_next(struct tmk_import_maker *m, struct tmk_import_track
     return after->action == TMK_IMPORT_FREE_COMPLETED && after->address == ev->address;
 }
 
-static int end_block(struct tmk_import_maker *m, struct tmk_import_track *t,
-                     const struct tmk_import_event *ev)
+static int put_block_free(struct tmk_import_maker *m, struct tmk_import_track *t,
+                          const struct tmk_import_event *ev)
 {
     int rc = tmk_import_put(
         m, &(struct tmk_input){
@@ -149,8 +150,8 @@ static int end_block(struct tmk_import_maker *m, struct tmk_import_track *t,
     return t->is_completing ? 0 : tmk_import_put_held(m, t, ev->address, TMK_KIND_HELD);
 }
 
-static int complete_free(struct tmk_import_maker *m, struct tmk_import_track *t,
-                         const struct tmk_import_event *ev)
+static int complete_block_free(struct tmk_import_maker *m, struct tmk_import_track *t,
+                               const struct tmk_import_event *ev)
 {
     tmk_import_layout_free(t->history.layout, ev->address);
     bool was_held = !t->is_completing;
@@ -181,8 +182,8 @@ int tmk_import_put_mark(struct tmk_import_maker *m, uint32_t thread, const char 
                                                  .thread = thread});
 }
 
-static int annotate(struct tmk_import_maker *m, const struct tmk_import_track *t,
-                    const struct tmk_import_event *ev)
+static int apply_annotation(struct tmk_import_maker *m, const struct tmk_import_track *t,
+                            const struct tmk_import_event *ev)
 {
     if (ev->address)
         return put_tag(m, t, ev);
@@ -195,12 +196,12 @@ static int apply_event(struct tmk_import_maker *m, struct tmk_import_track *t,
 {
     switch (ev->action) {
     case TMK_IMPORT_ALLOC:
-        return begin_block(m, t, ev);
+        return put_block_alloc(m, t, ev);
     case TMK_IMPORT_FREE:
     case TMK_IMPORT_FREE_REQUESTED:
-        return end_block(m, t, ev);
+        return put_block_free(m, t, ev);
     case TMK_IMPORT_FREE_COMPLETED:
-        return complete_free(m, t, ev);
+        return complete_block_free(m, t, ev);
     case TMK_IMPORT_SEGMENT_ALLOC:
     case TMK_IMPORT_SEGMENT_FREE:
     case TMK_IMPORT_SEGMENT_MAP:
@@ -211,7 +212,7 @@ static int apply_event(struct tmk_import_maker *m, struct tmk_import_track *t,
     case TMK_IMPORT_SNAPSHOT:
         return tmk_import_put_mark(m, t->thread, "snapshot", "");
     case TMK_IMPORT_ANNOTATE:
-        return annotate(m, t, ev);
+        return apply_annotation(m, t, ev);
     default:
         return 0;
     }

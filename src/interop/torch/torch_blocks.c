@@ -50,7 +50,7 @@ struct tmk_torch_block *tmk_torch_blocks_put(struct tmk_torch_blocks *t,
     if (new) {
         *new = *block;
         new->is_used = true;
-        new->serial = UINT64_MAX; /* no live block's */
+        new->serial = UINT64_MAX; /* no live block has it */
     }
     return new;
 }
@@ -72,7 +72,7 @@ void tmk_torch_blocks_remove(struct tmk_torch_blocks *t, struct tmk_torch_block 
     t->first_free = (uint32_t)(block - t->items) + 1;
 }
 
-static int by_address(const void *va, const void *vb)
+static int compare_block_addresses(const void *va, const void *vb)
 {
     const struct tmk_torch_block *a = va, *b = vb;
     return (a->address > b->address) - (a->address < b->address);
@@ -86,35 +86,35 @@ struct tmk_torch_block *tmk_torch_blocks_sorted(const struct tmk_torch_blocks *t
         if (t->items[i].is_used)
             list[n++] = t->items[i];
     if (list)
-        qsort(list, (size_t)n, sizeof *list, by_address);
+        qsort(list, (size_t)n, sizeof *list, compare_block_addresses);
     *ret_n = n;
     return list;
 }
 
 /* ---- after a gap ---- */
 
-struct by_serial {
+struct block_serial {
     uint64_t serial;
     uint32_t row;
 };
 
-static int compare_serial(const void *va, const void *vb)
+static int compare_torch_serials(const void *va, const void *vb)
 {
-    const struct by_serial *a = va, *b = vb;
+    const struct block_serial *a = va, *b = vb;
     return (a->serial > b->serial) - (a->serial < b->serial);
 }
 
-static struct by_serial *list_serials(struct tmk_torch_blocks *t, uint64_t *ret_n)
+static struct block_serial *list_serials(struct tmk_torch_blocks *t, uint64_t *ret_n)
 {
-    struct by_serial *list = malloc((size_t)(t->n + 1) * sizeof *list);
+    struct block_serial *list = malloc((size_t)(t->n + 1) * sizeof *list);
     uint64_t n = 0;
     for (uint64_t i = 0; list && i < t->n; i++) {
         t->items[i].is_found = false;
         if (t->items[i].is_used && t->items[i].serial)
-            list[n++] = (struct by_serial){.serial = t->items[i].serial, .row = (uint32_t)i + 1};
+            list[n++] = (struct block_serial){.serial = t->items[i].serial, .row = (uint32_t)i + 1};
     }
     if (list)
-        qsort(list, (size_t)n, sizeof *list, compare_serial);
+        qsort(list, (size_t)n, sizeof *list, compare_torch_serials);
     *ret_n = n;
     return list;
 }
@@ -122,16 +122,16 @@ static struct by_serial *list_serials(struct tmk_torch_blocks *t, uint64_t *ret_
 bool tmk_torch_blocks_match(struct tmk_torch_blocks *t, struct tmk_state *s, uint16_t device)
 {
     uint64_t n;
-    struct by_serial *list = list_serials(t, &n);
+    struct block_serial *list = list_serials(t, &n);
     if (!list)
         return false;
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         struct tmk_block *b = &s->entries[i];
         if (!b->live || b->device != device)
             continue;
-        struct by_serial key = {.serial = b->serial};
-        const struct by_serial *match =
-            b->serial ? bsearch(&key, list, (size_t)n, sizeof *list, compare_serial) : NULL;
+        struct block_serial key = {.serial = b->serial};
+        const struct block_serial *match =
+            b->serial ? bsearch(&key, list, (size_t)n, sizeof *list, compare_torch_serials) : NULL;
         if (!tmk_torch_blocks_find(t, b))
             b->row = match ? match->row : 0;
         struct tmk_torch_block *block = tmk_torch_blocks_find(t, b);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_changes.c - see torch_changes.h. Changes are few between two blocks. */
+/* interop/torch/torch_changes.c - see torch_changes.h. There are few changes between two blocks. */
 #include "interop/torch/torch_changes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/grow.h"
 
 void tmk_torch_changes_fini(struct tmk_torch_changes *c)
@@ -13,7 +14,7 @@ void tmk_torch_changes_fini(struct tmk_torch_changes *c)
     *c = (struct tmk_torch_changes){0};
 }
 
-static void append(struct tmk_torch_changes *c, const struct tmk_torch_change *change)
+static void append_change(struct tmk_torch_changes *c, const struct tmk_torch_change *change)
 {
     if (TMK_GROW(c->items, c->n + 1, c->room) < 0) {
         c->failed = true;
@@ -22,7 +23,7 @@ static void append(struct tmk_torch_changes *c, const struct tmk_torch_change *c
     c->items[c->n++] = *change;
 }
 
-static uint64_t end_of(const struct tmk_torch_change *a)
+static uint64_t end_of_change(const struct tmk_torch_change *a)
 {
     return a->segment.address + a->segment.size_bytes;
 }
@@ -32,14 +33,15 @@ static bool is_mapped(const struct tmk_torch_change *a)
     return a->segment.kind != TMK_TORCH_ALLOCATED;
 }
 
-static bool undoes(const struct tmk_torch_change *a, const struct tmk_torch_change *b)
+static bool undoes_change(const struct tmk_torch_change *a, const struct tmk_torch_change *b)
 {
     return a->begins != b->begins && a->ns == b->ns && is_mapped(a) && is_mapped(b) &&
-           a->segment.address < end_of(b) && b->segment.address < end_of(a);
+           a->segment.address < end_of_change(b) && b->segment.address < end_of_change(a);
 }
 
-/* [from, to) of it; of no size, if that is nothing. */
-static struct tmk_torch_change part_of(const struct tmk_torch_change *a, uint64_t from, uint64_t to)
+/* The part [from, to) of a change; of size 0 if that is empty. */
+static struct tmk_torch_change part_of_change(const struct tmk_torch_change *a, uint64_t from,
+                                              uint64_t to)
 {
     struct tmk_torch_change part = *a;
     part.segment.address = from;
@@ -50,30 +52,31 @@ static struct tmk_torch_change part_of(const struct tmk_torch_change *a, uint64_
 void tmk_torch_changes_add(struct tmk_torch_changes *c, const struct tmk_torch_change *change)
 {
     uint64_t i = 0;
-    while (i < c->n && !undoes(&c->items[i], change))
+    while (i < c->n && !undoes_change(&c->items[i], change))
         i++;
     if (i == c->n) {
-        append(c, change);
+        append_change(c, change);
         return;
     }
     struct tmk_torch_change old = c->items[i];
-    uint64_t start = change->segment.address, end = end_of(change);
-    uint64_t old_start = old.segment.address, old_end = end_of(&old);
+    uint64_t start = change->segment.address, end = end_of_change(change);
+    uint64_t old_start = old.segment.address, old_end = end_of_change(&old);
     uint64_t from = start > old_start ? start : old_start, to = end < old_end ? end : old_end;
-    struct tmk_torch_change parts[] = {part_of(&old, old_start, from), part_of(&old, to, old_end),
-                                       part_of(change, start, from), part_of(change, to, end)};
+    struct tmk_torch_change parts[] = {
+        part_of_change(&old, old_start, from), part_of_change(&old, to, old_end),
+        part_of_change(change, start, from), part_of_change(change, to, end)};
     c->n--;
     memmove(&c->items[i], &c->items[i + 1], (size_t)(c->n - i) * sizeof c->items[0]);
-    for (unsigned k = 0; k < sizeof parts / sizeof parts[0]; k++)
+    for (unsigned k = 0; k < TMK_N(parts); k++)
         if (parts[k].segment.size_bytes > 0)
             tmk_torch_changes_add(c, &parts[k]);
 }
 
-static bool goes_on(const struct tmk_torch_change *a, const struct tmk_torch_change *b)
+static bool continues_change(const struct tmk_torch_change *a, const struct tmk_torch_change *b)
 {
     return a->begins == b->begins && a->segment.kind == TMK_TORCH_MAPPED &&
            b->segment.kind == TMK_TORCH_MAPPED && a->segment.stream == b->segment.stream &&
-           end_of(a) == b->segment.address;
+           end_of_change(a) == b->segment.address;
 }
 
 void tmk_torch_changes_settle(struct tmk_torch_changes *c, const struct tmk_torch_segments *t)
@@ -84,7 +87,7 @@ void tmk_torch_changes_settle(struct tmk_torch_changes *c, const struct tmk_torc
         const struct tmk_torch_segment *now = tmk_torch_segments_find(t, change.segment.address);
         if (change.begins && now && now->has_stream)
             change.segment.stream = now->stream;
-        if (n > 0 && goes_on(&c->items[n - 1], &change))
+        if (n > 0 && continues_change(&c->items[n - 1], &change))
             c->items[n - 1].segment.size_bytes += change.segment.size_bytes;
         else
             c->items[n++] = change;

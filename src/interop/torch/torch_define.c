@@ -24,8 +24,8 @@ int tmk_import_put(struct tmk_import_maker *m, struct tmk_input *in)
     return rc;
 }
 
-static int put_text(struct tmk_import_maker *m, uint8_t kind, uint32_t id, uint64_t a,
-                    const void *text, size_t bytes)
+static int put_definition(struct tmk_import_maker *m, uint8_t kind, uint32_t id, uint64_t a,
+                          const void *text, size_t bytes)
 {
     return tmk_import_put(
         m, &(struct tmk_input){
@@ -35,8 +35,8 @@ static int put_text(struct tmk_import_maker *m, uint8_t kind, uint32_t id, uint6
 static int put_stack(struct tmk_import_maker *m, uint32_t id)
 {
     const struct tmk_name_stack *stack = &m->s->names.stacks[id - 1];
-    return put_text(m, TMK_KIND_DEF_STACK, id, 0, m->s->names.stack_frames + stack->first,
-                    (size_t)stack->n * sizeof(uint32_t));
+    return put_definition(m, TMK_KIND_DEF_STACK, id, 0, m->s->names.stack_frames + stack->first,
+                          (size_t)stack->n * sizeof(uint32_t));
 }
 
 /* ---- definitions ---- */
@@ -53,7 +53,7 @@ static int define_frames(struct tmk_import_maker *m)
                                                    .b = f->line});
     }
     if (rc == 0)
-        rc = put_text(m, TMK_KIND_DEF_MODULE, C10_MODULE, 0, c10_path, strlen(c10_path));
+        rc = put_definition(m, TMK_KIND_DEF_MODULE, C10_MODULE, 0, c10_path, strlen(c10_path));
     m->c10_frame = (uint32_t)names->n_frames + 1;
     if (rc == 0)
         rc = tmk_import_put(m, &(struct tmk_input){.kind = TMK_KIND_DEF_NATIVE_FRAME,
@@ -68,8 +68,8 @@ int tmk_import_define(struct tmk_import_maker *m)
     const struct tmk_names *names = &m->s->names;
     int rc = 0;
     for (uint64_t i = 0; i < names->n_strings && rc == 0; i++)
-        rc = put_text(m, TMK_KIND_DEF_STRING, (uint32_t)i + 1, 0, names->strings[i].text,
-                      names->strings[i].bytes);
+        rc = put_definition(m, TMK_KIND_DEF_STRING, (uint32_t)i + 1, 0, names->strings[i].text,
+                            names->strings[i].bytes);
     if (rc == 0)
         rc = define_frames(m);
     for (uint64_t i = 0; i < names->n_stacks && rc == 0; i++)
@@ -87,7 +87,7 @@ uint32_t tmk_import_own_string(struct tmk_import_maker *m, const char *text)
 {
     uint64_t n = m->s->names.n_strings;
     uint32_t id = tmk_names_string(&m->s->names, text, strlen(text));
-    if (id > n && put_text(m, TMK_KIND_DEF_STRING, id, 0, text, strlen(text)) < 0)
+    if (id > n && put_definition(m, TMK_KIND_DEF_STRING, id, 0, text, strlen(text)) < 0)
         return 0;
     return id;
 }

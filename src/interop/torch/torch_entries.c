@@ -16,9 +16,9 @@ static const char *const words[] = {
 
 /* ---- the file ---- */
 
-/* All words, in a list of their own: there is no other way to have them in the memo before they are
- * needed, and a category's place must be a number that is known. */
-static void write_words(struct tmk_torch_file *f)
+/* Write all words as a list of their own: that is the only way to have them in the memo before
+ * they are needed, and a category must have a known number to be changed. */
+static void write_word_list(struct tmk_torch_file *f)
 {
     struct tmk_pickler *k = &f->pickle;
     tmk_pickler_list(k);
@@ -52,7 +52,7 @@ static void write_origin(struct tmk_torch_file *f)
     tmk_pickler_text(k, "command");
     tmk_pickler_text(k, f->p->command);
     tmk_pickler_text(k, "words");
-    write_words(f);
+    write_word_list(f);
     tmk_pickler_set_items(k);
     tmk_torch_end_item(f);
 }
@@ -158,8 +158,8 @@ void tmk_torch_time(struct tmk_torch_file *f, uint64_t trace_ns)
     tmk_torch_number(f, TMK_WORD_time_us, (f->p->start_realtime_ns + trace_ns) / 1000);
 }
 
-/* Frames of C++ in imported runs (TMK_CPP_FILE) get back the file that they came with. */
-static void write_file(struct tmk_torch_file *f, const char *file)
+/* C++ frames of imported runs (TMK_CPP_FILE) get back their original file. */
+static void write_frame_file(struct tmk_torch_file *f, const char *file)
 {
     char inner[TMK_STRING_MAX_BYTES + 1];
     size_t n = sizeof TMK_CPP_FILE - 1, length = file ? strlen(file) : 0;
@@ -174,15 +174,15 @@ static void write_file(struct tmk_torch_file *f, const char *file)
     tmk_pickler_text(&f->pickle, file);
 }
 
-/* What import puts under a segment's stack, to say whose it is. */
-static bool is_imports(const struct tmk_torch_file *f, uint32_t frame)
+/* True for the frame that an import puts under a segment's stack to name its owner. */
+static bool is_import_frame(const struct tmk_torch_file *f, uint32_t frame)
 {
     struct tmk_native native;
     return tmk_reader_native(f->p->reader, frame, &native) && native.address == 1 &&
            native.build_id_bytes == 0 && native.path && !strchr(native.path, '/');
 }
 
-static void write_frame(struct tmk_torch_file *f, uint32_t id)
+static void write_torch_frame(struct tmk_torch_file *f, uint32_t id)
 {
     bool is_kept = id < tmk_reader_n_frames(f->p->reader);
     if (is_kept && f->frames[id]) {
@@ -193,7 +193,7 @@ static void write_frame(struct tmk_torch_file *f, uint32_t id)
     struct tmk_frame frame = {0};
     bool is_known = tmk_process_frame(f->p, id, &frame);
     tmk_torch_begin_dict(f);
-    write_file(f, frame.file);
+    write_frame_file(f, frame.file);
     tmk_torch_number(f, TMK_WORD_line, frame.line);
     tmk_torch_word(f, TMK_WORD_name);
     tmk_pickler_text(&f->pickle, frame.function
@@ -218,13 +218,13 @@ void tmk_torch_frames(struct tmk_torch_file *f, uint32_t stack)
         return;
     tmk_pickler_mark(&f->pickle);
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (!is_imports(f, frames.frames[i]))
-            write_frame(f, frames.frames[i]);
+        if (!is_import_frame(f, frames.frames[i]))
+            write_torch_frame(f, frames.frames[i]);
     tmk_pickler_append_items(&f->pickle);
     f->stacks[stack] = tmk_pickler_keep(&f->pickle) + 1;
 }
 
-/* The number in the memo + 1 of a context's text, 0: it has none yet. */
+/* The memo number + 1 of a context's text; 0: it has none yet. */
 static uint32_t *context_memo(struct tmk_torch_file *f, uint32_t context)
 {
     uint64_t old = f->context_room;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_entries.h - the dictionaries that a torch snapshot is made of.
+/* interop/torch/torch_entries.h - the dictionaries that make up a torch snapshot.
  *
- * Words that come again and again (keys, actions, categories) are kept in the memo at the start of
- * the file; stacks, frames and names when they first come. So a stack is in the file once, however
- * many blocks have it, and all of them share one list when it is loaded. */
+ * Frequent words (keys, actions, categories) are put into the memo at the start of the file;
+ * stacks, frames and names when they first come. So a stack is in the file once, however many
+ * blocks have it, and all of them share one list when it is loaded. */
 #ifndef TMK_INTEROP_TORCH_TORCH_ENTRIES_H
 #define TMK_INTEROP_TORCH_TORCH_ENTRIES_H
 
@@ -66,9 +66,9 @@ struct tmk_torch_file {
     const struct tmk_process *p;
     struct tmk_out out;
     struct tmk_pickler pickle;
-    uint32_t words[TMK_N_TORCH_WORDS]; /* numbers in the memo */
+    uint32_t words[TMK_N_TORCH_WORDS]; /* their numbers in the memo */
     uint32_t categories[TMK_N_CATEGORIES];
-    uint32_t *stacks, *frames, *strings; /* by id: number in the memo + 1, 0: not in it yet */
+    uint32_t *stacks, *frames, *strings; /* by id: number in the memo + 1; 0: not in it yet */
     uint32_t *contexts;
     uint64_t context_room;
     uint64_t n_entries;
@@ -76,38 +76,38 @@ struct tmk_torch_file {
     bool failed; /* no memory */
 };
 
-/* Begins the file: its outermost dict, with an entry "tidemark" that says where it comes from. 0,
- * TMK_ENOMEM. fini takes a zeroed or half-made one. */
+/* Begin the file: its outermost dict, with an entry "tidemark" that says where it comes from.
+ * Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
 int tmk_torch_file_init(struct tmk_torch_file *f, const struct tmk_process *p, int fd);
 void tmk_torch_file_fini(struct tmk_torch_file *f);
-/* Ends it. */
+/* End the file. */
 int tmk_torch_file_finish(struct tmk_torch_file *f, struct tmk_error *err);
 
-/* An entry of the outermost dict; one value is to follow, then end. */
+/* Begin an entry of the outermost dict; one value is to follow, then end. */
 void tmk_torch_begin_item(struct tmk_torch_file *f, const char *key);
 void tmk_torch_end_item(struct tmk_torch_file *f);
 
-/* A list, its elements in portions: call next before each. Lists do not nest. */
+/* Begin a list, which is written in portions: call next before each element. Lists do not nest. */
 void tmk_torch_begin_list(struct tmk_torch_file *f);
 void tmk_torch_next(struct tmk_torch_file *f);
 void tmk_torch_end_list(struct tmk_torch_file *f);
 
-/* A dict: mark, pairs, set_items of the pickle, or: */
+/* Begin a dict; its pairs follow, written by the pickler or by the functions below. */
 void tmk_torch_begin_dict(struct tmk_torch_file *f);
 void tmk_torch_end_dict(struct tmk_torch_file *f);
 void tmk_torch_word(struct tmk_torch_file *f, enum tmk_torch_word word);
 void tmk_torch_pair(struct tmk_torch_file *f, enum tmk_torch_word key, enum tmk_torch_word value);
 void tmk_torch_number(struct tmk_torch_file *f, enum tmk_torch_word key, uint64_t value);
-/* Microseconds since 1970, as torch has them. */
+/* Write microseconds since 1970, as torch does. */
 void tmk_torch_time(struct tmk_torch_file *f, uint64_t trace_ns);
-/* "frames": none, where the stack is not known. */
+/* Write "frames": empty where the stack is not known. */
 void tmk_torch_frames(struct tmk_torch_file *f, uint32_t stack);
-/* "user_metadata": stage and module that were open; nothing where none were. */
+/* Write "user_metadata": the stage and module that were open; nothing where none were. */
 void tmk_torch_context(struct tmk_torch_file *f, const struct tmk_state *s, uint32_t context);
-/* "category"; the place at which change() puts another. */
+/* Write "category". Returns its place, for change(). */
 uint64_t tmk_torch_category(struct tmk_torch_file *f, uint8_t category);
 void tmk_torch_change_category(struct tmk_torch_file *f, uint64_t place, uint8_t category);
-/* A string of the trace. */
+/* Write a string of the trace. */
 void tmk_torch_string(struct tmk_torch_file *f, uint32_t string);
 
 #endif

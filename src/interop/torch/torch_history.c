@@ -9,23 +9,23 @@
 
 enum place_state { PLACE_LIVE, PLACE_PENDING, PLACE_GONE };
 
-struct tmk_import_place { /* an address at which something happens */
+struct tmk_import_place { /* an address at which events happen */
     uint64_t address;
     uint64_t block;    /* number + 1 of the block that is there at the end; 0: none */
-    uint32_t n_allocs; /* still to come */
+    uint32_t n_allocs; /* number still to come */
     uint8_t state;     /* enum place_state, of the last event */
     bool has_events;
 };
 
-/* What happens to segments, to be undone from the end. */
-struct change {
+/* Changes of segments, to be undone from the end. */
+struct history_change {
     uint64_t address;
     uint64_t size_bytes;
     bool is_gain, is_expandable;
 };
 
 struct changes {
-    struct change *items;
+    struct history_change *items;
     uint64_t n, room;
 };
 
@@ -40,7 +40,8 @@ static struct tmk_import_place *find_place(const struct tmk_import_history *h, u
     return NULL;
 }
 
-/* Made when there is none; NULL without memory. Good until the next one is made. */
+/* The address's place, which is made when new; NULL without memory. Good until the next one is
+ * made. */
 static struct tmk_import_place *place_at(struct tmk_import_history *h, uint64_t address)
 {
     struct tmk_import_place *known = find_place(h, address);
@@ -74,7 +75,7 @@ static int add_seed(struct tmk_import_history *h, const struct tmk_import_seed *
 }
 
 /* The block ends; if nothing is known of its address, it was there before. */
-static int end_block(struct tmk_import_history *h, const struct tmk_import_event *ev)
+static int note_block_end(struct tmk_import_history *h, const struct tmk_import_event *ev)
 {
     struct tmk_import_place *place = place_at(h, ev->address);
     if (!place)
@@ -96,7 +97,7 @@ static int note_change(struct changes *c, const struct tmk_import_event *ev)
 {
     if (TMK_GROW(c->items, c->n + 1, c->room) < 0)
         return TMK_ENOMEM;
-    c->items[c->n++] = (struct change){
+    c->items[c->n++] = (struct history_change){
         .address = ev->address,
         .size_bytes = ev->size_bytes,
         .is_gain = ev->action == TMK_IMPORT_SEGMENT_ALLOC || ev->action == TMK_IMPORT_SEGMENT_MAP,
@@ -122,7 +123,7 @@ static int note_event(struct tmk_import_history *h, struct changes *c,
     case TMK_IMPORT_FREE:
     case TMK_IMPORT_FREE_REQUESTED:
     case TMK_IMPORT_FREE_COMPLETED:
-        return end_block(h, ev);
+        return note_block_end(h, ev);
     case TMK_IMPORT_SEGMENT_ALLOC:
     case TMK_IMPORT_SEGMENT_FREE:
     case TMK_IMPORT_SEGMENT_MAP:
@@ -149,7 +150,7 @@ static int read_events(struct tmk_import_history *h, struct changes *c, struct t
 
 /* ---- the end ---- */
 
-static int note_block(struct tmk_import_history *h, uint64_t number, uint16_t stream)
+static int note_final_block(struct tmk_import_history *h, uint64_t number, uint16_t stream)
 {
     const struct tmk_import_block *b = &h->snapshot->blocks[number];
     if (b->state == TMK_IMPORT_INACTIVE)
@@ -170,7 +171,7 @@ static int note_block(struct tmk_import_history *h, uint64_t number, uint16_t st
                        });
 }
 
-static int read_end(struct tmk_import_history *h)
+static int read_final_state(struct tmk_import_history *h)
 {
     const struct tmk_import_snapshot *s = h->snapshot;
     int rc = 0;
@@ -180,16 +181,16 @@ static int read_end(struct tmk_import_history *h)
             continue;
         rc = tmk_import_layout_map(h->layout, g->address, g->size_bytes, g->is_expandable);
         for (uint64_t k = 0; k < g->n_blocks && rc == 0; k++)
-            rc = note_block(h, g->first_block + k, g->stream);
+            rc = note_final_block(h, g->first_block + k, g->stream);
     }
     return rc;
 }
 
-static int undo(struct tmk_import_history *h, const struct changes *c)
+static int undo_changes(struct tmk_import_history *h, const struct changes *c)
 {
     int rc = 0;
     for (uint64_t i = c->n; i-- > 0 && rc == 0;) {
-        const struct change *change = &c->items[i];
+        const struct history_change *change = &c->items[i];
         rc = change->is_gain
                  ? tmk_import_layout_unmap(h->layout, change->address, change->size_bytes)
                  : tmk_import_layout_map(h->layout, change->address, change->size_bytes,
@@ -206,8 +207,8 @@ static int compare_seeds(const void *va, const void *vb)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-/* Up to where the seed's block may reach. */
-static uint64_t room_of(const struct tmk_import_history *h, uint64_t i)
+/* The most that the seed's block may take. */
+static uint64_t room_of_seed(const struct tmk_import_history *h, uint64_t i)
 {
     uint64_t left = tmk_import_layout_left(h->layout, h->seeds[i].address);
     if (i + 1 < h->n_seeds && h->seeds[i + 1].address - h->seeds[i].address < left)
@@ -215,8 +216,9 @@ static uint64_t room_of(const struct tmk_import_history *h, uint64_t i)
     return left;
 }
 
-/* In order of addresses, each finds the free rest of its segment. A seed whose size is not known
- * gets what torch would not have cut off, as if all up to the next had been free. */
+/* Place seeds in order of addresses, each in the free rest of its segment. A seed without a known
+ * size gets what torch would not have split off, as if everything up to the next seed had been
+ * free. */
 static int place_seeds(struct tmk_import_history *h, const struct tmk_alloc_conf *conf)
 {
     if (h->n_seeds > 0)
@@ -224,7 +226,7 @@ static int place_seeds(struct tmk_import_history *h, const struct tmk_alloc_conf
     int rc = 0;
     for (uint64_t i = 0; i < h->n_seeds && rc == 0; i++) {
         struct tmk_import_seed *seed = &h->seeds[i];
-        uint64_t room = room_of(h, i), size = seed->size_bytes;
+        uint64_t room = room_of_seed(h, i), size = seed->size_bytes;
         if (size == 0) {
             size = tmk_alloc_round(conf, seed->requested_bytes);
             if (room > size && !tmk_alloc_should_split(conf, room, size))
@@ -246,9 +248,9 @@ int tmk_import_history_init(struct tmk_import_history *h, struct tmk_import_snap
     if (rc == 0)
         rc = read_events(h, &changes, err);
     if (rc == 0)
-        rc = read_end(h);
+        rc = read_final_state(h);
     if (rc == 0)
-        rc = undo(h, &changes);
+        rc = undo_changes(h, &changes);
     if (rc == 0)
         rc = place_seeds(h, conf);
     free(changes.items);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_history.h - what a device looked like before the first event of a snapshot,
- * found from its end.
+/* interop/torch/torch_history.h - the state of a device before the first event of a snapshot,
+ * reconstructed from its end.
  *
  * The ring of events may have lost its beginning. What the final segments have and no event made
- * was there already; so was what an event takes away that none had made. Segments are followed
- * backwards from the end, blocks are found by the first thing that happens at their address. The
- * sizes of those that are alive at the end are known; of others they follow from where the next
- * block lies, since torch cuts off what is large enough to be of use. */
+ * was there already; so was what an event frees and no event had made. Segments are followed
+ * backwards from the end, blocks are found by the first event at their address. The sizes of
+ * blocks alive at the end are known; others follow from where the next block lies, since torch
+ * splits off any rest that is large enough to use. */
 #ifndef TMK_INTEROP_TORCH_TORCH_HISTORY_H
 #define TMK_INTEROP_TORCH_TORCH_HISTORY_H
 
@@ -20,7 +20,7 @@ struct tmk_import_seed { /* a block that was there */
     uint64_t requested_bytes;
     uint32_t stack;
     uint16_t stream;
-    bool is_pending; /* freed before, and waiting for another stream */
+    bool is_pending; /* freed before, but another stream still uses it */
 };
 
 struct tmk_import_history {
@@ -34,14 +34,14 @@ struct tmk_import_history {
     uint16_t device;
 };
 
-/* Go through the device's events once. 0, TMK_EIO, TMK_ENOMEM, or TMK_EFULL: that is more work than
- * the snapshot's limit. fini takes a zeroed one. */
+/* Go through the device's events once. Returns 0, TMK_EIO, TMK_ENOMEM, or TMK_EFULL: that is more
+ * work than the snapshot's limit allows. fini takes a zeroed one. */
 int tmk_import_history_init(struct tmk_import_history *h, struct tmk_import_snapshot *s,
                             uint16_t device, const struct tmk_alloc_conf *conf,
                             struct tmk_error *err);
 void tmk_import_history_fini(struct tmk_import_history *h);
 
-/* To be called for each ALLOC in order: the size of the block if this one is alive at the end, so
+/* Call it for each ALLOC in order. Returns the block's size if this block is alive at the end, so
  * that the snapshot knows it; else 0. */
 uint64_t tmk_import_history_real_bytes(struct tmk_import_history *h, uint64_t address);
 

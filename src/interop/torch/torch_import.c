@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_import.c - see torch_import.h.
  *
- * A track is one device: its events, the history before them and the layout that goes along. The
- * next event is that of the track whose time is the smallest. */
+ * A track is one device: its events, the history before them and its layout. The next event comes
+ * from the track with the smallest time. */
 #include "interop/torch/torch_import.h"
 
 #include <inttypes.h>
@@ -36,8 +36,8 @@ static uint32_t stack_of_segment(const struct tmk_import_maker *m, uint16_t devi
     return 0;
 }
 
-/* Those of one address stay as they came. */
-static int compare_addresses(const void *va, const void *vb)
+/* Segments at the same address keep their order. */
+static int compare_segment_addresses(const void *va, const void *vb)
 {
     const struct tmk_import_segment *a = *(const struct tmk_import_segment *const *)va,
                                     *b = *(const struct tmk_import_segment *const *)vb;
@@ -54,7 +54,7 @@ static int sort_segments(struct tmk_import_maker *m)
         return tmk_fail(m->err, TMK_ENOMEM, "out of memory");
     for (uint64_t i = 0; i < n; i++)
         m->by_address[i] = &m->s->segments[i];
-    qsort(m->by_address, n, sizeof(const struct tmk_import_segment *), compare_addresses);
+    qsort(m->by_address, n, sizeof(const struct tmk_import_segment *), compare_segment_addresses);
     return 0;
 }
 
@@ -87,8 +87,8 @@ static int put_seed(struct tmk_import_maker *m, struct tmk_import_track *t,
                                                  .thread = t->thread});
 }
 
-static int put_beginning(struct tmk_import_maker *m, struct tmk_import_track *t,
-                         struct tmk_import_summary *sum)
+static int put_initial_state(struct tmk_import_maker *m, struct tmk_import_track *t,
+                             struct tmk_import_summary *sum)
 {
     uint64_t n_before = sum->n_seeds, bytes_before = sum->seed_bytes;
     int rc = put_first_segments(m, t);
@@ -104,7 +104,7 @@ static int put_beginning(struct tmk_import_maker *m, struct tmk_import_track *t,
 
 /* ---- in order of time ---- */
 
-static int read_next(struct tmk_import_maker *m, struct tmk_import_track *t)
+static int read_next_event(struct tmk_import_maker *m, struct tmk_import_track *t)
 {
     const void *next;
     int rc = t->events ? tmk_spool_peek(t->events, 0, &next, m->err) : 0;
@@ -116,7 +116,7 @@ static int read_next(struct tmk_import_maker *m, struct tmk_import_track *t)
     return 0;
 }
 
-static struct tmk_import_track *earliest(struct tmk_import_maker *m)
+static struct tmk_import_track *earliest_track(struct tmk_import_maker *m)
 {
     struct tmk_import_track *first = NULL;
     for (uint32_t i = 0; i < m->s->n_devices; i++) {
@@ -127,13 +127,13 @@ static struct tmk_import_track *earliest(struct tmk_import_maker *m)
     return first;
 }
 
-static void set_time(struct tmk_import_maker *m, uint64_t time_us)
+static void set_import_time(struct tmk_import_maker *m, uint64_t time_us)
 {
     uint64_t ns = time_us > m->s->first_us ? (time_us - m->s->first_us) * 1000 : 0;
     m->now_ns = ns > m->now_ns ? ns : m->now_ns;
 }
 
-/* Ranges of the program's that begin or end until then. */
+/* Put the program's ranges that begin or end until then. */
 static int put_annotations(struct tmk_import_maker *m, uint64_t until_us)
 {
     int rc = 0;
@@ -141,7 +141,7 @@ static int put_annotations(struct tmk_import_maker *m, uint64_t until_us)
         const struct tmk_import_annotation *a = &m->s->annotations[m->next_annotation];
         if (a->time_us > until_us)
             break;
-        set_time(m, a->time_us);
+        set_import_time(m, a->time_us);
         rc = tmk_import_put(m, &(struct tmk_input){.kind = a->is_end ? TMK_KIND_POP : TMK_KIND_PUSH,
                                                    .id = a->is_end ? 0 : a->name,
                                                    .a = TIDEMARK_USER,
@@ -150,7 +150,7 @@ static int put_annotations(struct tmk_import_maker *m, uint64_t until_us)
     return rc;
 }
 
-static void tell(struct tmk_import_maker *m)
+static void tell_import_progress(struct tmk_import_maker *m)
 {
     uint64_t total = m->s->n_events ? m->s->n_events : 1;
     if (m->tell && m->n_done % TELL_EVERY == 0)
@@ -162,18 +162,18 @@ static int put_events(struct tmk_import_maker *m)
 {
     int rc = 0;
     for (uint32_t i = 0; i < m->s->n_devices && rc == 0; i++)
-        rc = read_next(m, &m->tracks[i]);
+        rc = read_next_event(m, &m->tracks[i]);
     struct tmk_import_track *t;
-    while (rc == 0 && (t = earliest(m))) {
+    while (rc == 0 && (t = earliest_track(m))) {
         struct tmk_import_event ev = t->next;
         if (m->next_annotation < m->s->n_annotations)
             rc = put_annotations(m, ev.time_us);
-        set_time(m, ev.time_us);
+        set_import_time(m, ev.time_us);
         if (rc == 0)
             rc = tmk_import_apply(m, t, &ev);
         if (rc == 0)
-            rc = read_next(m, t);
-        tell(m);
+            rc = read_next_event(m, t);
+        tell_import_progress(m);
     }
     return rc < 0 ? rc : put_annotations(m, UINT64_MAX);
 }
@@ -204,7 +204,7 @@ static int open_tracks(struct tmk_import_maker *m)
     return rc;
 }
 
-/* A value of the header's text: newlines and backslashes are written as \n and \\. */
+/* Add a value to the header's text: newlines and backslashes are written as \n and \\. */
 static void add_info(char *info, size_t room, const char *key, const char *value)
 {
     size_t n = strlen(info);
@@ -250,7 +250,7 @@ static int open_trace(struct tmk_import_maker *m, const char *path, const char *
     return rc < 0 ? tmk_fail(m->err, rc, "out of memory") : 0;
 }
 
-static int finish(struct tmk_import_maker *m)
+static int finish_trace(struct tmk_import_maker *m)
 {
     int rc = tmk_packer_finish(m->packer);
     if (rc == 0) {
@@ -262,8 +262,8 @@ static int finish(struct tmk_import_maker *m)
     return rc;
 }
 
-/* Blocks as they came out, held against what the snapshot has. */
-static void compare_end(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
+/* Compare the resulting blocks with those of the snapshot. */
+static void compare_final_blocks(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
 {
     for (uint64_t i = 0; i < m->s->n_segments; i++) {
         const struct tmk_import_segment *g = &m->s->segments[i];
@@ -277,10 +277,10 @@ static void compare_end(const struct tmk_import_maker *m, struct tmk_import_summ
     }
 }
 
-static void sum_up(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
+static void sum_up_import(const struct tmk_import_maker *m, struct tmk_import_summary *sum)
 {
     const struct tmk_state *state = tmk_packer_state(m->packer);
-    compare_end(m, sum);
+    compare_final_blocks(m, sum);
     sum->n_events = m->s->n_events;
     sum->duration_us = m->now_ns / 1000;
     sum->n_devices = state->n_devices;
@@ -295,8 +295,8 @@ static void sum_up(const struct tmk_import_maker *m, struct tmk_import_summary *
             tmk_import_layout_n_odd(m->tracks[i].history.layout) - m->tracks[i].odd_before;
 }
 
-static int make(struct tmk_import_maker *m, const char *path, const char *source,
-                struct tmk_import_summary *sum)
+static int make_import_trace(struct tmk_import_maker *m, const char *path, const char *source,
+                             struct tmk_import_summary *sum)
 {
     int rc = open_tracks(m);
     if (rc == 0)
@@ -306,13 +306,13 @@ static int make(struct tmk_import_maker *m, const char *path, const char *source
     if (rc == 0)
         rc = tmk_import_define(m);
     for (uint32_t i = 0; i < m->s->n_devices && rc == 0; i++)
-        rc = put_beginning(m, &m->tracks[i], sum);
+        rc = put_initial_state(m, &m->tracks[i], sum);
     if (rc == 0)
         rc = put_events(m);
     if (rc == 0)
-        rc = finish(m);
+        rc = finish_trace(m);
     if (rc == 0)
-        sum_up(m, sum);
+        sum_up_import(m, sum);
     return rc;
 }
 
@@ -324,7 +324,7 @@ int tmk_import_write(struct tmk_import_snapshot *s, const char *path, const char
     struct tmk_import_summary sum = {0};
     struct tmk_import_maker m = {
         .s = s, .writer = {.fd = -1}, .tell = tell_function, .tell_arg = arg, .err = &why};
-    int rc = make(&m, path, source, &sum);
+    int rc = make_import_trace(&m, path, source, &sum);
     m.packer = tmk_packer_close(m.packer);
     if (m.is_made)
         tmk_writer_close(&m.writer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_import.h - a torch snapshot as a trace of one process: the events in order of
- * time, after what was there before them (torch_history.h), with blocks as large as they really
- * were (torch_layout.h).
+/* interop/torch/torch_import.h - converts a torch snapshot into a trace of one process: the
+ * events in order of time, after what was there before them (torch_history.h), with blocks as
+ * large as they really were (torch_layout.h).
  *
  *   alloc                        ALLOC with the block's size, the stack, the stream, what was
  *                                requested; user_metadata and our own categories as a TAG
@@ -19,22 +19,22 @@
 
 struct tmk_import_summary {
     uint64_t n_events;   /* of the snapshot */
-    uint32_t n_devices;  /* that occur */
+    uint32_t n_devices;  /* devices that occur */
     uint64_t n_seeds;    /* blocks that were there before the first event */
     uint64_t seed_bytes; /* of those that were allocated */
     uint64_t n_odd;      /* events that did not fit what came before */
     uint64_t n_live;     /* blocks of the final segments */
-    uint64_t n_wrong;    /* of these came out with another size */
+    uint64_t n_wrong;    /* of these, those that came out with another size */
     uint64_t end_bytes;  /* allocated at the end, on all devices */
     uint64_t duration_us;
     struct {
-        uint16_t device; /* a trace's number */
+        uint16_t device; /* numbered as in a trace */
         uint64_t peak_bytes, peak_reserved_bytes;
     } devices[TMK_IMPORT_MAX_DEVICES];
 };
 
-/* Make the trace `path`; `source` is the snapshot's name, for the header. On failure the file is
- * removed. 0, TMK_EIO or TMK_ENOMEM. */
+/* Write the trace `path`; `source` is the snapshot's name, for the header. On failure the file is
+ * removed. Returns 0, TMK_EIO or TMK_ENOMEM. */
 int tmk_import_write(struct tmk_import_snapshot *s, const char *path, const char *source,
                      void (*tell)(void *arg, uint32_t done, uint32_t total), void *arg,
                      struct tmk_import_summary *ret_summary, struct tmk_error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_layout.c - see torch_layout.h.
  *
- * Pieces, used or free, are found by where they begin through an index and know their
- * neighbours; spans of mapped memory are a sorted array, which changes seldom. An event is a
- * look-up. Only where an address is not where a piece begins is the span walked, from its end. */
+ * Pieces, used or free, are found by their address through an index and know their
+ * neighbours; spans of mapped memory are a sorted array, which seldom changes. An event takes one
+ * look-up. The span is walked, from its end, only if no piece begins at the address. */
 #include "interop/torch/torch_layout.h"
 
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
-enum { SPANS_MOVED = 16 /* in the time of a step */ };
+enum { SPANS_MOVED = 16 /* as many cost one step */ };
 
-struct piece {
+struct layout_piece {
     uint64_t address;
     uint64_t size_bytes;
-    uint32_t before, after; /* neighbours of the same span; 0: none */
+    uint32_t before, after; /* neighbours in the same span; 0: none */
     bool is_used;
 };
 
@@ -31,9 +31,9 @@ struct span {
 
 struct tmk_import_layout {
     struct tmk_alloc_conf conf;
-    struct piece *pieces; /* from 1 */
+    struct layout_piece *pieces; /* from 1 */
     uint64_t n_pieces, piece_room;
-    uint32_t free_piece;          /* unused ones, strung together by `after` */
+    uint32_t free_piece;          /* unused ones, linked by `after` */
     struct tmk_index piece_index; /* by address */
     struct span *spans;           /* by address */
     uint64_t n_spans, span_room;
@@ -41,8 +41,8 @@ struct tmk_import_layout {
     struct tmk_work_limit *work; /* may be NULL */
 };
 
-/* Count what is walked through; the functions that callers use look at the sum at their end. */
-static void count(const struct tmk_import_layout *l, uint64_t n)
+/* Count what is walked; functions for callers check the sum at their end. */
+static void count_walked(const struct tmk_import_layout *l, uint64_t n)
 {
     if (l->work)
         tmk_work_take(l->work, n);
@@ -55,7 +55,7 @@ static int check_work(const struct tmk_import_layout *l)
 
 /* ---- pieces by address ---- */
 
-static uint32_t find_piece(const struct tmk_import_layout *l, uint64_t address)
+static uint32_t piece_at(const struct tmk_import_layout *l, uint64_t address)
 {
     struct tmk_probe probe = tmk_index_probe(&l->piece_index, tmk_hash_seeded_u64(address));
     uint32_t i;
@@ -64,9 +64,9 @@ static uint32_t find_piece(const struct tmk_import_layout *l, uint64_t address)
     return i;
 }
 
-/* A piece behind `before` (0: the first of its span); 0 without memory. */
-static uint32_t add_piece(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
-                          uint32_t before)
+/* Add a piece after `before` (0: as the first of its span); 0 without memory. */
+static uint32_t add_layout_piece(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
+                                 uint32_t before)
 {
     if (tmk_grow_index(&l->piece_index) < 0)
         return 0;
@@ -79,7 +79,7 @@ static uint32_t add_piece(struct tmk_import_layout *l, uint64_t address, uint64_
         i = (uint32_t)++l->n_pieces;
     }
     uint32_t after = before ? l->pieces[before].after : 0;
-    l->pieces[i] = (struct piece){
+    l->pieces[i] = (struct layout_piece){
         .address = address, .size_bytes = size_bytes, .before = before, .after = after};
     if (before)
         l->pieces[before].after = i;
@@ -91,7 +91,7 @@ static uint32_t add_piece(struct tmk_import_layout *l, uint64_t address, uint64_
 
 /* ---- spans ---- */
 
-/* Index of the first span that ends behind `address`. */
+/* The index of the first span that ends after `address`. */
 static uint64_t span_index(const struct tmk_import_layout *l, uint64_t address)
 {
     uint64_t low = 0, high = l->n_spans;
@@ -111,10 +111,10 @@ static struct span *span_at(const struct tmk_import_layout *l, uint64_t address)
     return i < l->n_spans && l->spans[i].address <= address ? &l->spans[i] : NULL;
 }
 
-/* Remove a piece that another one, or nothing, takes the place of. */
-static void remove_piece(struct tmk_import_layout *l, struct span *span, uint32_t i)
+/* Remove a piece that is replaced by another one, or by nothing. */
+static void remove_layout_piece(struct tmk_import_layout *l, struct span *span, uint32_t i)
 {
-    struct piece *p = &l->pieces[i];
+    struct layout_piece *p = &l->pieces[i];
     tmk_index_remove(&l->piece_index, tmk_hash_seeded_u64(p->address), i);
     if (p->before)
         l->pieces[p->before].after = p->after;
@@ -126,34 +126,36 @@ static void remove_piece(struct tmk_import_layout *l, struct span *span, uint32_
     l->free_piece = i;
 }
 
-/* Free neighbours become one. Returns it. */
-static uint32_t merge(struct tmk_import_layout *l, uint32_t i)
+/* Join free neighbours. Returns the joined piece. */
+static uint32_t merge_neighbours(struct tmk_import_layout *l, uint32_t i)
 {
-    struct piece *p = &l->pieces[i];
+    struct layout_piece *p = &l->pieces[i];
     uint32_t before = p->before, after = p->after;
     struct span *span = NULL;
     if (after && !l->pieces[after].is_used) {
         span = span_at(l, p->address);
         p->size_bytes += l->pieces[after].size_bytes;
-        remove_piece(l, span, after);
+        remove_layout_piece(l, span, after);
     }
     if (before && !l->pieces[before].is_used) {
         span = span ? span : span_at(l, p->address);
         l->pieces[before].size_bytes += p->size_bytes;
-        remove_piece(l, span, i);
+        remove_layout_piece(l, span, i);
         i = before;
     }
     return i;
 }
 
-/* Cut piece `i` so that one begins at `address`, inside of it. Returns that; 0 without memory. */
-static uint32_t cut(struct tmk_import_layout *l, struct span *span, uint32_t i, uint64_t address)
+/* Split piece `i` so that one begins at `address`, inside it. Returns that one; 0 without memory.
+ */
+static uint32_t cut_piece(struct tmk_import_layout *l, struct span *span, uint32_t i,
+                          uint64_t address)
 {
-    struct piece *p = &l->pieces[i];
+    struct layout_piece *p = &l->pieces[i];
     if (p->address == address)
         return i;
     uint64_t kept = address - p->address;
-    uint32_t rest = add_piece(l, address, p->size_bytes - kept, i);
+    uint32_t rest = add_layout_piece(l, address, p->size_bytes - kept, i);
     if (!rest)
         return 0;
     l->pieces[rest].is_used = l->pieces[i].is_used;
@@ -163,15 +165,15 @@ static uint32_t cut(struct tmk_import_layout *l, struct span *span, uint32_t i, 
     return rest;
 }
 
-/* The piece with `address` in it. */
+/* The piece that contains `address`. */
 static uint32_t piece_with(const struct tmk_import_layout *l, const struct span *span,
                            uint64_t address)
 {
-    uint32_t i = find_piece(l, address);
+    uint32_t i = piece_at(l, address);
     uint64_t n = 0;
     for (i = i ? i : span->last; i && l->pieces[i].address > address; n++)
         i = l->pieces[i].before;
-    count(l, n);
+    count_walked(l, n);
     return i;
 }
 
@@ -183,7 +185,7 @@ static int insert_span(struct tmk_import_layout *l, const struct span *span)
         return TMK_ENOMEM;
     uint64_t i = span_index(l, span->address);
     memmove(l->spans + i + 1, l->spans + i, (size_t)(l->n_spans - i) * sizeof *l->spans);
-    count(l, (l->n_spans - i) / SPANS_MOVED);
+    count_walked(l, (l->n_spans - i) / SPANS_MOVED);
     l->spans[i] = *span;
     l->n_spans++;
     return 0;
@@ -192,17 +194,17 @@ static int insert_span(struct tmk_import_layout *l, const struct span *span)
 static void remove_span(struct tmk_import_layout *l, uint64_t i)
 {
     l->n_spans--;
-    count(l, (l->n_spans - i) / SPANS_MOVED);
+    count_walked(l, (l->n_spans - i) / SPANS_MOVED);
     memmove(l->spans + i, l->spans + i + 1, (size_t)(l->n_spans - i) * sizeof *l->spans);
 }
 
 static uint32_t first_piece(const struct tmk_import_layout *l, const struct span *span)
 {
-    return find_piece(l, span->address);
+    return piece_at(l, span->address);
 }
 
-/* Expandable memory that continues the span before it: one span. */
-static void join(struct tmk_import_layout *l, uint64_t i)
+/* Join expandable memory with the span before it if it continues that. */
+static void join_spans(struct tmk_import_layout *l, uint64_t i)
 {
     if (i + 1 >= l->n_spans)
         return;
@@ -216,13 +218,13 @@ static void join(struct tmk_import_layout *l, uint64_t i)
     a->size_bytes += b->size_bytes;
     remove_span(l, i + 1);
     if (!l->pieces[right].is_used)
-        merge(l, right);
+        merge_neighbours(l, right);
 }
 
 static int map_gap(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
                    bool is_expandable)
 {
-    uint32_t piece = add_piece(l, address, size_bytes, 0);
+    uint32_t piece = add_layout_piece(l, address, size_bytes, 0);
     struct span span = {.address = address,
                         .size_bytes = size_bytes,
                         .last = piece,
@@ -230,9 +232,9 @@ static int map_gap(struct tmk_import_layout *l, uint64_t address, uint64_t size_
     if (!piece || insert_span(l, &span) < 0)
         return TMK_ENOMEM;
     uint64_t i = span_index(l, address);
-    join(l, i);
+    join_spans(l, i);
     if (i > 0)
-        join(l, i - 1);
+        join_spans(l, i - 1);
     return 0;
 }
 
@@ -242,7 +244,7 @@ int tmk_import_layout_map(struct tmk_import_layout *l, uint64_t address, uint64_
     uint64_t end = address + size_bytes;
     int rc = 0;
     while (address < end && rc == 0) {
-        count(l, 1);
+        count_walked(l, 1);
         uint64_t i = span_index(l, address);
         const struct span *next = i < l->n_spans ? &l->spans[i] : NULL;
         if (next && next->address <= address) { /* there already */
@@ -258,24 +260,24 @@ int tmk_import_layout_map(struct tmk_import_layout *l, uint64_t address, uint64_
     return rc;
 }
 
-/* All pieces from `from` up to the end of its span go, the span with them or up to there. */
+/* Remove all pieces from `from` to the end of its span, and the span or its rest. */
 static void cut_tail(struct tmk_import_layout *l, uint64_t i, uint64_t from)
 {
     struct span *span = &l->spans[i];
     while (span->last && l->pieces[span->last].address >= from) {
         l->n_odd += l->pieces[span->last].is_used;
-        remove_piece(l, span, span->last);
+        remove_layout_piece(l, span, span->last);
     }
     span->size_bytes = from - span->address;
     if (span->size_bytes == 0)
         remove_span(l, i);
 }
 
-/* Two spans of one, the second beginning at `at`. */
+/* Split a span in two, the second beginning at `at`. */
 static int split_span(struct tmk_import_layout *l, uint64_t i, uint64_t at)
 {
     struct span *span = &l->spans[i];
-    uint32_t right = cut(l, span, piece_with(l, span, at), at);
+    uint32_t right = cut_piece(l, span, piece_with(l, span, at), at);
     if (!right)
         return TMK_ENOMEM;
     struct span rest = {.address = at,
@@ -306,7 +308,7 @@ int tmk_import_layout_unmap(struct tmk_import_layout *l, uint64_t address, uint6
             rc = split_span(l, i, end);
         span = &l->spans[i];
         uint64_t from = span->address > address ? span->address : address;
-        if (rc == 0 && !cut(l, span, piece_with(l, span, from), from))
+        if (rc == 0 && !cut_piece(l, span, piece_with(l, span, from), from))
             rc = TMK_ENOMEM;
         if (rc < 0)
             return rc;
@@ -316,9 +318,9 @@ int tmk_import_layout_unmap(struct tmk_import_layout *l, uint64_t address, uint6
 
 /* ---- blocks ---- */
 
-/* The block that torch makes of a free piece. */
-static uint64_t size_of(const struct tmk_import_layout *l, uint64_t piece_bytes,
-                        uint64_t requested_bytes, bool is_expandable)
+/* The size of the block that torch makes of a free piece. */
+static uint64_t block_bytes_in(const struct tmk_import_layout *l, uint64_t piece_bytes,
+                               uint64_t requested_bytes, bool is_expandable)
 {
     uint64_t rounded = tmk_alloc_round(&l->conf, requested_bytes);
     if (piece_bytes <= rounded)
@@ -344,20 +346,21 @@ int tmk_import_layout_alloc(struct tmk_import_layout *l, uint64_t address, uint6
     if (l->pieces[i].is_used) { /* its free was lost */
         l->n_odd++;
         l->pieces[i].is_used = false;
-        i = merge(l, i);
+        i = merge_neighbours(l, i);
     }
-    i = cut(l, span, i, address);
+    i = cut_piece(l, span, i, address);
     if (!i)
         return TMK_ENOMEM;
     uint64_t piece_bytes = l->pieces[i].size_bytes;
-    uint64_t size =
-        real_bytes ? real_bytes : size_of(l, piece_bytes, requested_bytes, span->is_expandable);
-    if (piece_bytes < wanted) { /* what lies there must be gone */
+    uint64_t size = real_bytes
+                        ? real_bytes
+                        : block_bytes_in(l, piece_bytes, requested_bytes, span->is_expandable);
+    if (piece_bytes < wanted) { /* the blocks there must have gone */
         l->n_odd++;
         l->pieces[i].is_used = true;
         return 0;
     }
-    if (piece_bytes > size && !cut(l, span, i, address + size))
+    if (piece_bytes > size && !cut_piece(l, span, i, address + size))
         return TMK_ENOMEM;
     l->pieces[i].is_used = true;
     *ret_size = size;
@@ -366,13 +369,13 @@ int tmk_import_layout_alloc(struct tmk_import_layout *l, uint64_t address, uint6
 
 bool tmk_import_layout_free(struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t i = find_piece(l, address);
+    uint32_t i = piece_at(l, address);
     if (!i || !l->pieces[i].is_used) {
         l->n_odd++;
         return false;
     }
     l->pieces[i].is_used = false;
-    merge(l, i);
+    merge_neighbours(l, i);
     return true;
 }
 
@@ -384,7 +387,7 @@ uint64_t tmk_import_layout_left(const struct tmk_import_layout *l, uint64_t addr
 
 uint64_t tmk_import_layout_block(const struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t i = find_piece(l, address);
+    uint32_t i = piece_at(l, address);
     return i && l->pieces[i].is_used ? l->pieces[i].size_bytes : 0;
 }
 
@@ -421,7 +424,7 @@ int tmk_import_layout_open(const struct tmk_alloc_conf *conf, struct tmk_work_li
     }
     l->conf = *conf;
     l->work = work;
-    l->pieces[0] = (struct piece){0};
+    l->pieces[0] = (struct layout_piece){0};
     *ret_layout = l;
     return 0;
 }
@@ -443,8 +446,8 @@ static bool is_span_valid(const struct tmk_import_layout *l, const struct span *
     uint64_t at = span->address;
     uint32_t before = 0;
     for (uint32_t i = first_piece(l, span); i; i = l->pieces[i].after) {
-        const struct piece *p = &l->pieces[i];
-        bool follows = p->address == at && p->before == before && find_piece(l, at) == i;
+        const struct layout_piece *p = &l->pieces[i];
+        bool follows = p->address == at && p->before == before && piece_at(l, at) == i;
         if (!follows || p->size_bytes == 0 || (before && !p->is_used && !l->pieces[before].is_used))
             return false;
         at += p->size_bytes;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_maker.h - a trace in the making, as the files of the import share it. Private
- * to it; torch_import.h is for others. All return 0 or an error, which *maker.err has. */
+/* interop/torch/torch_maker.h - a trace in the making, shared by the files of the import and
+ * private to them; torch_import.h is for others. All functions return 0 or an error that
+ * *maker.err explains. */
 #ifndef TMK_INTEROP_TORCH_TORCH_MAKER_H
 #define TMK_INTEROP_TORCH_TORCH_MAKER_H
 
 #include "interop/torch/torch_history.h"
-#include "interop/torch/torch_import.h"
+#include "interop/torch/torch_snapshot.h"
 #include "trace/packer.h"
 #include "trace/writer.h"
 
 struct tmk_import_track {
     struct tmk_import_history history;
     struct tmk_spool *events; /* NULL: none */
-    uint64_t odd_before;      /* of the layout, before the first event */
+    uint64_t odd_before;      /* the layout's count of odd events before the first one */
     uint64_t reserved_bytes;
     uint32_t thread;
-    uint16_t device; /* a trace's number */
+    uint16_t device; /* numbered as in a trace */
     bool has_next;
     bool is_completing; /* the next event completes the free before it */
     struct tmk_import_event next;
 };
 
-/* What a record of a segment costs, as the limit of work counts it. */
+/* The cost of a segment's record, as the limit of work counts it. */
 enum { TMK_IMPORT_RECORD_STEPS = 8 };
 
 struct tmk_import_maker {
@@ -33,29 +34,29 @@ struct tmk_import_maker {
     uint64_t next_annotation;
     uint64_t now_ns;
     uint32_t c10_frame;
-    uint32_t *driver_stacks; /* by stack: the same, asked for by torch's allocator; 0: not made */
+    uint32_t *driver_stacks; /* by stack: the same below torch's allocator; 0: not made */
     uint64_t n_driver_stacks, driver_stack_room;
     void (*tell)(void *arg, uint32_t done, uint32_t total);
     void *tell_arg;
     uint64_t n_done;
-    bool is_made; /* the file is */
+    bool is_made; /* the file was made */
     struct tmk_error *err;
 };
 
-/* One record, now. */
+/* Write one record now. */
 int tmk_import_put(struct tmk_import_maker *m, struct tmk_input *in);
 
-/* Strings, frames, stacks and streams of the snapshot, and torch's allocator as a module. */
+/* Define the snapshot's strings, frames, stacks and streams, and torch's allocator as a module. */
 int tmk_import_define(struct tmk_import_maker *m);
-/* A string that the snapshot may not have; 0 after an error. */
+/* Define a string that the snapshot may not have; 0 after an error. */
 uint32_t tmk_import_own_string(struct tmk_import_maker *m, const char *text);
-/* The stack with torch's allocator on top, which is what asked the driver; 0 after an error. */
+/* The stack with torch's allocator, which called the driver, on top; 0 after an error. */
 uint32_t tmk_import_driver_stack(struct tmk_import_maker *m, uint32_t stack);
 
-/* One event of the snapshot. */
+/* Write one event of the snapshot. */
 int tmk_import_apply(struct tmk_import_maker *m, struct tmk_import_track *t,
                      const struct tmk_import_event *ev);
-/* Parts of events, for what was there before the first. */
+/* Write parts of events, for what was there before the first. */
 int tmk_import_put_segment(struct tmk_import_maker *m, struct tmk_import_track *t,
                            const struct tmk_import_span *span, uint32_t stack, bool is_end);
 int tmk_import_put_reserved(struct tmk_import_maker *m, struct tmk_import_track *t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_reader.h - what the parts of the snapshot reader share: words, values,
- * frames. Private to it; torch_snapshot.h is for others. */
+/* interop/torch/torch_reader.h - words, values and frames, shared by the parts of the snapshot
+ * reader and private to it; torch_snapshot.h is for others. */
 #ifndef TMK_INTEROP_TORCH_TORCH_READER_H
 #define TMK_INTEROP_TORCH_TORCH_READER_H
 
@@ -56,8 +56,8 @@ enum tmk_import_word {
         TMK_WORD_OTHER,
 };
 
-/* What an event, a block or an annotation costs beside the values in it: it becomes a few hundred
- * bytes of memory or of the trace. */
+/* The cost of an event, a block or an annotation beside the values in it: it becomes a few
+ * hundred bytes of memory or of the trace. */
 enum { TMK_IMPORT_ITEM_STEPS = 32 };
 
 struct tmk_import_reader {
@@ -69,21 +69,26 @@ struct tmk_import_reader {
     void *tell_arg;
 };
 
-/* The word that a text is; TMK_WORD_OTHER: another, or no text. */
+/* The word that a text is; TMK_WORD_OTHER: another text, or no text. */
 enum tmk_import_word tmk_import_word_of(const struct tmk_pickle_value *v);
-/* A size, an address or a time. False: it is none, *ret is untouched. */
+/* Read a size, an address or a time. Returns false when it is none; *ret is untouched. */
 bool tmk_import_amount(const struct tmk_pickle_value *v, uint64_t *ret);
-/* Numbers of names; 0: none. A list of frames is folded. */
+/* The numbers of names; 0: none. A list of frames is folded. */
 uint32_t tmk_import_string(struct tmk_import_reader *r, const struct tmk_pickle_value *v);
 uint32_t tmk_import_stack(struct tmk_import_reader *r, const struct tmk_pickle_value *v);
-/* The default stream is 0, as in a trace. */
+/* The number of a stream; the default stream is 0, as in a trace. */
 uint16_t tmk_import_stream(struct tmk_import_reader *r, uint16_t device,
                            const struct tmk_pickle_value *v);
 
-/* The device occurs. */
+/* Note that the device occurs. */
 int tmk_import_set_device(struct tmk_import_snapshot *s, uint64_t device, struct tmk_error *err);
-/* One of "segments", with its blocks. */
+/* Add one entry of "segments", with its blocks. */
 int tmk_import_add_segment(struct tmk_import_reader *r, const struct tmk_pickle_object *dict,
                            struct tmk_error *err);
+
+/* Write the allocator's settings as PYTORCH_CUDA_ALLOC_CONF would say them: the variable itself if
+ * the snapshot has it and it makes sense, else those of the values in force that are not torch's
+ * defaults. "" when all are. */
+void tmk_import_settings_text(const struct tmk_pickle_object *settings, char *to, size_t room);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_segments.h - the segments that the blocks of one device lie in, as a torch
- * snapshot has them: each block in one, none over another, at every moment.
+/* interop/torch/torch_segments.h - the segments that contain one device's blocks, as a torch
+ * snapshot needs them: at every moment each block is in one, and none overlap.
  *
- * memory_viz goes backwards from the final segments and stops with an error at a block that lies in
- * none. Traces know segments only where the driver's calls were seen: not on the CPU, and not those
- * from before an attach. So where a block lies in none, one is made up around it, of whole 2 MiB,
- * and treated as memory that is mapped (segment_map); it goes when a real one takes its place. */
+ * memory_viz goes backwards from the final segments and stops with an error at a block that lies
+ * in none. Traces know segments only where the driver's calls were seen: not on the CPU, and not
+ * those from before an attach. So where a block lies in none, one is made up around it, of whole
+ * 2 MiB, and treated as memory that is mapped (segment_map); it goes when a real one takes its
+ * place. */
 #ifndef TMK_INTEROP_TORCH_TORCH_SEGMENTS_H
 #define TMK_INTEROP_TORCH_TORCH_SEGMENTS_H
 
@@ -21,7 +22,7 @@ enum tmk_torch_kind {
 struct tmk_torch_segment {
     uint64_t address;
     uint64_t size_bytes;
-    uint64_t stream; /* handle; that of the first block in it */
+    uint64_t stream; /* handle of the stream of its first block */
     uint64_t n_blocks;
     uint32_t stack; /* 0: none */
     uint8_t kind;   /* enum tmk_torch_kind */
@@ -32,26 +33,26 @@ struct tmk_torch_segments {
     struct tmk_torch_segment *items; /* by address */
     uint64_t n, room;
     uint64_t n_made_up;
-    bool failed; /* no memory: what follows is not to be used */
-    /* Told of each segment, or part of one, that begins (or ends). */
+    bool failed; /* no memory: the rest must not be used */
+    /* Called for each segment, or part of one, that begins or ends. */
     void (*tell)(void *arg, const struct tmk_torch_segment *s, bool begins);
     void *arg;
 };
 
-/* Zero is an empty set, but for `tell`. */
+/* Zero is an empty set, apart from `tell`. */
 void tmk_torch_segments_fini(struct tmk_torch_segments *t);
 
-/* The driver's segments. End says whether there was one with blocks in it: these lie in none then,
- * until they are held again. */
+/* The driver's segments. end returns whether there was one with blocks in it: these are then in
+ * none, until they are held again. */
 void tmk_torch_segments_begin(struct tmk_torch_segments *t, const struct tmk_torch_segment *s);
 bool tmk_torch_segments_end(struct tmk_torch_segments *t, uint64_t address);
 
-/* A block begins, and ends. */
+/* A block begins or ends. */
 void tmk_torch_segments_hold(struct tmk_torch_segments *t, uint64_t address, uint64_t size_bytes,
                              uint64_t stream);
 void tmk_torch_segments_release(struct tmk_torch_segments *t, uint64_t address);
 
-/* The one that the address lies in; NULL: none. Good until the next change. */
+/* The segment that the address lies in; NULL: none. Good until the next change. */
 struct tmk_torch_segment *tmk_torch_segments_find(const struct tmk_torch_segments *t,
                                                   uint64_t address);
 

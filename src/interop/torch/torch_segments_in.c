@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_segments_in.c - segments and blocks of a snapshot; see torch_reader.h. */
+/* interop/torch/torch_segments_in.c - reads segments and blocks of a snapshot; see
+ * torch_reader.h. */
 #include "interop/torch/torch_reader.h"
 #include "kit/grow.h"
 
-static uint8_t state_of(const struct tmk_pickle_value *v)
+static uint8_t state_of_block(const struct tmk_pickle_value *v)
 {
     switch (tmk_import_word_of(v)) {
     case TMK_WORD_active_allocated:
         return TMK_IMPORT_ALLOCATED;
     case TMK_WORD_active_pending_free:
-    case TMK_WORD_active_awaiting_free: /* as the documentation has it */
+    case TMK_WORD_active_awaiting_free: /* spelled as in the documentation */
         return TMK_IMPORT_PENDING_FREE;
     default:
         return TMK_IMPORT_INACTIVE;
     }
 }
 
-/* Old files: a list of what was at the address, the newest first. */
+/* Old files have a list of what was at the address, the newest first. */
 static void read_history(struct tmk_import_reader *r, const struct tmk_pickle_value *list,
                          struct tmk_import_block *b)
 {
@@ -35,7 +36,8 @@ static void read_history(struct tmk_import_reader *r, const struct tmk_pickle_va
     }
 }
 
-/* `at` is where it lies if it does not say. False: it makes no sense. */
+/* Read a block, which lies at `at` if it does not say where. Returns false when it makes no
+ * sense. */
 static bool read_block(struct tmk_import_reader *r, const struct tmk_pickle_value *v, uint64_t at,
                        struct tmk_import_block *ret)
 {
@@ -54,7 +56,7 @@ static bool read_block(struct tmk_import_reader *r, const struct tmk_pickle_valu
             (void)tmk_import_amount(value, &b.requested_bytes);
             break;
         case TMK_WORD_state:
-            b.state = state_of(value);
+            b.state = state_of_block(value);
             break;
         case TMK_WORD_frames:
             b.stack = tmk_import_stack(r, value);
@@ -70,8 +72,8 @@ static bool read_block(struct tmk_import_reader *r, const struct tmk_pickle_valu
     return is_good;
 }
 
-static int read_blocks(struct tmk_import_reader *r, const struct tmk_pickle_value *list,
-                       struct tmk_import_segment *segment, struct tmk_error *err)
+static int read_segment_blocks(struct tmk_import_reader *r, const struct tmk_pickle_value *list,
+                               struct tmk_import_segment *segment, struct tmk_error *err)
 {
     struct tmk_import_snapshot *s = r->s;
     uint64_t at = segment->address;
@@ -145,7 +147,7 @@ int tmk_import_add_segment(struct tmk_import_reader *r, const struct tmk_pickle_
                         "sense");
     int rc = tmk_import_set_device(s, device, err);
     if (rc == 0)
-        rc = read_blocks(r, blocks, &segment, err);
+        rc = read_segment_blocks(r, blocks, &segment, err);
     if (rc < 0)
         return rc;
     segment.device = (uint16_t)device;

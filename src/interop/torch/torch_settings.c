@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_settings.c - see torch_settings.h. */
-#include "interop/torch/torch_settings.h"
+/* interop/torch/torch_settings.c - the allocator settings of a snapshot; see torch_reader.h. */
+#include "interop/torch/torch_reader.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,12 +10,12 @@
 
 enum { MIB = 1 << 20 };
 
-struct line {
+struct settings_line {
     char *to;
     size_t room, n;
 };
 
-static void add(struct line *l, const char *text)
+static void add_setting_text(struct settings_line *l, const char *text)
 {
     int n = snprintf(l->to + l->n, l->room - l->n, "%s%s", l->n ? "," : "", text);
     if (n > 0 && l->n + (size_t)n < l->room)
@@ -24,26 +24,26 @@ static void add(struct line *l, const char *text)
         l->to[l->n] = '\0'; /* does not fit: leave it out */
 }
 
-static void add_split(struct line *l, const struct tmk_pickle_value *v)
+static void add_split_setting(struct settings_line *l, const struct tmk_pickle_value *v)
 {
     char text[64];
     if (!v || v->kind != TMK_PICKLE_INT || v->number < MIB)
         return; /* -1: no bound */
     snprintf(text, sizeof text, "max_split_size_mb:%" PRId64, v->number / MIB);
-    add(l, text);
+    add_setting_text(l, text);
 }
 
-static void add_threshold(struct line *l, const struct tmk_pickle_value *v)
+static void add_threshold(struct settings_line *l, const struct tmk_pickle_value *v)
 {
     char text[64];
     if (!v || v->kind != TMK_PICKLE_FLOAT || !(v->real > 0 && v->real < 1))
         return;
     snprintf(text, sizeof text, "garbage_collection_threshold:%g", v->real);
-    add(l, text);
+    add_setting_text(l, text);
 }
 
-/* {"1": 0, "2": 4, ...}: divisions from so many MiB on. */
-static void add_roundup(struct line *l, const struct tmk_pickle_value *v)
+/* Add {"1": 0, "2": 4, ...}: divisions for sizes from that many MiB on. */
+static void add_roundup(struct settings_line *l, const struct tmk_pickle_value *v)
 {
     char text[400] = "roundup_power2_divisions:[";
     size_t n = strlen(text);
@@ -63,13 +63,13 @@ static void add_roundup(struct line *l, const struct tmk_pickle_value *v)
     if (!some)
         return;
     memcpy(text + n, "]", 2);
-    add(l, text);
+    add_setting_text(l, text);
 }
 
 void tmk_import_settings_text(const struct tmk_pickle_object *settings, char *to, size_t room)
 {
     struct tmk_alloc_conf conf;
-    struct line l = {.to = to, .room = room};
+    struct settings_line l = {.to = to, .room = room};
     to[0] = '\0';
     const struct tmk_pickle_value *said = tmk_pickle_get(settings, "PYTORCH_CUDA_ALLOC_CONF");
     if (said && said->kind == TMK_PICKLE_TEXT && said->object->n > 0 && said->object->n < room &&
@@ -77,10 +77,10 @@ void tmk_import_settings_text(const struct tmk_pickle_object *settings, char *to
         memcpy(to, said->object->text, said->object->n + 1);
         return;
     }
-    add_split(&l, tmk_pickle_get(settings, "max_split_size"));
+    add_split_setting(&l, tmk_pickle_get(settings, "max_split_size"));
     add_threshold(&l, tmk_pickle_get(settings, "garbage_collection_threshold"));
     const struct tmk_pickle_value *expandable = tmk_pickle_get(settings, "expandable_segments");
     if (expandable && expandable->kind == TMK_PICKLE_BOOL && expandable->number)
-        add(&l, "expandable_segments:True");
+        add_setting_text(&l, "expandable_segments:True");
     add_roundup(&l, tmk_pickle_get(settings, "roundup_power2_divisions"));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_snapshot_out.c - a process as a snapshot of torch's allocator, which
+/* interop/torch/torch_snapshot_out.c - writes a process as a snapshot of torch's allocator, which
  * memory_viz opens:
  *
  *     {"tidemark": {...}, "allocator_settings": {...},
@@ -7,8 +7,8 @@
  *      "device_traces": [[every allocation and free], ...], one list a device
  *      "segments": [what there is at the end, and the blocks in it]}
  *
- * A sweep per list, since they follow each other in the file. Segments are last, so nothing has to
- * be known ahead. */
+ * Each list takes a sweep, since they follow each other in the file. Segments are last, so
+ * nothing has to be known ahead. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ enum { MAX_INDEX = 256 };
 
 /* ---- segments ---- */
 
-static void write_block(struct tmk_torch_file *f, uint64_t address, uint64_t size_bytes,
-                        const struct tmk_torch_block *block)
+static void write_snapshot_block(struct tmk_torch_file *f, uint64_t address, uint64_t size_bytes,
+                                 const struct tmk_torch_block *block)
 {
     tmk_torch_begin_dict(f);
     tmk_torch_number(f, TMK_WORD_address, address);
@@ -36,14 +36,15 @@ static void write_block(struct tmk_torch_file *f, uint64_t address, uint64_t siz
     tmk_torch_end_dict(f);
 }
 
-struct part { /* of the blocks: those of a segment */
+struct block_part { /* the blocks of one segment */
     const struct tmk_torch_block *blocks;
     uint64_t n;
 };
 
-/* Readers add sizes up to find addresses, so what is between blocks is a block too. */
-static void write_blocks(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
-                         const struct part *part)
+/* Readers compute addresses by adding sizes, so the gaps between blocks are written as blocks
+ * too. */
+static void write_snapshot_blocks(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
+                                  const struct block_part *part)
 {
     struct tmk_pickler *k = &f->pickle;
     uint64_t at = s->address, end = s->address + s->size_bytes;
@@ -51,23 +52,23 @@ static void write_blocks(struct tmk_torch_file *f, const struct tmk_torch_segmen
     tmk_pickler_list(k);
     for (uint64_t i = 0; i < part->n; i++) {
         const struct tmk_torch_block *block = &part->blocks[i];
-        if (block->address < at) /* under the one before: a free that was lost */
+        if (block->address < at) /* it overlaps the one before: a free was lost */
             continue;
         tmk_pickler_mark(k);
         if (block->address > at)
-            write_block(f, at, block->address - at, NULL);
-        write_block(f, block->address, block->size_bytes, block);
+            write_snapshot_block(f, at, block->address - at, NULL);
+        write_snapshot_block(f, block->address, block->size_bytes, block);
         tmk_pickler_append_items(k);
         at = block->address + block->size_bytes;
     }
     tmk_pickler_mark(k);
     if (at < end)
-        write_block(f, at, end - at, NULL);
+        write_snapshot_block(f, at, end - at, NULL);
     tmk_pickler_append_items(k);
 }
 
-/* Of which pool. An expandable one grows with what is asked for: its blocks tell or, where it has
- * none, that the large pool's grow by 20 MiB. */
+/* True for the small pool. An expandable segment grows with the requests: its blocks tell or,
+ * without blocks, that those of the large pool grow by 20 MiB. */
 static bool is_small(const struct tmk_torch_segment *s, uint64_t largest_bytes)
 {
     if (s->kind != TMK_TORCH_MAPPED || s->size_bytes <= TMK_ALLOC_SMALL_SEGMENT)
@@ -76,8 +77,8 @@ static bool is_small(const struct tmk_torch_segment *s, uint64_t largest_bytes)
                          : s->size_bytes % TMK_ALLOC_LARGE_SEGMENT != 0;
 }
 
-static void write_segment(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
-                          unsigned index, const struct part *part)
+static void write_snapshot_segment(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
+                                   unsigned index, const struct block_part *part)
 {
     uint64_t bytes = 0, active = 0, requested = 0, largest = 0;
     for (uint64_t i = 0; i < part->n; i++) {
@@ -106,32 +107,33 @@ static void write_segment(struct tmk_torch_file *f, const struct tmk_torch_segme
     tmk_torch_word(f, TMK_WORD_is_expandable);
     tmk_pickler_bool(&f->pickle, s->kind != TMK_TORCH_ALLOCATED);
     tmk_torch_frames(f, s->stack);
-    write_blocks(f, s, part);
+    write_snapshot_blocks(f, s, part);
     tmk_torch_end_dict(f);
 }
 
-/* Memory that was mapped piece by piece is one segment. */
-static bool goes_on(const struct tmk_torch_segment *a, const struct tmk_torch_segment *b)
+/* True when memory that was mapped piece by piece is one segment. */
+static bool continues_segment(const struct tmk_torch_segment *a, const struct tmk_torch_segment *b)
 {
     return a->kind == b->kind && a->kind != TMK_TORCH_ALLOCATED && a->stream == b->stream &&
            a->address + a->size_bytes == b->address;
 }
 
-static void write_left(struct tmk_torch_file *f, const struct tmk_torch_left *left, unsigned index)
+static void write_left_segments(struct tmk_torch_file *f, const struct tmk_torch_left *left,
+                                unsigned index)
 {
     uint64_t block = 0;
     for (uint64_t i = 0; i < left->n_segments;) {
         struct tmk_torch_segment s = left->segments[i++];
-        while (i < left->n_segments && goes_on(&s, &left->segments[i]))
+        while (i < left->n_segments && continues_segment(&s, &left->segments[i]))
             s.size_bytes += left->segments[i++].size_bytes;
         while (block < left->n_blocks && left->blocks[block].address < s.address)
             block++;
-        struct part part = {.blocks = &left->blocks[block]};
+        struct block_part part = {.blocks = &left->blocks[block]};
         while (block < left->n_blocks && left->blocks[block].address - s.address < s.size_bytes) {
             block++;
             part.n++;
         }
-        write_segment(f, &s, index, &part);
+        write_snapshot_segment(f, &s, index, &part);
     }
 }
 
@@ -145,8 +147,9 @@ struct annotations {
     uint64_t last_ns;
 };
 
-/* A name, or 0: that of a step. */
-static void annotate(struct annotations *a, uint32_t name, uint64_t ns, enum tmk_torch_word stage)
+/* Write a named annotation; with name 0 it is a step. */
+static void write_annotation(struct annotations *a, uint32_t name, uint64_t ns,
+                             enum tmk_torch_word stage)
 {
     char text[40];
     tmk_torch_next(a->file);
@@ -167,14 +170,14 @@ static void annotate(struct annotations *a, uint32_t name, uint64_t ns, enum tmk
 static void on_step(struct annotations *a, const struct tmk_event *ev)
 {
     if (a->step != TMK_NO_STEP)
-        annotate(a, 0, ev->time_ns, TMK_WORD_END);
+        write_annotation(a, 0, ev->time_ns, TMK_WORD_END);
     a->step = ev->step;
     if (a->step != TMK_NO_STEP)
-        annotate(a, 0, ev->time_ns, TMK_WORD_START);
+        write_annotation(a, 0, ev->time_ns, TMK_WORD_START);
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_annotation_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                                struct tmk_block *b)
 {
     struct annotations *a = arg;
     (void)b;
@@ -184,13 +187,13 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     if (ev->kind == TMK_KIND_STEP) {
         on_step(a, ev);
     } else if (ev->kind == TMK_KIND_PUSH && ev->range_kind != TIDEMARK_MODULE) {
-        annotate(a, ev->name, ev->time_ns, TMK_WORD_START);
+        write_annotation(a, ev->name, ev->time_ns, TMK_WORD_START);
     } else if (ev->kind == TMK_KIND_POP && rp->closed.kind && rp->closed.kind != TIDEMARK_MODULE &&
                rp->closed.start_ns >= a->from_ns) {
-        annotate(a, rp->closed.name, ev->time_ns, TMK_WORD_END);
+        write_annotation(a, rp->closed.name, ev->time_ns, TMK_WORD_END);
     } else if (ev->kind == TMK_KIND_MARK && ev->name) {
-        annotate(a, ev->name, ev->time_ns, TMK_WORD_START);
-        annotate(a, ev->name, ev->time_ns, TMK_WORD_END);
+        write_annotation(a, ev->name, ev->time_ns, TMK_WORD_START);
+        write_annotation(a, ev->name, ev->time_ns, TMK_WORD_END);
     }
 }
 
@@ -202,12 +205,12 @@ static int write_annotations(struct tmk_torch_file *f, const struct tmk_export *
                             .until_ns = tmk_export_trace_time(x->p, x->until_ns),
                             .device = device,
                             .step = TMK_NO_STEP};
-    struct tmk_visitor both[] = {{.arg = &a, .event = on_event}, x->progress};
+    struct tmk_visitor both[] = {{.arg = &a, .event = on_annotation_event}, x->progress};
     tmk_torch_begin_item(f, "external_annotations");
     tmk_torch_begin_list(f);
     int rc = tmk_process_sweep(x->p, both, 2, NULL, err);
     if (a.step != TMK_NO_STEP)
-        annotate(&a, 0, a.last_ns, TMK_WORD_END);
+        write_annotation(&a, 0, a.last_ns, TMK_WORD_END);
     tmk_torch_end_list(f);
     tmk_torch_end_item(f);
     return rc;
@@ -218,11 +221,12 @@ static int write_annotations(struct tmk_torch_file *f, const struct tmk_export *
 struct devices {
     uint16_t by_index[MAX_INDEX];
     bool is_there[MAX_INDEX];
-    unsigned n; /* indices are below */
+    unsigned n; /* all indices are smaller */
     bool is_host;
 };
 
-/* Cards by their index; the host, when nothing else was asked for or is there, as device 0. */
+/* Choose GPUs by their index; the host becomes device 0 when nothing else was requested or
+ * exists. */
 static void choose_devices(const struct tmk_export *x, struct devices *d)
 {
     *d = (struct devices){0};
@@ -252,7 +256,7 @@ static unsigned first_device(const struct devices *d)
     return i;
 }
 
-/* What follows from the settings, under the names that torch gives them. */
+/* Write what follows from the settings, under torch's names. */
 static void write_settings_known(struct tmk_pickler *k, const struct tmk_alloc_conf *conf)
 {
     char interval[16];
@@ -274,7 +278,7 @@ static void write_settings_known(struct tmk_pickler *k, const struct tmk_alloc_c
     tmk_pickler_set_items(k);
 }
 
-/* Empty where nothing is known of them. */
+/* Write the settings; an empty dict where nothing is known of them. */
 static void write_settings(struct tmk_torch_file *f)
 {
     struct tmk_pickler *k = &f->pickle;
@@ -311,8 +315,9 @@ static int write_traces(struct tmk_torch_file *f, const struct tmk_export *x,
     return rc;
 }
 
-static int write_all(struct tmk_torch_file *f, const struct tmk_export *x, const struct devices *d,
-                     struct tmk_torch_left *left, struct tmk_error *err)
+static int write_snapshot(struct tmk_torch_file *f, const struct tmk_export *x,
+                          const struct devices *d, struct tmk_torch_left *left,
+                          struct tmk_error *err)
 {
     write_settings(f);
     int rc = write_annotations(f, x, first_device(d), err);
@@ -325,7 +330,7 @@ static int write_all(struct tmk_torch_file *f, const struct tmk_export *x, const
     tmk_torch_begin_item(f, "segments");
     tmk_torch_begin_list(f);
     for (unsigned i = 0; i < d->n; i++)
-        write_left(f, &left[i], i);
+        write_left_segments(f, &left[i], i);
     tmk_torch_end_list(f);
     tmk_torch_end_item(f);
     f->n_entries = n_entries;
@@ -343,7 +348,7 @@ int tmk_export_torch_snapshot(const struct tmk_export *x, int fd, struct tmk_exp
     struct tmk_torch_left *left = calloc(d.n, sizeof *left);
     int rc = left ? tmk_torch_file_init(&f, x->p, fd) : TMK_ENOMEM;
     rc = rc < 0 ? tmk_fail(err, rc, "no memory to write the snapshot")
-                : write_all(&f, x, &d, left, err);
+                : write_snapshot(&f, x, &d, left, err);
     *ret = (struct tmk_export_notes){.n_events = f.n_entries, .is_host = d.is_host};
     for (unsigned i = 0; left && i < d.n; i++) {
         ret->made_up_segments |= left[i].made_up;

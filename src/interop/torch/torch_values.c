@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_values.c - see torch_reader.h.
  *
- * Words are looked up once for each text object of the pickle: a key that a million events share is
- * one object, whose tag is the word's number from then on. Frames and lists of frames have their
- * numbers in their tags likewise, and lists give their content up. */
+ * A word is looked up once for each text object of the pickle: a key that a million events share
+ * is one object, and its tag is the word's number from then on. Frames and lists of frames also
+ * have their numbers in their tags, and lists give up their content. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "interop/torch/torch_reader.h"
 #include "kit/grow.h"
 #include "model/run.h"
 #include "trace/layout.h"
 
-/* Sizes and addresses beyond this are no memory of any device. */
+/* Larger sizes and addresses belong to no device's memory. */
 #define NUMBER_MAX (INT64_C(1) << 56)
 
-/* Bytes of a text, and streams that are looked at, in the time of a step. */
+/* Bytes of a text that are hashed, and streams that are compared, for one step. */
 enum { HASHED_BYTES = 16, STREAMS_LOOKED_AT = 8 };
 
 static const char *const words[] = {
@@ -62,27 +63,28 @@ uint32_t tmk_import_string(struct tmk_import_reader *r, const struct tmk_pickle_
 
 /* ---- frames ---- */
 
-static bool has_suffix(const char *text, size_t n, const char *suffix)
+static bool has_text_suffix(const char *text, size_t n, const char *suffix)
 {
     size_t m = strlen(suffix);
     return n >= m && memcmp(text + n - m, suffix, m) == 0;
 }
 
-/* A frame of C or C++: torch says "??", the library or the source's name, mostly without a line. */
+/* True for a C or C++ frame: torch writes "??", the library or the source's name, mostly without
+ * a line. */
 static bool is_native(const char *file, size_t n)
 {
     static const char *const suffixes[] = {".c",  ".cc",  ".cpp", ".cxx", ".cu", ".h",
                                            ".hh", ".hpp", ".cuh", ".S",   ".so"};
     if (n == 0 || strcmp(file, "??") == 0 || strstr(file, ".so."))
         return true;
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (has_suffix(file, n, suffixes[i]))
+    for (size_t i = 0; i < TMK_N(suffixes); i++)
+        if (has_text_suffix(file, n, suffixes[i]))
             return true;
     return false;
 }
 
-/* Those of C++ get a file that no Python file is called, and that readers know (model/run.c). */
-static uint32_t file_of(struct tmk_import_reader *r, const struct tmk_pickle_object *file)
+/* C++ frames get a file name that no Python file has, and that readers know (model/run.c). */
+static uint32_t file_of_frame(struct tmk_import_reader *r, const struct tmk_pickle_object *file)
 {
     const char *text = file ? file->text : "";
     size_t length = file ? file->n : 0;
@@ -115,12 +117,12 @@ static uint32_t frame_of(struct tmk_import_reader *r, struct tmk_pickle_object *
         else if (key == TMK_WORD_line && !tmk_import_amount(value, &line))
             line = 0;
     }
-    dict->tag = tmk_names_frame(&r->s->names, file_of(r, file), function,
+    dict->tag = tmk_names_frame(&r->s->names, file_of_frame(r, file), function,
                                 line > INT32_MAX ? 0 : (uint32_t)line);
     return dict->tag;
 }
 
-/* Its tag is the stack + 1: a stack may be empty. */
+/* The list's tag is the stack + 1: a stack may be empty. */
 uint32_t tmk_import_stack(struct tmk_import_reader *r, const struct tmk_pickle_value *v)
 {
     if (v->kind != TMK_PICKLE_LIST)

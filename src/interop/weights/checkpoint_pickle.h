@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/checkpoint_pickle.h - what a checkpoint's data.pkl says, as plain values.
+/* interop/weights/checkpoint_pickle.h - the content of a checkpoint's data.pkl as plain values.
  *
  * Beside plain data, such a pickle names functions and classes (torch._utils._rebuild_tensor_v2,
  * torch.FloatStorage, collections.OrderedDict ...) and says "call this with that". Nothing is
- * called: a call becomes a value CALL that holds the name, the arguments and the state set on it,
- * and who reads it knows what a few names mean (checkpoint_tensors.c). So a pickle that names
- * os.system has a value with that name in it, and that is all.
+ * called: a call becomes a value CALL with the name, the arguments and the state set on it; its
+ * reader knows what a few names mean (checkpoint_tensors.c). So a pickle that names os.system
+ * becomes a value with that name in it, and nothing else happens.
  *
- * interop/pickle/pickle.h reads gigabytes of snapshots in a stream and refuses names; this one
+ * interop/pickle/pickle.h reads gigabytes of snapshots in a stream and rejects names; this reader
  * holds a small pickle whole, in an arena, and frees nothing before the end. */
 #ifndef TMK_INTEROP_WEIGHTS_CHECKPOINT_PICKLE_H
 #define TMK_INTEROP_WEIGHTS_CHECKPOINT_PICKLE_H
@@ -27,7 +27,7 @@ enum tmk_checkpoint_kind {
     TMK_CHECKPOINT_OTHER, /* floats, bytes, ints of more than 64 bits: of no use here */
     TMK_CHECKPOINT_TEXT,
     TMK_CHECKPOINT_TUPLE,
-    TMK_CHECKPOINT_LIST, /* sets, too */
+    TMK_CHECKPOINT_LIST, /* also sets */
     TMK_CHECKPOINT_DICT, /* keys and values in turn */
     TMK_CHECKPOINT_NAME, /* "module.name" */
     TMK_CHECKPOINT_CALL, /* items: name, arguments, then states and what was put into it */
@@ -37,7 +37,7 @@ enum tmk_checkpoint_kind {
 
 struct tmk_checkpoint_value {
     enum tmk_checkpoint_kind kind;
-    uint32_t seen; /* the reader's own */
+    uint32_t seen; /* for the reader's own use */
     union {
         int64_t number;
         const char *text;
@@ -49,8 +49,8 @@ struct tmk_checkpoint_value {
     struct tmk_checkpoint_value *dict; /* CALL: keys and values put into it; NULL: none */
 };
 
-/* What reading a checkpoint may take: steps, and memory of an arena that may have something in it
- * already. Both follow the bytes of the pickle that have been read. */
+/* What reading a checkpoint may cost: steps, and memory of an arena that may be in use already.
+ * Both limits follow the bytes of the pickle that have been read. */
 struct tmk_checkpoint_limit {
     struct tmk_work_limit work;
     const struct tmk_arena *arena;
@@ -59,12 +59,12 @@ struct tmk_checkpoint_limit {
 
 void tmk_checkpoint_limit_init(struct tmk_checkpoint_limit *l, const struct tmk_arena *arena,
                                uint64_t steps_per_byte, bool is_off);
-/* 0, or TMK_EFULL with the reason: too many steps, or too much memory. */
+/* Returns 0, or TMK_EFULL with the reason: too many steps, or too much memory. */
 int tmk_checkpoint_limit_check(const struct tmk_checkpoint_limit *l, struct tmk_error *err);
 
-/* 0 and the outermost value, which lives in the arena; TMK_EDAMAGED, TMK_EFORMAT, TMK_ENOMEM, or
- * TMK_EFULL: more than `limit` allows, which has been paid for all that was read afterwards. The
- * values may hold one another in a ring. */
+/* Read the pickle. 0 gives the outermost value, which lives in the arena. Otherwise TMK_EDAMAGED,
+ * TMK_EFORMAT, TMK_ENOMEM, or TMK_EFULL: it takes more than `limit` allows; afterwards the limit
+ * counts all bytes that were read. The values may contain one another in a ring. */
 int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena *arena,
                                struct tmk_checkpoint_limit *limit,
                                struct tmk_checkpoint_value **ret, struct tmk_error *err);

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/checkpoint_tensors.c - the tensors in the values of a checkpoint's pickle.
+/* interop/weights/checkpoint_tensors.c - finds the tensors among the values of a checkpoint's
+ * pickle.
  *
- * The allow-list: a handful of torch's functions, of which we know what their arguments say. A call
- * of anything else makes no tensor; what was put into it or set on it is looked through (so a whole
- * module that was saved shows its parameters), and its name is told. */
+ * An allow-list names a handful of torch's functions and the meaning of their arguments. A call
+ * of anything else makes no tensor; its items and state are searched (so a whole module that was
+ * saved shows its parameters), and its name is reported. */
 #include <string.h>
 
+#include "base/array.h"
 #include "interop/weights/checkpoint_pickle.h"
 #include "interop/weights/weights_in.h"
 
 enum {
     MAX_DEPTH = 64,
-    /* Of a pickle of a few bytes, a tree without end can be made. Every value that is looked into
-     * costs, and so does each byte of a name; checkpoints take about two steps for a byte. */
+    /* A pickle of a few bytes can describe an endless tree. So every value that is visited costs,
+     * and so does each byte of a name; checkpoints take about two steps a byte. */
     STEPS_PER_BYTE = 32,
     VISIT_STEPS = 16,
 };
 
-struct walk {
+struct cell_walk {
     struct tmk_weights *w;
     uint32_t file;
     const struct tmk_checkpoint_entries *entries;
@@ -52,7 +54,7 @@ static const struct type_name storage_types[] = {
     {NULL, TMK_WEIGHT_U8},
 };
 
-/* Of the tensors of newer versions, whose storages are bytes. */
+/* Types of tensors in newer versions, where storages are bytes. */
 static const struct type_name dtypes[] = {
     {"torch.float64", TMK_WEIGHT_F64},
     {"torch.float32", TMK_WEIGHT_F32},
@@ -78,13 +80,13 @@ static const struct type_name dtypes[] = {
     {NULL, TMK_WEIGHT_U8},
 };
 
-/* Places of what a function's arguments say; -1: not among them. */
-struct maker {
+/* Indexes of the function's arguments; -1: it has no such argument. */
+struct tensor_maker {
     const char *name;
     int storage, offset, size, stride, dtype;
 };
 
-static const struct maker makers[] = {
+static const struct tensor_maker makers[] = {
     {"torch._utils._rebuild_tensor", 0, 1, 2, 3, -1},
     {"torch._utils._rebuild_tensor_v2", 0, 1, 2, 3, -1},
     {"torch._utils._rebuild_tensor_v3", 0, 1, 2, 3, 6},
@@ -112,7 +114,7 @@ static bool find_type(const struct type_name *table, const char *name, enum tmk_
     return false;
 }
 
-static bool is_one_of(const char *const *names, const char *name)
+static bool is_one_of_names(const char *const *names, const char *name)
 {
     for (; *names; names++)
         if (strcmp(*names, name) == 0)
@@ -120,7 +122,7 @@ static bool is_one_of(const char *const *names, const char *name)
     return false;
 }
 
-static const char *text_of(const struct tmk_checkpoint_value *c)
+static const char *text_of_cell(const struct tmk_checkpoint_value *c)
 {
     return c && (c->kind == TMK_CHECKPOINT_TEXT || c->kind == TMK_CHECKPOINT_NAME) ? c->text : NULL;
 }
@@ -134,14 +136,14 @@ static const struct tmk_checkpoint_value *item_of(const struct tmk_checkpoint_va
 
 /* ---- a tensor ---- */
 
-static int odd(struct walk *k, const char *name)
+static int fail_odd_tensor(struct cell_walk *k, const char *name)
 {
     return tmk_fail(k->err, TMK_EDAMAGED, "data.pkl: the tensor %s makes no sense", name);
 }
 
-/* Whole numbers that are not negative, in a tuple or a torch.Size, into the arena. */
-static bool numbers_of(struct walk *k, const struct tmk_checkpoint_value *c, const uint64_t **ret,
-                       uint32_t *n)
+/* Read whole numbers that are not negative from a tuple or a torch.Size into the arena. */
+static bool numbers_of(struct cell_walk *k, const struct tmk_checkpoint_value *c,
+                       const uint64_t **ret, uint32_t *n)
 {
     if (c && c->kind == TMK_CHECKPOINT_CALL) /* torch.Size((2, 3)) */
         c = item_of(item_of(c, 1), 0);
@@ -162,7 +164,7 @@ static bool numbers_of(struct walk *k, const struct tmk_checkpoint_value *c, con
     return true;
 }
 
-static bool is_contiguous(const struct tmk_weight *t)
+static bool is_tensor_contiguous(const struct tmk_weight *t)
 {
     uint64_t expected = 1;
     for (uint32_t i = t->n_dims; i > 0; i--) {
@@ -173,8 +175,8 @@ static bool is_contiguous(const struct tmk_weight *t)
     return true;
 }
 
-/* Elements from the first to behind the last; false when that is more than 64 bits. */
-static bool extent_of(const struct tmk_weight *t, uint64_t *ret)
+/* The elements from the first to after the last; false when that exceeds 64 bits. */
+static bool extent_of_tensor(const struct tmk_weight *t, uint64_t *ret)
 {
     uint64_t last = 0, step;
     for (uint32_t i = 0; i < t->n_dims; i++)
@@ -184,9 +186,9 @@ static bool extent_of(const struct tmk_weight *t, uint64_t *ret)
     return !__builtin_add_overflow(last, 1, ret);
 }
 
-/* The tensor's data lie in its storage: all of them. */
-static int place(struct walk *k, struct tmk_weight *t, const char *key, uint64_t first,
-                 uint64_t claimed_bytes)
+/* Place the tensor's data, all of which must lie in its storage. */
+static int place_tensor(struct cell_walk *k, struct tmk_weight *t, const char *key, uint64_t first,
+                        uint64_t claimed_bytes)
 {
     uint64_t offset, n_bytes, extent, end, item = tmk_weight_type_bytes(t->type);
     int rc = k->entries->find(k->entries->zip, key, &offset, &n_bytes, k->err);
@@ -196,27 +198,28 @@ static int place(struct walk *k, struct tmk_weight *t, const char *key, uint64_t
         return tmk_fail(k->err, TMK_EDAMAGED,
                         "the storage of %s has %llu bytes, and should have %llu", t->name,
                         (unsigned long long)n_bytes, (unsigned long long)claimed_bytes);
-    if (t->n_elements > 0 && (!extent_of(t, &extent) ||
+    if (t->n_elements > 0 && (!extent_of_tensor(t, &extent) ||
                               __builtin_add_overflow(first, extent, &end) || end > n_bytes / item))
         return tmk_fail(k->err, TMK_EDAMAGED, "the tensor %s is larger than its storage", t->name);
     t->offset = t->n_elements > 0 ? offset + first * item : offset;
-    if (t->n_elements == 0 || is_contiguous(t))
+    if (t->n_elements == 0 || is_tensor_contiguous(t))
         t->strides = NULL;
     return 0;
 }
 
-/* Behind a persistent id: ("storage", type, key, location, elements). */
-static int place_in(struct walk *k, struct tmk_weight *t, const struct tmk_checkpoint_value *id,
-                    const struct tmk_checkpoint_value *first, bool has_dtype)
+/* Place a tensor by its persistent id: ("storage", type, key, location, elements). */
+static int place_in_storage(struct cell_walk *k, struct tmk_weight *t,
+                            const struct tmk_checkpoint_value *id,
+                            const struct tmk_checkpoint_value *first, bool has_dtype)
 {
     const struct tmk_checkpoint_value *what = item_of(id, 0), *count = item_of(what, 4);
-    const char *word = text_of(item_of(what, 0)), *type = text_of(item_of(what, 1)),
-               *key = text_of(item_of(what, 2));
+    const char *word = text_of_cell(item_of(what, 0)), *type = text_of_cell(item_of(what, 1)),
+               *key = text_of_cell(item_of(what, 2));
     uint64_t claimed = 0;
     if (!word || strcmp(word, "storage") != 0 || !type || !key || !count ||
         count->kind != TMK_CHECKPOINT_INT || count->number < 0 || !first ||
         first->kind != TMK_CHECKPOINT_INT || first->number < 0)
-        return odd(k, t->name);
+        return fail_odd_tensor(k, t->name);
     bool is_bytes = strcmp(type, "torch.storage.UntypedStorage") == 0 ||
                     strcmp(type, "torch.UntypedStorage") == 0;
     if (!has_dtype && !find_type(storage_types, type, &t->type))
@@ -227,16 +230,16 @@ static int place_in(struct walk *k, struct tmk_weight *t, const struct tmk_check
         return rc;
     if (__builtin_mul_overflow((uint64_t)count->number,
                                is_bytes ? 1 : tmk_weight_type_bytes(t->type), &claimed))
-        return odd(k, t->name);
-    return place(k, t, key, (uint64_t)first->number, claimed);
+        return fail_odd_tensor(k, t->name);
+    return place_tensor(k, t, key, (uint64_t)first->number, claimed);
 }
 
-static int add_tensor(struct walk *k, const struct maker *maker,
+static int add_tensor(struct cell_walk *k, const struct tensor_maker *maker,
                       const struct tmk_checkpoint_value *arguments, const char *name,
                       const struct tmk_weight *as)
 {
     struct tmk_weight *t = tmk_weights_add(k->w);
-    const char *dtype = text_of(item_of(arguments, maker->dtype));
+    const char *dtype = text_of_cell(item_of(arguments, maker->dtype));
     uint32_t n_strides = 0;
     if (!t)
         return TMK_ENOMEM;
@@ -250,7 +253,7 @@ static int add_tensor(struct walk *k, const struct maker *maker,
     if (!numbers_of(k, item_of(arguments, maker->size), &t->shape, &t->n_dims) ||
         !numbers_of(k, item_of(arguments, maker->stride), &t->strides, &n_strides) ||
         t->n_dims != n_strides)
-        return odd(k, name);
+        return fail_odd_tensor(k, name);
     if (maker->dtype >= 0 && (!dtype || !find_type(dtypes, dtype, &t->type)))
         return tmk_fail(k->err, TMK_EFORMAT, "%s is of the type %s, which is not known here", name,
                         dtype ? dtype : "?");
@@ -259,28 +262,29 @@ static int add_tensor(struct walk *k, const struct maker *maker,
         t->strides = NULL;
         return tmk_weight_measure(t, k->err);
     }
-    return place_in(k, t, item_of(arguments, maker->storage), item_of(arguments, maker->offset),
-                    maker->dtype >= 0);
+    return place_in_storage(k, t, item_of(arguments, maker->storage),
+                            item_of(arguments, maker->offset), maker->dtype >= 0);
 }
 
 /* ---- the tree ---- */
 
-static int visit(struct walk *k, struct tmk_checkpoint_value *c, const char *name, unsigned depth);
+static int visit_cell(struct cell_walk *k, struct tmk_checkpoint_value *c, const char *name,
+                      unsigned depth);
 
-/* What a call that is not run was to make: an object whose state we read, or something of which we
- * read nothing. */
-static int note_call(struct walk *k, const char *function, bool has_state)
+/* Note a call that is not executed: it would have made an object, of which we read the state or
+ * nothing. */
+static int note_call(struct cell_walk *k, const char *function, bool has_state)
 {
     uint32_t number;
     struct tmk_textmap *to = has_state ? &k->w->classes : &k->w->left_out;
-    return is_one_of(plain_names, function) ? 0 : tmk_textmap_put(to, function, &number);
+    return is_one_of_names(plain_names, function) ? 0 : tmk_textmap_put(to, function, &number);
 }
 
-/* "layers.0" and a key: "layers.0.weight". */
-static const char *join(struct walk *k, const char *name, const struct tmk_checkpoint_value *key,
-                        uint64_t i)
+/* Join "layers.0" and a key to "layers.0.weight". */
+static const char *join_names(struct cell_walk *k, const char *name,
+                              const struct tmk_checkpoint_value *key, uint64_t i)
 {
-    const char *dot = name[0] ? "." : "", *text = key ? text_of(key) : NULL;
+    const char *dot = name[0] ? "." : "", *text = key ? text_of_cell(key) : NULL;
     tmk_work_take(&k->limit.work, strlen(name) + (text ? strlen(text) : 0));
     if (text)
         return tmk_arena_format(&k->w->arena, "%s%s%s", name, dot, text);
@@ -291,65 +295,66 @@ static const char *join(struct walk *k, const char *name, const struct tmk_check
     return tmk_arena_format(&k->w->arena, "%s%s%lld", name, dot, number);
 }
 
-static bool may_hold(const struct tmk_checkpoint_value *c)
+static bool may_hold_tensors(const struct tmk_checkpoint_value *c)
 {
     return c->kind == TMK_CHECKPOINT_DICT || c->kind == TMK_CHECKPOINT_LIST ||
            c->kind == TMK_CHECKPOINT_TUPLE || c->kind == TMK_CHECKPOINT_CALL;
 }
 
-/* Of a module's state: its tensors' and modules' own names follow. */
-static bool is_inner(const struct tmk_checkpoint_value *key)
+/* True for keys of a module's state after which the names of its tensors and modules follow. */
+static bool is_inner_key(const struct tmk_checkpoint_value *key)
 {
     static const char *const inner[] = {"_parameters", "_buffers", "_modules", NULL};
-    return key->kind == TMK_CHECKPOINT_TEXT && is_one_of(inner, key->text);
+    return key->kind == TMK_CHECKPOINT_TEXT && is_one_of_names(inner, key->text);
 }
 
-static int visit_pairs(struct walk *k, const struct tmk_checkpoint_value *dict, const char *name,
-                       unsigned depth, bool is_state)
+static int visit_pairs(struct cell_walk *k, const struct tmk_checkpoint_value *dict,
+                       const char *name, unsigned depth, bool is_state)
 {
     if (!tmk_work_take(&k->limit.work, dict->n))
         return tmk_work_fail(&k->limit.work, k->err);
     for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
-        if (!may_hold(dict->items[i + 1]))
+        if (!may_hold_tensors(dict->items[i + 1]))
             continue;
-        const char *inside =
-            is_state && is_inner(dict->items[i]) ? name : join(k, name, dict->items[i], i / 2);
-        int rc = inside ? visit(k, dict->items[i + 1], inside, depth) : TMK_ENOMEM;
+        const char *inside = is_state && is_inner_key(dict->items[i])
+                                 ? name
+                                 : join_names(k, name, dict->items[i], i / 2);
+        int rc = inside ? visit_cell(k, dict->items[i + 1], inside, depth) : TMK_ENOMEM;
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static int visit_items(struct walk *k, const struct tmk_checkpoint_value *list, const char *name,
-                       unsigned depth)
+static int visit_items(struct cell_walk *k, const struct tmk_checkpoint_value *list,
+                       const char *name, unsigned depth)
 {
     if (!tmk_work_take(&k->limit.work, list->n))
         return tmk_work_fail(&k->limit.work, k->err);
     for (uint64_t i = 0; i < list->n; i++) {
-        if (!may_hold(list->items[i]))
+        if (!may_hold_tensors(list->items[i]))
             continue;
-        const char *inside = join(k, name, NULL, i);
-        int rc = inside ? visit(k, list->items[i], inside, depth) : TMK_ENOMEM;
+        const char *inside = join_names(k, name, NULL, i);
+        int rc = inside ? visit_cell(k, list->items[i], inside, depth) : TMK_ENOMEM;
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static const struct maker *maker_of(const char *function)
+static const struct tensor_maker *maker_of(const char *function)
 {
-    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+    for (size_t i = 0; i < TMK_N(makers); i++)
         if (strcmp(makers[i].name, function) == 0)
             return &makers[i];
     return NULL;
 }
 
-/* What a parameter's call wraps: the call that makes its tensor. */
-static const struct tmk_checkpoint_value *unwrap(const struct tmk_checkpoint_value *c,
-                                                 struct tmk_weight *as)
+/* The call that a parameter's call wraps: the one that makes its tensor. */
+static const struct tmk_checkpoint_value *wrapped_tensor_call(const struct tmk_checkpoint_value *c,
+                                                              struct tmk_weight *as)
 {
-    const char *function = text_of(item_of(c, 0));
+    const char *function = text_of_cell(item_of(c, 0));
     if (!function || (strcmp(function, "torch._utils._rebuild_parameter") != 0 &&
                       strcmp(function, "torch._utils._rebuild_parameter_with_state") != 0))
         return c;
@@ -360,10 +365,10 @@ static const struct tmk_checkpoint_value *unwrap(const struct tmk_checkpoint_val
     return data && data->kind == TMK_CHECKPOINT_CALL ? data : c;
 }
 
-static int visit_object(struct walk *k, const struct tmk_checkpoint_value *c, const char *name,
+static int visit_object(struct cell_walk *k, const struct tmk_checkpoint_value *c, const char *name,
                         unsigned depth)
 {
-    const char *function = text_of(item_of(c, 0));
+    const char *function = text_of_cell(item_of(c, 0));
     bool has_state = c->dict != NULL;
     int rc = c->dict ? visit_pairs(k, c->dict, name, depth, false) : 0;
     for (uint64_t i = 2; i < c->n && rc == 0; i++)
@@ -374,26 +379,27 @@ static int visit_object(struct walk *k, const struct tmk_checkpoint_value *c, co
     return rc == 0 && function ? note_call(k, function, has_state) : rc;
 }
 
-static int visit_call(struct walk *k, const struct tmk_checkpoint_value *c, const char *name,
+static int visit_call(struct cell_walk *k, const struct tmk_checkpoint_value *c, const char *name,
                       unsigned depth)
 {
     struct tmk_weight as = {0};
-    const struct tmk_checkpoint_value *inner = unwrap(c, &as);
-    const char *function = text_of(item_of(inner, 0));
+    const struct tmk_checkpoint_value *inner = wrapped_tensor_call(c, &as);
+    const char *function = text_of_cell(item_of(inner, 0));
     const struct tmk_checkpoint_value *arguments = item_of(inner, 1);
-    /* A tensor's subclass: (function, class, its arguments, state). */
+    /* A tensor subclass: (function, class, its arguments, state). */
     if (function && strcmp(function, "torch._tensor._rebuild_from_type_v2") == 0) {
-        function = text_of(item_of(arguments, 0));
+        function = text_of_cell(item_of(arguments, 0));
         arguments = item_of(arguments, 2);
     }
-    const struct maker *maker = function ? maker_of(function) : NULL;
+    const struct tensor_maker *maker = function ? maker_of(function) : NULL;
     return maker ? add_tensor(k, maker, arguments, name, &as) : visit_object(k, c, name, depth);
 }
 
-static int visit(struct walk *k, struct tmk_checkpoint_value *c, const char *name, unsigned depth)
+static int visit_cell(struct cell_walk *k, struct tmk_checkpoint_value *c, const char *name,
+                      unsigned depth)
 {
-    if (c->seen || !may_hold(c))
-        return 0; /* in a ring */
+    if (c->seen || !may_hold_tensors(c))
+        return 0; /* it contains itself */
     tmk_work_take(&k->limit.work, VISIT_STEPS);
     int rc = tmk_checkpoint_limit_check(&k->limit, k->err);
     if (rc < 0)
@@ -410,33 +416,33 @@ static int visit(struct walk *k, struct tmk_checkpoint_value *c, const char *nam
 
 /* ---- where the model is ---- */
 
-/* Checkpoints of a training have the model under one of these, beside other things. */
+/* Checkpoints of a training have the model under one of these keys, beside other things. */
 static const char *const model_keys[] = {"state_dict", "model_state_dict", "model", "module", NULL};
 
 static uint64_t find_model(const struct tmk_checkpoint_value *dict)
 {
     for (const char *const *key = model_keys; *key; key++)
         for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
-            const char *text = text_of(dict->items[i]);
-            if (text && strcmp(text, *key) == 0 && may_hold(dict->items[i + 1]))
+            const char *text = text_of_cell(dict->items[i]);
+            if (text && strcmp(text, *key) == 0 && may_hold_tensors(dict->items[i + 1]))
                 return i;
         }
     return dict->n;
 }
 
-static int visit_root(struct walk *k, struct tmk_checkpoint_value *root)
+static int visit_root(struct cell_walk *k, struct tmk_checkpoint_value *root)
 {
     const struct tmk_checkpoint_value *dict = root->kind == TMK_CHECKPOINT_CALL ? root->dict : root;
     uint64_t model = dict && dict->kind == TMK_CHECKPOINT_DICT ? find_model(dict) : 0,
              first = k->w->n;
     if (!dict || dict->kind != TMK_CHECKPOINT_DICT || model == dict->n)
-        return visit(k, root, "", 0);
-    int rc = visit(k, dict->items[model + 1], "", 0);
+        return visit_cell(k, root, "", 0);
+    int rc = visit_cell(k, dict->items[model + 1], "", 0);
     k->is_extra = k->w->n > first;
     for (uint64_t i = 0; i + 1 < dict->n && rc == 0; i += 2)
-        if (i != model && may_hold(dict->items[i + 1])) {
-            const char *name = join(k, "", dict->items[i], i / 2);
-            rc = name ? visit(k, dict->items[i + 1], name, 1) : TMK_ENOMEM;
+        if (i != model && may_hold_tensors(dict->items[i + 1])) {
+            const char *name = join_names(k, "", dict->items[i], i / 2);
+            rc = name ? visit_cell(k, dict->items[i + 1], name, 1) : TMK_ENOMEM;
         }
     return rc;
 }
@@ -444,7 +450,7 @@ static int visit_root(struct walk *k, struct tmk_checkpoint_value *root)
 int tmk_checkpoint_tensors(struct tmk_weights *w, uint32_t file, const uint8_t *pickle, size_t n,
                            const struct tmk_checkpoint_entries *entries, struct tmk_error *err)
 {
-    struct walk k = {.w = w, .file = file, .entries = entries, .err = err};
+    struct cell_walk k = {.w = w, .file = file, .entries = entries, .err = err};
     struct tmk_checkpoint_value *root = NULL;
     tmk_checkpoint_limit_init(&k.limit, &w->arena, STEPS_PER_BYTE, w->no_limits);
     int rc = tmk_checkpoint_pickle_read(pickle, n, &w->arena, &k.limit, &root, err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/checkpoint_zip.c - the zip file that torch.save writes: where data.pkl and the
- * storages lie in it.
+/* interop/weights/checkpoint_zip.c - reads the zip file that torch.save writes: where data.pkl
+ * and the storages lie in it.
  *
  *     [local header, name, padding, data] ...  [central directory]  [its end: where it is]
  *
- * Only the central directory says what there is; a local header just tells where its data begin.
- * torch stores and never compresses, so that data can be mapped; a pickle that somebody compressed
- * is inflated, compressed data are refused. Zip64 (files over 4 GiB) is read; archives in parts and
- * encryption are not. */
+ * Only the central directory says what there is; a local header only tells where its data begin.
+ * torch stores without compression, so that data can be mapped; a pickle that somebody compressed
+ * is inflated, compressed data are rejected. Zip64 (files over 4 GiB) is read; multi-part and
+ * encrypted archives are not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +21,23 @@
 
 enum {
     END_BYTES = 22,
-    END_MOST = END_BYTES + 65535, /* with the longest comment */
+    END_MOST = END_BYTES + 65535, /* including the longest comment */
     END64_BYTES = 56,
     LOCATOR_BYTES = 20,
     ENTRY_BYTES = 46,
     LOCAL_BYTES = 30,
     MAX_DIRECTORY_BYTES = 256 << 20,
     MAX_PICKLE_BYTES = 512 << 20,
-    MAX_NAME_BYTES = 4096, /* of a storage that is looked for */
-    /* What a packed pickle may unpack to: torch packs none; deflate makes them 3 to 4 times
-       smaller. */
+    MAX_NAME_BYTES = 4096, /* for a storage's name */
+    /* The limit of unpacking a pickle: torch packs none; deflate makes them 3 to 4 times smaller.
+     */
     UNPACKED_TIMES = 32,
     UNPACKED_LEAST_BYTES = 1 << 20,
     STORED = 0,
     DEFLATED = 8,
 };
 
-struct entry {
+struct zip_entry {
     uint64_t packed_bytes, n_bytes, local_offset;
     uint32_t method;
     bool is_encrypted;
@@ -47,14 +47,14 @@ struct zip {
     const struct tmk_weights_source *source;
     uint64_t directory_offset;
     struct tmk_textmap names; /* of the entries */
-    struct entry *entries;
+    struct zip_entry *entries;
     uint64_t room;
-    const char *prefix; /* of data.pkl, with its slash */
+    const char *prefix; /* of data.pkl, including its slash */
     struct tmk_arena *arena;
     bool no_limits;
 };
 
-static int damaged(struct tmk_error *err, uint64_t offset, const char *what)
+static int fail_damaged_zip(struct tmk_error *err, uint64_t offset, const char *what)
 {
     int rc = tmk_fail(err, TMK_EDAMAGED, "the zip file: %s", what);
     if (err)
@@ -73,18 +73,20 @@ static int read_end64(const struct tmk_weights_source *s, uint64_t end_offset,
 {
     uint8_t locator[LOCATOR_BYTES], end[END64_BYTES];
     if (end_offset < LOCATOR_BYTES)
-        return damaged(err, end_offset, "its end says zip64, and there is no room for that");
+        return fail_damaged_zip(err, end_offset,
+                                "its end says zip64, and there is no room for that");
     int rc = tmk_weights_pread(s, end_offset - LOCATOR_BYTES, locator, sizeof locator, err);
     if (rc < 0)
         return rc;
     uint64_t at = tmk_load_u64(locator + 8);
     if (memcmp(locator, "PK\6\7", 4) != 0 || at > s->n_bytes || s->n_bytes - at < END64_BYTES)
-        return damaged(err, end_offset, "the end of its directory (zip64) is not where it should");
+        return fail_damaged_zip(err, end_offset,
+                                "the end of its directory (zip64) is not where it should");
     rc = tmk_weights_pread(s, at, end, sizeof end, err);
     if (rc < 0)
         return rc;
     if (memcmp(end, "PK\6\6", 4) != 0)
-        return damaged(err, at, "the end of its directory (zip64) is damaged");
+        return fail_damaged_zip(err, at, "the end of its directory (zip64) is damaged");
     *ret = (struct directory){
         .n_entries = tmk_load_u64(end + 32),
         .n_bytes = tmk_load_u64(end + 40),
@@ -93,8 +95,8 @@ static int read_end64(const struct tmk_weights_source *s, uint64_t end_offset,
     return 0;
 }
 
-static int read_end(const struct tmk_weights_source *s, struct directory *ret,
-                    struct tmk_error *err)
+static int read_directory_end(const struct tmk_weights_source *s, struct directory *ret,
+                              struct tmk_error *err)
 {
     size_t n = s->n_bytes < END_MOST ? (size_t)s->n_bytes : END_MOST;
     uint64_t tail_offset = s->n_bytes - n;
@@ -106,7 +108,8 @@ static int read_end(const struct tmk_weights_source *s, struct directory *ret,
     while (rc == 0 && at > 0 && memcmp(tail + at, "PK\5\6", 4) != 0)
         at--;
     if (rc == 0 && at == 0) {
-        rc = damaged(err, s->n_bytes, "it has no directory at its end: the file is cut off");
+        rc = fail_damaged_zip(err, s->n_bytes,
+                              "it has no directory at its end: the file is cut off");
     } else if (rc == 0) {
         *ret = (struct directory){
             .n_entries = tmk_load_u16(tail + at + 10),
@@ -122,8 +125,8 @@ static int read_end(const struct tmk_weights_source *s, struct directory *ret,
 
 /* ---- the directory ---- */
 
-/* Numbers that do not fit 32 bits stand in the extra field 1, in this order. */
-static bool read_extra64(const uint8_t *extra, size_t n, struct entry *e)
+/* Read numbers that do not fit 32 bits from extra field 1, in this order. */
+static bool read_extra64(const uint8_t *extra, size_t n, struct zip_entry *e)
 {
     while (n >= 4) {
         size_t id = tmk_load_u16(extra), m = tmk_load_u16(extra + 2);
@@ -150,10 +153,10 @@ static bool read_extra64(const uint8_t *extra, size_t n, struct entry *e)
     return true;
 }
 
-static int add_entry(struct zip *z, const uint8_t *at, size_t n_name, size_t n_extra,
-                     uint64_t offset, struct tmk_error *err)
+static int add_zip_entry(struct zip *z, const uint8_t *at, size_t n_name, size_t n_extra,
+                         uint64_t offset, struct tmk_error *err)
 {
-    struct entry e = {
+    struct zip_entry e = {
         .is_encrypted = tmk_load_u16(at + 8) & 1,
         .method = tmk_load_u16(at + 10),
         .packed_bytes = tmk_load_u32(at + 20),
@@ -163,15 +166,15 @@ static int add_entry(struct zip *z, const uint8_t *at, size_t n_name, size_t n_e
     uint32_t number;
     uint64_t before = z->names.n;
     if (memchr(at + ENTRY_BYTES, 0, n_name))
-        return damaged(err, offset, "a name in its directory has a zero byte");
+        return fail_damaged_zip(err, offset, "a name in its directory has a zero byte");
     if (!read_extra64(at + ENTRY_BYTES + n_name, n_extra, &e))
-        return damaged(err, offset, "an entry of its directory is damaged");
+        return fail_damaged_zip(err, offset, "an entry of its directory is damaged");
     const char *name = tmk_arena_text(z->arena, (const char *)at + ENTRY_BYTES, n_name);
     if (!name || TMK_GROW(z->entries, z->names.n + 1, z->room) < 0 ||
         tmk_textmap_put(&z->names, name, &number) < 0)
         return TMK_ENOMEM;
     if (z->names.n == before)
-        return damaged(err, offset, "its directory has a name twice");
+        return fail_damaged_zip(err, offset, "its directory has a name twice");
     z->entries[number] = e;
     return 0;
 }
@@ -182,12 +185,12 @@ static int parse_directory(struct zip *z, const uint8_t *bytes, const struct dir
     size_t at = 0, n = (size_t)d->n_bytes;
     for (uint64_t i = 0; i < d->n_entries; i++) {
         if (n - at < ENTRY_BYTES || memcmp(bytes + at, "PK\1\2", 4) != 0)
-            return damaged(err, d->offset + at, "its directory is damaged");
+            return fail_damaged_zip(err, d->offset + at, "its directory is damaged");
         size_t n_name = tmk_load_u16(bytes + at + 28), n_extra = tmk_load_u16(bytes + at + 30),
                n_comment = tmk_load_u16(bytes + at + 32);
         if (n - at - ENTRY_BYTES < n_name + n_extra + n_comment)
-            return damaged(err, d->offset + at, "its directory is damaged");
-        int rc = add_entry(z, bytes + at, n_name, n_extra, d->offset + at, err);
+            return fail_damaged_zip(err, d->offset + at, "its directory is damaged");
+        int rc = add_zip_entry(z, bytes + at, n_name, n_extra, d->offset + at, err);
         if (rc < 0)
             return rc;
         at += ENTRY_BYTES + n_name + n_extra + n_comment;
@@ -198,12 +201,12 @@ static int parse_directory(struct zip *z, const uint8_t *bytes, const struct dir
 static int read_directory(struct zip *z, struct tmk_error *err)
 {
     struct directory d = {0};
-    int rc = read_end(z->source, &d, err);
+    int rc = read_directory_end(z->source, &d, err);
     if (rc < 0)
         return rc;
     if (d.offset > z->source->n_bytes || d.n_bytes > z->source->n_bytes - d.offset ||
         d.n_bytes > MAX_DIRECTORY_BYTES)
-        return damaged(err, z->source->n_bytes, "its directory would not be in the file");
+        return fail_damaged_zip(err, z->source->n_bytes, "its directory would not be in the file");
     z->directory_offset = d.offset;
     uint8_t *bytes = malloc((size_t)d.n_bytes + 1);
     if (!bytes)
@@ -217,27 +220,29 @@ static int read_directory(struct zip *z, struct tmk_error *err)
 
 /* ---- entries ---- */
 
-/* Where the data of an entry begin: they lie between its local header and the directory. */
-static int locate(const struct zip *z, const struct entry *e, uint64_t *ret, struct tmk_error *err)
+/* Find where the data of an entry begin: between its local header and the directory. */
+static int locate_entry_data(const struct zip *z, const struct zip_entry *e, uint64_t *ret,
+                             struct tmk_error *err)
 {
     uint8_t local[LOCAL_BYTES];
     uint64_t end = z->directory_offset;
     if (e->is_encrypted)
         return tmk_fail(err, TMK_EFORMAT, "the zip file is encrypted");
     if (e->local_offset > end || end - e->local_offset < LOCAL_BYTES)
-        return damaged(err, e->local_offset, "an entry would not be in the file");
+        return fail_damaged_zip(err, e->local_offset, "an entry would not be in the file");
     int rc = tmk_weights_pread(z->source, e->local_offset, local, sizeof local, err);
     if (rc < 0)
         return rc;
     uint64_t begin =
         e->local_offset + LOCAL_BYTES + tmk_load_u16(local + 26) + tmk_load_u16(local + 28);
     if (memcmp(local, "PK\3\4", 4) != 0 || begin > end || e->packed_bytes > end - begin)
-        return damaged(err, e->local_offset, "an entry is damaged, or not where it should be");
+        return fail_damaged_zip(err, e->local_offset,
+                                "an entry is damaged, or not where it should be");
     *ret = begin;
     return 0;
 }
 
-static const struct entry *entry_of(const struct zip *z, const char *name)
+static const struct zip_entry *entry_of(const struct zip *z, const char *name)
 {
     uint32_t number;
     return tmk_textmap_find(&z->names, name, &number) ? &z->entries[number] : NULL;
@@ -249,7 +254,7 @@ static int find_storage(const void *zip, const char *key, uint64_t *ret_offset, 
     const struct zip *z = zip;
     char name[MAX_NAME_BYTES], shown[64];
     int n = snprintf(name, sizeof name, "%sdata/%s", z->prefix, key);
-    const struct entry *e = n > 0 && n < (int)sizeof name ? entry_of(z, name) : NULL;
+    const struct zip_entry *e = n > 0 && n < (int)sizeof name ? entry_of(z, name) : NULL;
     snprintf(shown, sizeof shown, "%s", key);
     if (!e)
         return tmk_fail(err, TMK_EDAMAGED, "data.pkl names the storage %s, and there is none",
@@ -259,7 +264,7 @@ static int find_storage(const void *zip, const char *key, uint64_t *ret_offset, 
                         "data/%s is compressed, which torch never does. Unpack the zip file and "
                         "pack it again without (zip -0 -r)",
                         shown);
-    int rc = locate(z, e, ret_offset, err);
+    int rc = locate_entry_data(z, e, ret_offset, err);
     if (rc == 0)
         *ret_bytes = e->n_bytes;
     return rc;
@@ -279,7 +284,8 @@ static int inflate_all(const uint8_t *packed, size_t n_packed, uint8_t *to, size
     return is_whole ? 0 : TMK_EDAMAGED;
 }
 
-static int check_unpacked(const struct zip *z, const struct entry *e, struct tmk_error *err)
+static int check_unpacked_entry(const struct zip *z, const struct zip_entry *e,
+                                struct tmk_error *err)
 {
     char limit[TMK_AMOUNT_BYTES], packed[TMK_AMOUNT_BYTES];
     uint64_t most = UNPACKED_LEAST_BYTES + UNPACKED_TIMES * e->packed_bytes;
@@ -291,18 +297,20 @@ static int check_unpacked(const struct zip *z, const struct entry *e, struct tmk
                     tmk_size_text(most, limit), tmk_size_text(e->packed_bytes, packed));
 }
 
-/* A small entry, as the caller's. */
-static int load(const struct zip *z, const struct entry *e, uint8_t **ret, struct tmk_error *err)
+/* Load a small entry into memory that the caller frees. */
+static int load_entry(const struct zip *z, const struct zip_entry *e, uint8_t **ret,
+                      struct tmk_error *err)
 {
     uint64_t offset = 0;
-    int rc = locate(z, e, &offset, err);
+    int rc = locate_entry_data(z, e, &offset, err);
     if (rc < 0)
         return rc;
     if (e->n_bytes > MAX_PICKLE_BYTES || e->packed_bytes > MAX_PICKLE_BYTES ||
         (e->method != STORED && e->method != DEFLATED) ||
         (e->method == STORED && e->packed_bytes != e->n_bytes))
-        return damaged(err, e->local_offset, "data.pkl is too large or packed in an unknown way");
-    rc = check_unpacked(z, e, err);
+        return fail_damaged_zip(err, e->local_offset,
+                                "data.pkl is too large or packed in an unknown way");
+    rc = check_unpacked_entry(z, e, err);
     if (rc < 0)
         return rc;
     uint8_t *packed = calloc((size_t)e->packed_bytes + 1, 1);
@@ -313,7 +321,7 @@ static int load(const struct zip *z, const struct entry *e, uint8_t **ret, struc
     if (rc == 0 && bytes != packed) {
         rc = inflate_all(packed, (size_t)e->packed_bytes, bytes, (size_t)e->n_bytes);
         if (rc == TMK_EDAMAGED)
-            rc = damaged(err, e->local_offset, "data.pkl cannot be unpacked");
+            rc = fail_damaged_zip(err, e->local_offset, "data.pkl cannot be unpacked");
     }
     if (bytes != packed)
         free(packed);
@@ -326,8 +334,8 @@ static int load(const struct zip *z, const struct entry *e, uint8_t **ret, struc
 
 /* ---- the checkpoint ---- */
 
-/* "archive/data.pkl": the one folder's name is the file's, or "archive". */
-static const struct entry *find_pickle(struct zip *z)
+/* Find "archive/data.pkl": the only folder is named after the file, or "archive". */
+static const struct zip_entry *find_pickle(struct zip *z)
 {
     for (uint64_t i = 0; i < z->names.n; i++) {
         const char *slash = strchr(z->names.texts[i], '/');
@@ -343,13 +351,13 @@ static const struct entry *find_pickle(struct zip *z)
 static int check_byte_order(const struct zip *z, struct tmk_error *err)
 {
     const char *name = tmk_arena_format(z->arena, "%sbyteorder", z->prefix);
-    const struct entry *e = name ? entry_of(z, name) : NULL;
+    const struct zip_entry *e = name ? entry_of(z, name) : NULL;
     uint8_t *order = NULL;
     if (!e)
         return name ? 0 : TMK_ENOMEM;
     if (e->n_bytes != 3) /* "big"; the other is "little" */
         return 0;
-    int rc = load(z, e, &order, err);
+    int rc = load_entry(z, e, &order, err);
     if (rc == 0 && order && memcmp(order, "big", 3) == 0)
         rc = tmk_fail(err, TMK_EFORMAT, "written on a big-endian machine, which is not read here");
     free(order);
@@ -358,13 +366,13 @@ static int check_byte_order(const struct zip *z, struct tmk_error *err)
 
 static int read_tensors(struct tmk_weights *w, struct zip *z, struct tmk_error *err)
 {
-    const struct entry *pickle = find_pickle(z);
+    const struct zip_entry *pickle = find_pickle(z);
     uint8_t *bytes = NULL;
     if (!pickle)
         return tmk_fail(err, TMK_EFORMAT, "a zip file, but not of torch.save: it has no data.pkl");
     int rc = check_byte_order(z, err);
     if (rc == 0)
-        rc = load(z, pickle, &bytes, err);
+        rc = load_entry(z, pickle, &bytes, err);
     struct tmk_checkpoint_entries entries = {z, find_storage};
     if (rc == 0)
         rc = tmk_checkpoint_tensors(w, z->source->file, bytes, (size_t)pickle->n_bytes, &entries,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/safetensors.c - the header of a safetensors file.
+/* interop/weights/safetensors.c - reads the header of a safetensors file.
  *
  *     { "__metadata__": {...}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]} }
  *
- * As strict as the format's own library: ranges neither overlap nor leave a gap, and end with the
- * file. So what we accept, it loads. */
+ * It is as strict as the format's own library: ranges neither overlap nor leave a gap, and end
+ * with the file. So whatever we accept, that library loads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +27,8 @@ static enum tmk_weight_type type_of(const char *name)
     return TMK_WEIGHT_OTHER;
 }
 
-/* An array of whole numbers, at most `room`; returns how many. */
-static uint32_t read_numbers(struct tmk_json_in *j, uint64_t *to, uint32_t room)
+/* Read an array of whole numbers, at most `room`. Returns how many. */
+static uint32_t read_number_list(struct tmk_json_in *j, uint64_t *to, uint32_t room)
 {
     uint32_t n = 0;
     tmk_json_in_array(j);
@@ -44,26 +44,26 @@ static uint32_t read_numbers(struct tmk_json_in *j, uint64_t *to, uint32_t room)
     return n;
 }
 
-struct entry {
+struct header_entry {
     const char *dtype;
     uint64_t shape[TMK_WEIGHT_MAX_DIMS], offsets[2];
     uint32_t n_dims, n_offsets;
     bool has_shape;
 };
 
-static void read_entry(struct tmk_json_in *j, struct entry *e)
+static void read_header_entry(struct tmk_json_in *j, struct header_entry *e)
 {
     const char *key;
-    *e = (struct entry){0};
+    *e = (struct header_entry){0};
     tmk_json_in_object(j);
     while ((key = tmk_json_in_key(j))) {
         if (strcmp(key, "dtype") == 0 && !e->dtype) {
             e->dtype = tmk_json_in_text(j);
         } else if (strcmp(key, "shape") == 0 && !e->has_shape) {
-            e->n_dims = read_numbers(j, e->shape, TMK_WEIGHT_MAX_DIMS);
+            e->n_dims = read_number_list(j, e->shape, TMK_WEIGHT_MAX_DIMS);
             e->has_shape = true;
         } else if (strcmp(key, "data_offsets") == 0 && e->n_offsets == 0) {
-            e->n_offsets = read_numbers(j, e->offsets, 2);
+            e->n_offsets = read_number_list(j, e->offsets, 2);
         } else if (!j->problem) {
             j->problem = "a tensor has a key that is not known, or one twice";
         }
@@ -72,8 +72,9 @@ static void read_entry(struct tmk_json_in *j, struct entry *e)
         j->problem = "a tensor has no dtype, shape or data_offsets";
 }
 
-static int add_entry(struct tmk_weights *w, const struct tmk_weights_source *s, const char *name,
-                     const struct entry *e, uint64_t data_start, struct tmk_error *err)
+static int add_header_entry(struct tmk_weights *w, const struct tmk_weights_source *s,
+                            const char *name, const struct header_entry *e, uint64_t data_start,
+                            struct tmk_error *err)
 {
     struct tmk_weight *t = tmk_weights_add(w);
     uint64_t *shape = tmk_arena_take(&w->arena, (e->n_dims + 1) * sizeof *shape);
@@ -111,7 +112,7 @@ static int parse_header(struct tmk_weights *w, const struct tmk_weights_source *
 {
     struct tmk_json_in j;
     struct tmk_textmap names = {0};
-    struct entry e;
+    struct header_entry e;
     const char *name;
     int rc = 0;
     tmk_json_in_init(&j, header, (size_t)n, &w->arena);
@@ -125,9 +126,9 @@ static int parse_header(struct tmk_weights *w, const struct tmk_weights_source *
         if (rc == 0 && strcmp(name, "__metadata__") == 0) {
             tmk_json_in_skip(&j);
         } else if (rc == 0) {
-            read_entry(&j, &e);
+            read_header_entry(&j, &e);
             if (!j.problem)
-                rc = add_entry(w, s, name, &e, 8 + n, err);
+                rc = add_header_entry(w, s, name, &e, 8 + n, err);
         }
     }
     tmk_textmap_fini(&names);

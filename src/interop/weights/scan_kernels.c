@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/scan_kernels.c - one pass over numbers: counts, extremes, sum and sum of squares.
+/* interop/weights/scan_kernels.c - one pass over numbers: counts, extremes, sum and sum of
+ * squares.
  *
- * Built once for each width of vectors, with TMK_SCAN_KERNEL as the name of its one function
- * (meson.build). Floats of 32 bits and fewer become vectors of float32 and the bits of their
- * absolute values; what they are (zero, denormal, not finite) is seen from those bits, so that no
- * comparison of NaNs is needed. Sums are of doubles: exact enough for any tensor that has a spread
- * above 1e-7 of its mean.
+ * It is built once for each width of vectors, with TMK_SCAN_KERNEL as the name of its one
+ * function (meson.build). Floats of 32 bits and fewer become vectors of float32 and the bits of
+ * their absolute values; those bits tell zero, denormal and not finite, so that no comparison of
+ * NaNs is needed. Sums are doubles: exact enough for any tensor with a spread above 1e-7 of its
+ * mean.
  *
- * The fast loop takes for granted that all is finite and notes whether that was so; a block that
- * has a NaN or an infinity is done again, one by one. So each is found with its place, and the
- * usual tensor pays two instructions for it. */
+ * The fast loop assumes that everything is finite and notes whether that was so; a block with a
+ * NaN or an infinity is done again, one by one. So each is found with its index, and the usual
+ * tensor pays two instructions for it. */
 #include "interop/weights/scan_kernels.h"
 
 #include <stdbool.h>
@@ -34,7 +35,7 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* Vectors have no other names in C; only here do we make types. */
+/* In C, vectors can only be named by a typedef; these are the only ones. */
 typedef float floats __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
 typedef int32_t signs __attribute__((vector_size(VECTOR_BYTES)));
@@ -45,30 +46,33 @@ typedef int64_t signs_64 __attribute__((vector_size(VECTOR_BYTES)));
 enum {
     LANES = VECTOR_BYTES / 4,
     LANES_64 = VECTOR_BYTES / 8,
-    BLOCK = 8192,       /* elements: counts cannot overflow, and a second look finds them near */
-    RUN = 32,           /* vectors whose sums may be float: their squares are exact in it */
-    AHEAD_BYTES = 1024, /* asked for before they are needed */
+    BLOCK = 8192, /* elements: few enough that counts cannot overflow, and a second pass finds them
+                     in cache */
+    RUN = 32,     /* vectors with sums in float: their squares are exact in it */
+    AHEAD_BYTES = 1024, /* prefetch distance */
     LINE_BYTES = 64,
 };
 
 /* ---- how small floats are laid out ---- */
 
-struct format {
+struct kernel_format {
     uint32_t n_bytes;
-    uint32_t sign, magnitude; /* masks of the bits as they stand in the file, moved up by `up` */
-    uint32_t up;              /* bf16 is the upper half of float32, e5m2 that of float16 */
-    uint32_t shift, bias;     /* from there to float32: mantissa, exponent; 0: it is float32 */
-    uint32_t least_normal, least_odd; /* magnitudes: the first that is normal, or not finite */
-    uint32_t infinite;                /* magnitude; 0: there is none */
+    uint32_t sign, magnitude; /* bit masks as in the file, shifted up by `up` */
+    uint32_t up;          /* bf16 is the upper half of float32, e5m2 the upper half of float16 */
+    uint32_t shift, bias; /* mantissa and exponent from there to float32; 0: it is float32 */
+    uint32_t least_normal,
+        least_odd;     /* magnitudes: the first normal one, the first that is not finite */
+    uint32_t infinite; /* magnitude; 0: there is none */
 };
 
 #define F32                                                                                        \
-    ((struct format){4, 0x80000000, 0x7fffffff, 0, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
+    ((struct kernel_format){4, 0x80000000, 0x7fffffff, 0, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
 #define BF16                                                                                       \
-    ((struct format){2, 0x80000000, 0x7fffffff, 16, 0, 0, 0x00800000, 0x7f800000, 0x7f800000})
-#define F16 ((struct format){2, 0x8000, 0x7fff, 0, 13, 112, 0x0400, 0x7c00, 0x7c00})
-#define E5M2 ((struct format){1, 0x8000, 0x7fff, 8, 13, 112, 0x0400, 0x7c00, 0x7c00})
-#define E4M3 ((struct format){1, 0x80, 0x7f, 0, 20, 120, 0x08, 0x7f, 0})
+    ((struct kernel_format){2, 0x80000000, 0x7fffffff, 16, 0, 0, 0x00800000, 0x7f800000,           \
+                            0x7f800000})
+#define F16 ((struct kernel_format){2, 0x8000, 0x7fff, 0, 13, 112, 0x0400, 0x7c00, 0x7c00})
+#define E5M2 ((struct kernel_format){1, 0x8000, 0x7fff, 8, 13, 112, 0x0400, 0x7c00, 0x7c00})
+#define E4M3 ((struct kernel_format){1, 0x80, 0x7f, 0, 20, 120, 0x08, 0x7f, 0})
 
 /* ---- elements of any width, as 32 bits ---- */
 
@@ -94,7 +98,7 @@ ALWAYS_INLINE words load(const uint8_t *at, uint32_t n_bytes)
 #endif
 }
 
-ALWAYS_INLINE floats to_float(words bits, struct format f)
+ALWAYS_INLINE floats to_float(words bits, struct kernel_format f)
 {
     if (f.shift == 0)
         return (floats)bits;
@@ -104,7 +108,7 @@ ALWAYS_INLINE floats to_float(words bits, struct format f)
 #endif
     words magnitude = bits & f.magnitude, moved = magnitude << f.shift;
     words normal = moved + (f.bias << 23);
-    /* A denormal is an exact multiple of the least one: put it behind a 1 and take that off. */
+    /* A denormal is an exact multiple of the least one: put it after a 1 and subtract that. */
     words one = (words){0} + ((f.bias + 1) << 23);
     words small = (words)((floats)(moved + one) - (floats)one);
     words is_small = (words)((signs)magnitude < (int32_t)f.least_normal);
@@ -112,8 +116,8 @@ ALWAYS_INLINE floats to_float(words bits, struct format f)
     return (floats)((is_small & small) | (~is_small & normal) | sign);
 }
 
-/* One element; of what is finite the value is right. */
-ALWAYS_INLINE double one_of(const uint8_t *at, struct format f, uint32_t *ret_magnitude)
+/* Convert one element; if it is finite the value is right. */
+ALWAYS_INLINE double one_of(const uint8_t *at, struct kernel_format f, uint32_t *ret_magnitude)
 {
     uint32_t bits = 0;
     memcpy(&bits, at, f.n_bytes);
@@ -132,7 +136,7 @@ ALWAYS_INLINE double one_of(const uint8_t *at, struct format f, uint32_t *ret_ma
     return f.shift > 0 && (bits & f.sign) ? -(double)x.f : (double)x.f;
 }
 
-static void add_one(struct tmk_scan_sums *s, double x)
+static void add_one_number(struct tmk_scan_sums *s, double x)
 {
     s->min = x < s->min ? x : s->min;
     s->max = x > s->max ? x : s->max;
@@ -140,7 +144,7 @@ static void add_one(struct tmk_scan_sums *s, double x)
     s->squares += x * x;
 }
 
-static void add_odd(struct tmk_scan_sums *s, uint64_t index, bool is_infinite)
+static void add_odd_number(struct tmk_scan_sums *s, uint64_t index, bool is_infinite)
 {
     uint64_t *first = is_infinite ? &s->first_inf : &s->first_nan;
     *(is_infinite ? &s->n_inf : &s->n_nan) += 1;
@@ -148,19 +152,19 @@ static void add_odd(struct tmk_scan_sums *s, uint64_t index, bool is_infinite)
         *first = index;
 }
 
-ALWAYS_INLINE void one_by_one(const uint8_t *at, uint64_t n, struct format f,
+ALWAYS_INLINE void one_by_one(const uint8_t *at, uint64_t n, struct kernel_format f,
                               struct tmk_scan_sums *s)
 {
     for (uint64_t i = 0; i < n; i++) {
         uint32_t magnitude;
         double x = one_of(at + i * f.n_bytes, f, &magnitude);
         if (magnitude >= f.least_odd) {
-            add_odd(s, s->n + i, f.infinite && magnitude == f.infinite);
+            add_odd_number(s, s->n + i, f.infinite && magnitude == f.infinite);
             continue;
         }
         s->n_zero += magnitude == 0;
         s->n_denormal += magnitude != 0 && magnitude < f.least_normal;
-        add_one(s, x);
+        add_one_number(s, x);
     }
     s->n += n;
 }
@@ -181,7 +185,7 @@ ALWAYS_INLINE floats lesser(floats a, floats b)
 #endif
 }
 
-/* The half of a vector with this number, as doubles. */
+/* One half of a vector, as doubles. */
 ALWAYS_INLINE doubles half_of(floats x, unsigned half)
 {
 #if VECTOR_BYTES == 64
@@ -200,15 +204,15 @@ ALWAYS_INLINE doubles half_of(floats x, unsigned half)
 #endif
 }
 
-/* What a block adds up, lane by lane. */
-struct block {
+/* The sums of a block, lane by lane. */
+struct kernel_block {
     words n_zero, n_small, odd;
     floats least, minus_most;
     doubles sum[2], squares[2];
 };
 
-/* False when something in it is not finite; then nothing was added. */
-static bool add_block(struct tmk_scan_sums *s, const struct block *b, uint64_t n)
+/* Returns false when the block has something that is not finite; then nothing was added. */
+static bool add_kernel_block(struct tmk_scan_sums *s, const struct kernel_block *b, uint64_t n)
 {
     uint32_t odd = 0, n_zero = 0, n_small = 0;
     for (unsigned i = 0; i < LANES; i++)
@@ -232,11 +236,12 @@ static bool add_block(struct tmk_scan_sums *s, const struct block *b, uint64_t n
     return true;
 }
 
-/* Of 16 bits and fewer, sums of a few are as good in float32 (`is_narrow`), and half the work. */
-ALWAYS_INLINE struct block run_block(const uint8_t *at, uint64_t n, struct format f, bool is_narrow)
+/* For 16 bits and fewer, sums of a few are as good in float32 (`is_narrow`), and half the work. */
+ALWAYS_INLINE struct kernel_block run_block(const uint8_t *at, uint64_t n, struct kernel_format f,
+                                            bool is_narrow)
 {
-    struct block b = {.least = (floats){0} + __builtin_inff(),
-                      .minus_most = (floats){0} + __builtin_inff()};
+    struct kernel_block b = {.least = (floats){0} + __builtin_inff(),
+                             .minus_most = (floats){0} + __builtin_inff()};
     for (uint64_t i = 0; i < n;) {
         floats sum = {0}, squares = {0};
         uint64_t end = n - i < RUN * LANES ? n : i + RUN * LANES;
@@ -247,7 +252,8 @@ ALWAYS_INLINE struct block run_block(const uint8_t *at, uint64_t n, struct forma
             floats x = to_float(bits, f);
             b.n_zero -= (words)((signs)magnitude == 0);
             b.n_small -= (words)((signs)magnitude < (int32_t)f.least_normal);
-            b.odd |= magnitude + (0x80000000 - f.least_odd); /* sets the highest bit, if it is */
+            b.odd |= magnitude +
+                     (0x80000000 - f.least_odd); /* sets the highest bit if it is not finite */
             b.least = lesser(b.least, x);
             b.minus_most = lesser(b.minus_most, -x);
             if (is_narrow) {
@@ -269,8 +275,8 @@ ALWAYS_INLINE struct block run_block(const uint8_t *at, uint64_t n, struct forma
     return b;
 }
 
-/* bf16 reaches as far as float32, and squares farther: were they lost in float32? */
-static bool is_exact(const struct block *b, uint64_t n)
+/* bf16 has the range of float32, so squares may exceed it: were they lost in float32? */
+static bool is_block_exact(const struct kernel_block *b, uint64_t n)
 {
     double squares = 0;
     uint64_t n_zero = 0;
@@ -281,15 +287,15 @@ static bool is_exact(const struct block *b, uint64_t n)
     return n_zero == n || (squares > 1e-30 && squares < 1e38);
 }
 
-ALWAYS_INLINE void scan_small_floats(const uint8_t *at, uint64_t n, struct format f,
+ALWAYS_INLINE void scan_small_floats(const uint8_t *at, uint64_t n, struct kernel_format f,
                                      struct tmk_scan_sums *s)
 {
     while (n >= LANES) {
         uint64_t m = n < BLOCK ? n - n % LANES : BLOCK;
-        struct block b = run_block(at, m, f, f.n_bytes < 4);
-        if (f.n_bytes == 2 && f.shift == 0 && !is_exact(&b, m))
+        struct kernel_block b = run_block(at, m, f, f.n_bytes < 4);
+        if (f.n_bytes == 2 && f.shift == 0 && !is_block_exact(&b, m))
             b = run_block(at, m, f, false);
-        if (!add_block(s, &b, m))
+        if (!add_kernel_block(s, &b, m))
             one_by_one(at, m, f, s);
         at += m * f.n_bytes;
         n -= m;
@@ -307,12 +313,12 @@ static void one_double(const uint8_t *at, uint64_t index, struct tmk_scan_sums *
     memcpy(&x, at, 8);
     bits &= INT64_MAX;
     if (bits >= 0x7ff0000000000000) {
-        add_odd(s, index, bits == 0x7ff0000000000000);
+        add_odd_number(s, index, bits == 0x7ff0000000000000);
         return;
     }
     s->n_zero += bits == 0;
     s->n_denormal += bits != 0 && bits < 0x0010000000000000;
-    add_one(s, x);
+    add_one_number(s, x);
 }
 
 static bool doubles_block(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
@@ -368,8 +374,8 @@ static void scan_doubles(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
 
 /* ---- whole numbers: loops that the compiler makes vectors of ---- */
 
-/* What comes after this block, while there is work to do on it. */
-static void ask_ahead(const uint8_t *at, uint64_t n_bytes)
+/* Prefetch what comes after this block while it is processed. */
+static void prefetch_next_block(const uint8_t *at, uint64_t n_bytes)
 {
     for (uint64_t i = 0; i < n_bytes; i += LINE_BYTES)
         __builtin_prefetch(at + i);
@@ -384,7 +390,7 @@ static void ask_ahead(const uint8_t *at, uint64_t n_bytes)
             uint16_t n_zero = 0;                                                                   \
             sum_type sum = 0;                                                                      \
             square_type squares = 0;                                                               \
-            ask_ahead(at + m * sizeof(type), m * sizeof(type));                                    \
+            prefetch_next_block(at + m * sizeof(type), m * sizeof(type));                                    \
             memcpy(&least, at, sizeof(type));                                                      \
             most = least;                                                                          \
             for (uint64_t i = 0; i < m; i++) {                                                     \
@@ -462,7 +468,7 @@ static void scan_bools(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
     s->squares += (double)n_true;
 }
 
-static void scan_any(enum tmk_weight_type type, const uint8_t *at, uint64_t n,
+static void scan_any_type(enum tmk_weight_type type, const uint8_t *at, uint64_t n,
                      struct tmk_scan_sums *s)
 {
     switch (type) {
@@ -531,14 +537,15 @@ void TMK_SCAN_KERNEL(enum tmk_weight_type type, const void *data, uint64_t n,
 {
     const uint8_t *at = data;
 #if VECTOR_BYTES == 64
-    /* A block that the faster loops leave, since it has a NaN or is the last, and on they go. */
+    /* Scan a block that the faster loops left, since it has a NaN or is the last; then they go
+     * on. */
     for (uint64_t item = tmk_weight_type_bytes(type); item <= 2 && n > 0;) {
         uint64_t done = tmk_scan_narrow_avx512(type, at, n, s);
         uint64_t left = n - done < BLOCK ? n - done : BLOCK;
-        scan_any(type, at + done * item, left, s);
+        scan_any_type(type, at + done * item, left, s);
         at += (done + left) * item;
         n -= done + left;
     }
 #endif
-    scan_any(type, at, n, s);
+    scan_any_type(type, at, n, s);
 }

@@ -8,7 +8,7 @@
 
 #include "interop/weights/weights.h"
 
-/* What is known of so many elements, to be added to. Start with tmk_scan_sums_none. */
+/* Sums over a number of elements, to be added to. Start with tmk_scan_sums_none. */
 struct tmk_scan_sums {
     uint64_t n, n_nan, n_inf, n_zero, n_denormal;
     uint64_t first_nan, first_inf;
@@ -22,7 +22,7 @@ struct tmk_scan_sums {
         .max = -__builtin_inf()                                                                    \
     }
 
-/* Add `n` elements at any address. Of complex numbers, nothing. */
+/* Add `n` elements at any address. Complex numbers add nothing. */
 void tmk_scan_kernel_plain(enum tmk_weight_type type, const void *data, uint64_t n,
                            struct tmk_scan_sums *s);
 void tmk_scan_kernel_avx2(enum tmk_weight_type type, const void *data, uint64_t n,
@@ -30,8 +30,8 @@ void tmk_scan_kernel_avx2(enum tmk_weight_type type, const void *data, uint64_t 
 void tmk_scan_kernel_avx512(enum tmk_weight_type type, const void *data, uint64_t n,
                             struct tmk_scan_sums *s);
 
-/* What can be done faster of types of one or two bytes (scan_narrow.c): returns how many elements
- * it has added, from the first on; the rest is for the loops that know everything. */
+/* A faster way for types of one or two bytes (scan_narrow.c). Returns how many elements it has
+ * added, from the first on; the rest is left to the general loops. */
 uint64_t tmk_scan_narrow_avx512(enum tmk_weight_type type, const void *data, uint64_t n,
                                 struct tmk_scan_sums *s);
 

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/scan_narrow.c - whole numbers of 8 bits and floats of 8 and 16, with AVX-512
- * alone.
+/* interop/weights/scan_narrow.c - a faster scan of 8-bit whole numbers and of 8- and 16-bit
+ * floats, with AVX-512 only.
  *
- * What a number is and which is the least are seen from 64 bytes at a time, as they stand in the
- * file; only sums need wider lanes. Whole numbers are added up without their sign and put right
- * afterwards, exactly.
+ * Kinds and extremes are found 64 bytes at a time, as they stand in the file; only sums need
+ * wider lanes. Whole numbers are summed without their sign and corrected afterwards, exactly.
  *
  * A float's bits are a sign and a magnitude that grows with the value. So the largest of the bits
  * taken as unsigned is the lowest negative number, and taken as signed the highest positive one:
- * four extremes of bits say which is the least, which the most, and whether all is finite. Bytes
- * become float16 by moving their bits (e4m3 times 2^-8), the processor makes float32 of that, and
- * bfloat16 is the upper half of a float32. Sums of few are as good in float32, of more they are
- * doubles.
+ * four extremes of bits give the least, the most, and whether all is finite. Bytes become float16
+ * by shifting their bits (e4m3 times 2^-8), the processor converts that to float32, and bfloat16
+ * is the upper half of a float32. Sums of few are as good in float32; sums of more are doubles.
  *
- * The file is worth its lines: with it a core scans 47 to 56 GB of float16, bfloat16 or uint8 in a
+ * The file is worth its lines: with it a core scans 47 to 56 GB of float16, bfloat16 or uint8 a
  * second, and with the loops of scan_kernels.c built for AVX-512 21 to 24. Most weights have those
  * types. */
 #include "interop/weights/scan_kernels.h"
@@ -29,13 +27,13 @@
 enum {
     WIDTH = 64,
     BLOCK = 8192,
-    RUN = 32, /* vectors between two sums of doubles */
+    RUN = 32, /* vectors between two sums in doubles */
     AHEAD_BYTES = 1024,
 };
 
 /* ---- whole numbers ---- */
 
-/* Sums of y = x + bias, and its extremes. */
+/* The sums of y = x + bias, and its extremes. */
 struct whole {
     uint64_t n_zero, sum, squares;
     uint8_t least, most;
@@ -69,7 +67,7 @@ static struct whole run_whole(const uint8_t *at, uint64_t n, uint8_t bias)
     return b;
 }
 
-static void add_whole(const uint8_t *at, uint64_t n, uint8_t bias, struct tmk_scan_sums *s)
+static void add_whole_numbers(const uint8_t *at, uint64_t n, uint8_t bias, struct tmk_scan_sums *s)
 {
     struct whole b = run_whole(at, n, bias);
     int64_t sum = (int64_t)b.sum - (int64_t)(bias * n);
@@ -84,27 +82,27 @@ static void add_whole(const uint8_t *at, uint64_t n, uint8_t bias, struct tmk_sc
 
 /* ---- floats ---- */
 
-struct layout {
+struct float_layout {
     unsigned n_bytes, mantissa_bits;
     int bias;
-    uint32_t exponent; /* its bits: none is set in zeros and denormals */
+    uint32_t exponent; /* the exponent's bits: none is set in zeros and denormals */
     uint32_t odd;      /* the first magnitude that is not finite */
-    double scale;      /* the sum is so many times what was added up */
+    double scale;      /* factor from what was summed to the sum */
 };
 
-static const struct layout e4m3 = {1, 3, 7, 0x78, 0x7f, 256};
-static const struct layout e5m2 = {1, 2, 15, 0x7c, 0x7c, 1};
-static const struct layout float16 = {2, 10, 15, 0x7c00, 0x7c00, 1};
-static const struct layout bfloat16 = {2, 7, 127, 0x7f80, 0x7f80, 1};
+static const struct float_layout e4m3 = {1, 3, 7, 0x78, 0x7f, 256};
+static const struct float_layout e5m2 = {1, 2, 15, 0x7c, 0x7c, 1};
+static const struct float_layout float16 = {2, 10, 15, 0x7c00, 0x7c00, 1};
+static const struct float_layout bfloat16 = {2, 7, 127, 0x7f80, 0x7f80, 1};
 
-/* What was seen, lane by lane: the least and the most of bits, without and with their sign. */
+/* What was seen, lane by lane: least and most of the bits, as unsigned and as signed. */
 struct seen {
-    uint64_t n_zero, n_small; /* magnitudes below the least normal one, zeros with them */
+    uint64_t n_zero, n_small; /* magnitudes below the least normal one, including zeros */
     __m512i least_bits, most_bits, least_signed, most_signed;
     __m512d sum, squares;
 };
 
-ALWAYS_INLINE void look_at_bytes(struct seen *b, __m512i x, struct layout f)
+ALWAYS_INLINE void look_at_bytes(struct seen *b, __m512i x, struct float_layout f)
 {
     __m512i magnitude = _mm512_set1_epi8(0x7f), exponent = _mm512_set1_epi8((char)f.exponent);
     b->n_zero += (unsigned)__builtin_popcountll(_mm512_testn_epi8_mask(x, magnitude));
@@ -115,7 +113,7 @@ ALWAYS_INLINE void look_at_bytes(struct seen *b, __m512i x, struct layout f)
     b->most_signed = _mm512_max_epi8(b->most_signed, x);
 }
 
-ALWAYS_INLINE void look_at_halves(struct seen *b, __m512i x, struct layout f)
+ALWAYS_INLINE void look_at_halves(struct seen *b, __m512i x, struct float_layout f)
 {
     __m512i magnitude = _mm512_set1_epi16(0x7fff), exponent = _mm512_set1_epi16((short)f.exponent);
     b->n_zero += (unsigned)__builtin_popcount(_mm512_testn_epi16_mask(x, magnitude));
@@ -145,16 +143,17 @@ ALWAYS_INLINE void add_float16(struct sums *to, __m512i bits)
              _mm512_cvtph_ps(_mm512_extracti64x4_epi64(bits, 1)));
 }
 
-/* A byte in the upper half of 16 bits, as float16: e5m2 is that already. The exponent of e4m3 has
- * one bit less, so all but the sign moves down; the shift doubles the sign, hence the mask. */
-ALWAYS_INLINE __m512i to_float16(__m512i upper, struct layout f)
+/* Convert a byte in the upper half of 16 bits to float16: e5m2 is that already. The exponent of
+ * e4m3 has one bit less, so everything except the sign moves down; the shift doubles the sign,
+ * hence the mask. */
+ALWAYS_INLINE __m512i to_float16(__m512i upper, struct float_layout f)
 {
     if (f.mantissa_bits == e5m2.mantissa_bits)
         return upper;
     return _mm512_and_si512(_mm512_srai_epi16(upper, 1), _mm512_set1_epi16((short)0xbf80));
 }
 
-ALWAYS_INLINE void add_values(struct sums *to, __m512i x, struct layout f)
+ALWAYS_INLINE void add_values(struct sums *to, __m512i x, struct float_layout f)
 {
     const __m512i none = _mm512_setzero_si512();
     if (f.n_bytes == 1) {
@@ -168,7 +167,7 @@ ALWAYS_INLINE void add_values(struct sums *to, __m512i x, struct layout f)
     }
 }
 
-static __m512d widen(__m512d to, const __m512 x[2])
+static __m512d widen_sums(__m512d to, const __m512 x[2])
 {
     for (unsigned i = 0; i < 2; i++) {
         __m256 high = (__m256)_mm512_extractf64x4_pd((__m512d)x[i], 1);
@@ -178,8 +177,8 @@ static __m512d widen(__m512d to, const __m512 x[2])
     return to;
 }
 
-/* Whole vectors, at least one. */
-ALWAYS_INLINE struct seen look(const uint8_t *at, uint64_t n_bytes, struct layout f)
+/* Look at whole vectors, at least one. */
+ALWAYS_INLINE struct seen look(const uint8_t *at, uint64_t n_bytes, struct float_layout f)
 {
     __m512i first = _mm512_loadu_si512(at);
     struct seen b = {.least_bits = first,
@@ -201,13 +200,13 @@ ALWAYS_INLINE struct seen look(const uint8_t *at, uint64_t n_bytes, struct layou
                 look_at_halves(&b, x, f);
             add_values(&sums, x, f);
         }
-        b.sum = widen(b.sum, sums.sum);
-        b.squares = widen(b.squares, sums.squares);
+        b.sum = widen_sums(b.sum, sums.sum);
+        b.squares = widen_sums(b.squares, sums.squares);
     }
     return b;
 }
 
-/* The extremes of all lanes. */
+/* The extremes over all lanes. */
 struct extremes {
     uint32_t least_bits, most_bits;
     int32_t least_signed, most_signed;
@@ -243,8 +242,8 @@ static struct extremes extremes_of(const struct seen *b, unsigned n_bytes)
     return e;
 }
 
-/* The value of bits. */
-static double value_of(uint32_t bits, struct layout f)
+/* The value that the bits stand for. */
+static double value_of_bits(uint32_t bits, struct float_layout f)
 {
     uint32_t sign = 1u << (8 * f.n_bytes - 1), magnitude = bits & (sign - 1);
     int exponent = (int)(magnitude >> f.mantissa_bits), least = 1 - f.bias - (int)f.mantissa_bits;
@@ -253,15 +252,15 @@ static double value_of(uint32_t bits, struct layout f)
     return magnitude && (bits & sign) ? -x : x;
 }
 
-/* bfloat16 reaches as far as float32, and squares farther: were they lost in float32? */
-static bool is_exact(uint64_t n, uint64_t n_zero, double squares, struct layout f)
+/* bfloat16 has the range of float32, so squares may exceed it: were they lost in float32? */
+static bool are_squares_exact(uint64_t n, uint64_t n_zero, double squares, struct float_layout f)
 {
     return f.bias != bfloat16.bias || n_zero == n || (squares > 1e-30 && squares < 1e38);
 }
 
-/* False when the block has something that is not finite, or too large or small for float32's sums;
- * then nothing was added. */
-ALWAYS_INLINE bool add_floats(const uint8_t *at, uint64_t n_bytes, struct layout f,
+/* Returns false when the block has something that is not finite, or too large or small for
+ * float32's sums; then nothing was added. */
+ALWAYS_INLINE bool add_floats(const uint8_t *at, uint64_t n_bytes, struct float_layout f,
                               struct tmk_scan_sums *s)
 {
     struct seen b = look(at, n_bytes, f);
@@ -270,11 +269,11 @@ ALWAYS_INLINE bool add_floats(const uint8_t *at, uint64_t n_bytes, struct layout
     double squares = _mm512_reduce_add_pd(b.squares);
     uint64_t n = n_bytes / f.n_bytes;
     if (e.most_signed >= (int32_t)f.odd || e.most_bits >= (sign | f.odd) ||
-        !is_exact(n, b.n_zero, squares, f))
+        !are_squares_exact(n, b.n_zero, squares, f))
         return false;
-    /* Where there is no negative one the least is a positive one, and the other way round. */
-    double least = value_of(e.most_bits >= sign ? e.most_bits : e.least_bits, f);
-    double most = value_of((uint32_t)(e.most_signed >= 0 ? e.most_signed : e.least_signed), f);
+    /* Without negative numbers the least is a positive one, and vice versa. */
+    double least = value_of_bits(e.most_bits >= sign ? e.most_bits : e.least_bits, f);
+    double most = value_of_bits((uint32_t)(e.most_signed >= 0 ? e.most_signed : e.least_signed), f);
     s->min = least < s->min ? least : s->min;
     s->max = most > s->max ? most : s->max;
     s->n += n;
@@ -285,13 +284,13 @@ ALWAYS_INLINE bool add_floats(const uint8_t *at, uint64_t n_bytes, struct layout
     return true;
 }
 
-static bool add_bytes(enum tmk_weight_type type, const uint8_t *at, uint64_t n_bytes,
-                      struct tmk_scan_sums *s)
+static bool add_narrow_bytes(enum tmk_weight_type type, const uint8_t *at, uint64_t n_bytes,
+                             struct tmk_scan_sums *s)
 {
     switch (type) {
     case TMK_WEIGHT_I8:
     case TMK_WEIGHT_U8:
-        add_whole(at, n_bytes, type == TMK_WEIGHT_I8 ? 128 : 0, s);
+        add_whole_numbers(at, n_bytes, type == TMK_WEIGHT_I8 ? 128 : 0, s);
         return true;
     case TMK_WEIGHT_F8_E4M3:
         return add_floats(at, n_bytes, e4m3, s);
@@ -313,7 +312,7 @@ uint64_t tmk_scan_narrow_avx512(enum tmk_weight_type type, const void *data, uin
     uint64_t item = tmk_weight_type_bytes(type), n_bytes = n * item, done = 0;
     while (n_bytes - done >= WIDTH) {
         uint64_t m = n_bytes - done < BLOCK ? (n_bytes - done) / WIDTH * WIDTH : BLOCK;
-        if (!add_bytes(type, at + done, m, s))
+        if (!add_narrow_bytes(type, at + done, m, s))
             break;
         done += m;
     }

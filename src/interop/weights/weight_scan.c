@@ -21,14 +21,15 @@
 enum {
     PIECE_BYTES = 4 << 20,
     MAX_THREADS = 16,
-    GATHERED = 4096, /* elements of a strided tensor, at a time */
-    /* Views may show the same data: so many times what they show, and a little. */
+    GATHERED = 4096, /* elements of a strided tensor, gathered at a time */
+    /* Views may show the same data: the limit is this many times what they show, and a little
+     * more. */
     SCANNED_TIMES = 16,
     SCANNED_LEAST_BYTES = 64 << 20,
 };
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22 /* of Linux 5.14; where it is not known, pages come one by one */
+#define MADV_POPULATE_READ 22 /* since Linux 5.14; where it is unknown, pages come one by one */
 #endif
 
 /* ---- which loops ---- */
@@ -128,7 +129,7 @@ static struct {
     struct sigaction before;
 } mapped;
 
-/* Zeros from the page that is gone to the end of the mapping; who asked goes on reading. */
+/* Map zeros from the missing page to the end of the mapping; the reader goes on. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     uint8_t *at = info->si_addr;
@@ -138,7 +139,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     if (at < mapped.start || at >= mapped.end ||
         mmap((void *)page, (size_t)((uintptr_t)mapped.end - page), PROT_READ,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-        sigaction(number, &mapped.before, NULL); /* not ours: it comes again, and counts */
+        sigaction(number, &mapped.before,
+                  NULL); /* not ours: it comes again, to the previous handler */
     else
         atomic_store(&mapped.is_cut, true);
     errno = saved;
@@ -175,7 +177,7 @@ static int unmap_file(struct tmk_error *err)
 {
     struct stat st;
     size_t n_bytes = (size_t)(mapped.end - mapped.start);
-    /* What is gone of the last page that is left reads as zeros, without a signal. */
+    /* The missing part of the last page reads as zeros, without a signal. */
     bool is_cut = fstat(mapped.fd, &st) < 0 || (uint64_t)st.st_size < n_bytes;
     sigaction(SIGBUS, &mapped.before, NULL);
     munmap(mapped.start, n_bytes);
@@ -188,15 +190,15 @@ static int unmap_file(struct tmk_error *err)
 
 /* ---- pieces ---- */
 
-struct piece {
+struct tensor_piece {
     const struct tmk_weight *tensor;
-    uint64_t first, n; /* elements; of a strided tensor all */
+    uint64_t first, n; /* elements; all of a strided tensor */
     struct tmk_scan_sums sums;
 };
 
-struct job {
+struct scan_job {
     const struct kernel *kernel;
-    struct piece *pieces;
+    struct tensor_piece *pieces;
     uint64_t n, room;
     atomic_ullong next, done;
     uint64_t done_before, total; /* of all files */
@@ -204,8 +206,8 @@ struct job {
     void *arg;
 };
 
-/* The elements of a strided tensor, row by row, through a small buffer. */
-static void scan_strided(const struct job *job, struct piece *p)
+/* Scan the elements of a strided tensor, row by row, through a small buffer. */
+static void scan_strided(const struct scan_job *job, struct tensor_piece *p)
 {
     const struct tmk_weight *t = p->tensor;
     uint8_t buffer[GATHERED * 8];
@@ -228,8 +230,9 @@ static void scan_strided(const struct job *job, struct piece *p)
     job->kernel->scan(t->type, buffer, n, &p->sums);
 }
 
-/* Its pages come in one call and go again, so that a model larger than memory is no burden. */
-static void scan_piece(const struct job *job, struct piece *p)
+/* Its pages are read in with one call and released again, so that a model larger than memory can
+ * be scanned. */
+static void scan_piece(const struct scan_job *job, struct tensor_piece *p)
 {
     const struct tmk_weight *t = p->tensor;
     if (t->strides) {
@@ -244,9 +247,9 @@ static void scan_piece(const struct job *job, struct piece *p)
     job->kernel->scan(t->type, data, p->n, &p->sums);
 }
 
-static void *work(void *arg)
+static void *scan_worker(void *arg)
 {
-    struct job *job = arg;
+    struct scan_job *job = arg;
     unsigned long long i;
     while ((i = atomic_fetch_add(&job->next, 1)) < job->n) {
         scan_piece(job, &job->pieces[i]);
@@ -255,8 +258,8 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* The caller works, too, and tells how far all are. */
-static void work_and_tell(struct job *job)
+/* The caller works too, and reports the progress of all. */
+static void work_and_tell_progress(struct scan_job *job)
 {
     unsigned long long i;
     while ((i = atomic_fetch_add(&job->next, 1)) < job->n) {
@@ -274,21 +277,21 @@ static unsigned n_cores(void)
     return n > MAX_THREADS ? MAX_THREADS : n < 1 ? 1 : (unsigned)n;
 }
 
-static void run_job(struct job *job)
+static void run_job(struct scan_job *job)
 {
     pthread_t threads[MAX_THREADS];
     unsigned n = n_cores(), n_started = 0;
     while (n_started + 1 < n && n_started + 1 < job->n &&
-           pthread_create(&threads[n_started], NULL, work, job) == 0)
+           pthread_create(&threads[n_started], NULL, scan_worker, job) == 0)
         n_started++;
-    work_and_tell(job);
+    work_and_tell_progress(job);
     for (unsigned i = 0; i < n_started; i++)
         pthread_join(threads[i], NULL);
 }
 
 /* ---- tensors ---- */
 
-/* Elements from a strided tensor's first to behind its last. */
+/* The elements from a strided tensor's first to after its last. */
 static uint64_t strided_extent(const struct tmk_weight *t)
 {
     uint64_t extent = 1;
@@ -297,9 +300,9 @@ static uint64_t strided_extent(const struct tmk_weight *t)
     return extent;
 }
 
-/* Some types are not scanned (complex ones, those of fewer than 8 bits), nor are views that repeat
- * what they show (expanded ones). */
-static bool is_worth(const struct tmk_weight *t)
+/* False for types that are not scanned (complex ones, those of fewer than 8 bits), and for views
+ * that repeat their elements (expanded ones). */
+static bool is_scannable_tensor(const struct tmk_weight *t)
 {
     if (!t->has_data || t->same_as || !tmk_weight_type_is_scanned(t->type))
         return false;
@@ -311,13 +314,13 @@ static uint64_t piece_elements(const struct tmk_weight *t)
     return t->strides ? t->n_elements : PIECE_BYTES / tmk_weight_type_bytes(t->type);
 }
 
-static int add_pieces(struct job *job, const struct tmk_weight *t)
+static int add_pieces(struct scan_job *job, const struct tmk_weight *t)
 {
     uint64_t most = piece_elements(t);
     for (uint64_t first = 0; first < t->n_elements; first += most) {
         if (TMK_GROW(job->pieces, job->n + 1, job->room) < 0)
             return TMK_ENOMEM;
-        job->pieces[job->n++] = (struct piece){
+        job->pieces[job->n++] = (struct tensor_piece){
             .tensor = t,
             .first = first,
             .n = t->n_elements - first < most ? t->n_elements - first : most,
@@ -327,13 +330,13 @@ static int add_pieces(struct job *job, const struct tmk_weight *t)
     return 0;
 }
 
-static void gather_results(const struct tmk_weights *w, const struct job *job, uint32_t file,
+static void gather_results(const struct tmk_weights *w, const struct scan_job *job, uint32_t file,
                            struct tmk_scan_result *results)
 {
     uint64_t at = 0;
     for (uint64_t i = 0; i < w->n; i++) {
         struct tmk_scan_sums sums = TMK_SCAN_SUMS_NONE;
-        if (w->all[i].file != file || !is_worth(&w->all[i]))
+        if (w->all[i].file != file || !is_scannable_tensor(&w->all[i]))
             continue;
         for (; at < job->n && job->pieces[at].tensor == &w->all[i]; at++)
             add_sums(&sums, &job->pieces[at].sums);
@@ -343,22 +346,22 @@ static void gather_results(const struct tmk_weights *w, const struct job *job, u
 
 /* ---- how much there is to look at ---- */
 
-/* Bytes of the file, from the first of a tensor to behind its last. */
+/* Bytes of the file, from a tensor's first to after its last. */
 struct shown_range {
     uint64_t begin, end;
 };
 
-static int compare_ranges(const void *va, const void *vb)
+static int compare_shown_ranges(const void *va, const void *vb)
 {
     const struct shown_range *a = va, *b = vb;
     return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
-/* Bytes that are in any of them, which get sorted. */
+/* The number of bytes that are in any of the ranges, which get sorted. */
 static uint64_t sum_ranges(struct shown_range *ranges, uint64_t n)
 {
     uint64_t sum = 0, end = 0;
-    qsort(ranges, n, sizeof *ranges, compare_ranges);
+    qsort(ranges, n, sizeof *ranges, compare_shown_ranges);
     for (uint64_t i = 0; i < n; i++) {
         uint64_t begin = ranges[i].begin > end ? ranges[i].begin : end;
         if (ranges[i].end > begin) {
@@ -369,7 +372,7 @@ static uint64_t sum_ranges(struct shown_range *ranges, uint64_t n)
     return sum;
 }
 
-/* Bytes of the file that its tensors show, each counted once, and all that they show together. */
+/* Measure the bytes of the file that its tensors show: each counted once, and the sum of all. */
 static int measure_shown(const struct tmk_weights *w, uint32_t file, uint64_t *ret_shown,
                          uint64_t *ret_scanned)
 {
@@ -379,7 +382,7 @@ static int measure_shown(const struct tmk_weights *w, uint32_t file, uint64_t *r
         return TMK_ENOMEM;
     for (uint64_t i = 0; i < w->n; i++) {
         const struct tmk_weight *t = &w->all[i];
-        if (t->file != file || t->n_elements == 0 || !is_worth(t))
+        if (t->file != file || t->n_elements == 0 || !is_scannable_tensor(t))
             continue;
         scanned += t->n_bytes;
         ranges[n++] = (struct shown_range){
@@ -392,8 +395,8 @@ static int measure_shown(const struct tmk_weights *w, uint32_t file, uint64_t *r
     return 0;
 }
 
-/* A file of views, each of nearly the whole storage, would be the square of its size to look at.
- * What no tensor shows may be a hole, or padding: it does not count. */
+/* A file of views, each of nearly the whole storage, would take the square of its size to scan.
+ * Bytes that no tensor shows may be a hole, or padding: they do not count. */
 static int check_size(const struct tmk_weights *w, uint32_t file, struct tmk_error *err)
 {
     uint64_t n_bytes, shown, most;
@@ -411,13 +414,13 @@ static int check_size(const struct tmk_weights *w, uint32_t file, struct tmk_err
         tmk_size_text(n_bytes, scanned), tmk_size_text(shown, size));
 }
 
-static int scan_file(const struct tmk_weights *w, uint32_t file, struct job *job,
+static int scan_file(const struct tmk_weights *w, uint32_t file, struct scan_job *job,
                      struct tmk_scan_result *results, struct tmk_error *err)
 {
     int rc = check_size(w, file, err);
     job->n = 0;
     for (uint64_t i = 0; i < w->n && rc == 0; i++)
-        if (w->all[i].file == file && is_worth(&w->all[i]))
+        if (w->all[i].file == file && is_scannable_tensor(&w->all[i]))
             rc = add_pieces(job, &w->all[i]);
     if (rc < 0)
         return rc;
@@ -440,7 +443,7 @@ static uint64_t count_pieces(const struct tmk_weights *w)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < w->n; i++)
-        if (is_worth(&w->all[i]) && w->all[i].n_elements > 0)
+        if (is_scannable_tensor(&w->all[i]) && w->all[i].n_elements > 0)
             n += (w->all[i].n_elements - 1) / piece_elements(&w->all[i]) + 1;
     return n;
 }
@@ -449,7 +452,7 @@ int tmk_weights_scan(const struct tmk_weights *w, struct tmk_scan_result *result
                      void (*progress)(void *arg, uint32_t done, uint32_t total), void *arg,
                      const char **ret_path, struct tmk_error *err)
 {
-    struct job job = {
+    struct scan_job job = {
         .kernel = find_kernel(), .total = count_pieces(w), .progress = progress, .arg = arg};
     int rc = 0;
     memset(results, 0, w->n * sizeof *results);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/weights/weights.h - the tensors in files of model weights: safetensors (one file, or
- * shards with an index), and torch.save's zip files. Neither torch nor Python is needed and no
- * pickle is run.
+ * shards with an index), and torch.save's zip files. It needs neither torch nor Python, and
+ * executes no pickle.
  *
- * A file's header says what is in it; the data stay where they are until they are scanned:
+ * A file's header says what the file contains; the data are not touched until they are scanned:
  *
  *     safetensors   [u64 n][n bytes of JSON: name -> dtype, shape, data_offsets][data]
  *     torch zip     NAME/data.pkl: a pickle of names, shapes, storages; NAME/data/KEY: one storage
  *
- * Every length and offset is held against the file before it is used, products of shapes are
- * checked, ranges that overlap in a safetensors file are an error. Files may be hostile. */
+ * Every length and offset is checked against the file before use, products of shapes are checked,
+ * and ranges that overlap in a safetensors file are an error. Files may be hostile. */
 #ifndef TMK_INTEROP_WEIGHTS_WEIGHTS_H
 #define TMK_INTEROP_WEIGHTS_WEIGHTS_H
 
@@ -20,9 +20,9 @@
 #include "kit/arena.h"
 #include "kit/textmap.h"
 
-/* name as we print it, name in safetensors (NULL: none), bits, trained (a float that is no scale of
- * others), scanned. F4_X2 is torch's: two to a byte, and shapes count bytes. OTHER: the file names
- * a type that is not known here, and says how many bytes there are. */
+/* Columns: name as we print it, name in safetensors (NULL: none), bits, trained (a float that
+ * does not scale others), scanned. F4_X2 is torch's: two to a byte, and shapes count bytes.
+ * OTHER: the file names a type that is not known here, and says how many bytes there are. */
 #define TMK_WEIGHT_TYPES(X)                                                                        \
     X(F64, "float64", "F64", 64, true, true)                                                       \
     X(F32, "float32", "F32", 32, true, true)                                                       \
@@ -58,17 +58,17 @@ enum tmk_weight_type {
 };
 
 const char *tmk_weight_type_name(enum tmk_weight_type type);
-/* Of an element; 0 where it has less than one, or nobody knows. */
+/* The bytes of an element; 0 if it takes less than one, or nobody knows. */
 uint32_t tmk_weight_type_bytes(enum tmk_weight_type type);
 bool tmk_weight_type_is_float(enum tmk_weight_type type);
-/* Whether its numbers can be looked at (interop/weights/weight_scan.h). */
+/* True when its numbers can be scanned (interop/weights/weight_scan.h). */
 bool tmk_weight_type_is_scanned(enum tmk_weight_type type);
 
 enum { TMK_WEIGHT_MAX_DIMS = 64 };
 
 struct tmk_weight {
     const char *name;
-    const char *other_type; /* of TMK_WEIGHT_OTHER: what the file calls it */
+    const char *other_type; /* for TMK_WEIGHT_OTHER: the file's name for it */
     const uint64_t *shape;
     const uint64_t *strides; /* in elements; NULL: contiguous */
     uint64_t n_elements, n_bytes;
@@ -79,11 +79,11 @@ struct tmk_weight {
     enum tmk_weight_type type;
     bool has_data;     /* false: a tensor of the meta device */
     bool is_extra;     /* beside the model: an optimizer's state and the like */
-    bool is_parameter; /* the file says so, then it also says the next; else both unknown */
+    bool is_parameter; /* the file says so, and then it also says the next; else both are unknown */
     bool requires_grad;
 };
 
-/* Its type as people read it. */
+/* The tensor's type as people read it. */
 const char *tmk_weight_dtype(const struct tmk_weight *t);
 
 struct tmk_weight_file {
@@ -97,18 +97,18 @@ struct tmk_weights {
     uint64_t n, room;
     struct tmk_weight_file *files;
     uint64_t n_files, files_room;
-    struct tmk_textmap left_out; /* what a pickle calls and we do not know: not run, not read */
-    struct tmk_textmap classes;  /* of objects in a pickle, not made, but their state was read */
+    struct tmk_textmap left_out; /* unknown calls in a pickle: neither executed nor read */
+    struct tmk_textmap classes;  /* of objects in a pickle: not made, only their state was read */
     struct tmk_textmap twice;    /* names of tensors that are in more than one file */
     struct tmk_arena arena;
-    bool no_limits; /* as read was told */
+    bool no_limits; /* the argument of read */
 };
 
-/* Read what the files or folders hold; an index stands for its shards. 0, or an error with the
- * reason and the byte in *err, and `*ret_path`, if not NULL, the file that it is about (good until
- * fini). Fini in both cases. TMK_EFORMAT: no such file; TMK_EDAMAGED; TMK_EIO; TMK_ENOMEM;
- * TMK_EFULL: it takes far more memory or time than its size lets expect, and `no_limits` is false.
- */
+/* Read what the files or folders contain; an index stands for its shards. Returns 0, or an error
+ * with the reason and the byte in *err and, if ret_path is not NULL, the file concerned in
+ * *ret_path (good until fini). Call fini in both cases. TMK_EFORMAT: no such file; TMK_EDAMAGED;
+ * TMK_EIO; TMK_ENOMEM; TMK_EFULL: reading takes far more memory or time than the size suggests,
+ * and `no_limits` is false. */
 int tmk_weights_read(struct tmk_weights *w, const char *const *paths, uint32_t n_paths,
                      bool no_limits, const char **ret_path, struct tmk_error *err);
 void tmk_weights_fini(struct tmk_weights *w);

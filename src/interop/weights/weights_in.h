@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/weights_in.h - shared by the readers behind weights.h: one for each format. */
+/* interop/weights/weights_in.h - shared by the readers behind weights.h, one for each format. */
 #ifndef TMK_INTEROP_WEIGHTS_WEIGHTS_IN_H
 #define TMK_INTEROP_WEIGHTS_WEIGHTS_IN_H
 
@@ -15,30 +15,30 @@ struct tmk_weights_source {
     uint64_t n_bytes;
 };
 
-/* All of [offset, offset + n), or TMK_EDAMAGED or TMK_EIO. */
+/* Read all of [offset, offset + n). Returns 0, TMK_EDAMAGED or TMK_EIO. */
 int tmk_weights_pread(const struct tmk_weights_source *s, uint64_t offset, void *to, size_t n,
                       struct tmk_error *err);
 
-/* A tensor more, in zeros; NULL without memory. Good until the next. */
+/* Add a tensor, zeroed; NULL without memory. Good until the next. */
 struct tmk_weight *tmk_weights_add(struct tmk_weights *w);
-/* Elements and bytes of a shape: 0, or TMK_EDAMAGED when they are more than 63 bits hold. */
+/* Compute elements and bytes of a shape. Returns 0, or TMK_EDAMAGED when they exceed 63 bits. */
 int tmk_weight_measure(struct tmk_weight *t, struct tmk_error *err);
 
 int tmk_safetensors_read(struct tmk_weights *w, const struct tmk_weights_source *s,
                          struct tmk_error *err);
-/* The zip file's tensors; interop/weights/checkpoint_zip.c. */
+/* Read the zip file's tensors; interop/weights/checkpoint_zip.c. */
 int tmk_checkpoint_read(struct tmk_weights *w, const struct tmk_weights_source *s,
                         struct tmk_error *err);
 
-/* Where a storage of the checkpoint lies. */
+/* Finds where a storage of the checkpoint lies. */
 struct tmk_checkpoint_entries {
     const void *zip;
-    /* False when there is no such entry; on TMK_EDAMAGED in *rc it cannot be used. */
+    /* Returns 0 with offset and size; TMK_EDAMAGED: there is no such entry; or another error. */
     int (*find)(const void *zip, const char *key, uint64_t *ret_offset, uint64_t *ret_bytes,
                 struct tmk_error *err);
 };
 
-/* The tensors in a data.pkl; interop/weights/checkpoint_tensors.c. */
+/* Read the tensors in a data.pkl; interop/weights/checkpoint_tensors.c. */
 int tmk_checkpoint_tensors(struct tmk_weights *w, uint32_t file, const uint8_t *pickle, size_t n,
                            const struct tmk_checkpoint_entries *entries, struct tmk_error *err);
 

@@ -2,24 +2,25 @@
 /* passes/diff/align.c - see align.h.
  *
  * A place is a chain of functions and the lines in them. The places of both sides are sorted by
- * chain; in each chain those with equal lines are one, unless the lines of the two sides differ:
- * then the function may have been edited, and the cheapest way to match the two lists in order is
- * searched (costs: the bytes that do not match). */
+ * chain; within a chain those with equal lines are one. Where the lines of the two sides differ,
+ * the function may have been edited: then the cheapest way to match the two lists in order is
+ * searched (the cost is the bytes that do not match). */
 #include "passes/diff/align.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 
 enum { MAX_FRAMES = 128, MAX_CELLS = 1 << 16 };
 
-struct place {
+struct code_place {
     uint32_t chain; /* number of its text */
-    uint32_t site;  /* likewise of its innermost frame alone, with its line */
+    uint32_t site;  /* likewise, of its innermost frame alone, with its line */
     uint32_t n_lines;
     const uint32_t *lines; /* innermost first */
     enum tmk_side side;
@@ -29,9 +30,9 @@ struct place {
 
 struct tmk_align {
     struct tmk_arena memory;
-    uint32_t *place_of[2]; /* by stack: place + 1, 0: not met */
+    uint32_t *place_of[2]; /* by stack: place + 1; 0: not met */
     uint32_t n_stacks[2];
-    struct place *places;
+    struct code_place *places;
     uint64_t n_places, place_room;
     uint32_t n_numbers;
     bool is_same_program; /* two moments of one process: no line has moved */
@@ -40,7 +41,7 @@ struct tmk_align {
 
 /* ---- places ---- */
 
-/* Without the folder that it is installed in, which differs from machine to machine. */
+/* The file without its installation folder, which differs from machine to machine. */
 static const char *short_file(const char *file)
 {
     const char *packages = strstr(file, "-packages/"), *slash = strrchr(file, '/');
@@ -49,8 +50,9 @@ static const char *short_file(const char *file)
     return slash ? slash + 1 : file;
 }
 
-/* What a frame is, but for its line. Only the file of a library is asked, not its symbols. */
-static void write_frame(FILE *out, const struct tmk_frame *f)
+/* Write a frame without its line. Of a native frame only the library's file counts, not its
+ * symbols. */
+static void write_place_frame(FILE *out, const struct tmk_frame *f)
 {
     if (f->address)
         fprintf(out, "%s+%llx\n", short_file(f->file ? f->file : ""),
@@ -64,7 +66,7 @@ static uint32_t line_in_function(const struct tmk_frame *f)
     return f->first_line && f->line >= f->first_line ? f->line - f->first_line : f->line;
 }
 
-/* Write the chain of a stack; its lines into `lines`, how many is returned. */
+/* Write the chain of a stack, and its lines into `lines`. Returns how many lines there are. */
 static uint32_t write_chain(FILE *out, const struct tmk_reader *r, const struct tmk_stack *stack,
                             bool user_only, uint32_t lines[MAX_FRAMES])
 {
@@ -73,7 +75,7 @@ static uint32_t write_chain(FILE *out, const struct tmk_reader *r, const struct 
         struct tmk_frame f;
         if (!tmk_reader_frame(r, stack->frames[i], &f) || (user_only && !tmk_frame_is_users(&f)))
             continue;
-        write_frame(out, &f);
+        write_place_frame(out, &f);
         lines[n++] = line_in_function(&f);
     }
     return n;
@@ -96,8 +98,8 @@ static char *chain_text(const struct tmk_reader *r, const struct tmk_stack *stac
     return NULL;
 }
 
-/* What tells a place from others of its side: the chain's number and the lines. */
-static const char *place_key(struct tmk_arena *memory, const struct place *place)
+/* The key that tells a place from others of its side: the chain's number and the lines. */
+static const char *place_key(struct tmk_arena *memory, const struct code_place *place)
 {
     char *key = tmk_arena_take(memory, 9 * (place->n_lines + 2));
     if (!key)
@@ -108,20 +110,20 @@ static const char *place_key(struct tmk_arena *memory, const struct place *place
     return key;
 }
 
-/* Texts met so far, while places are searched. */
-struct index {
+/* Texts met so far while places are searched. */
+struct place_index {
     struct tmk_textmap chains;  /* of both sides */
     struct tmk_textmap sites;   /* likewise */
     struct tmk_textmap keys[2]; /* of places */
-    uint64_t first[2];          /* place of a side's first key */
+    uint64_t first[2];          /* the place of a side's first key */
 };
 
-/* The place of a stack, made when new: its number + 1, or 0 without memory. Stacks that differ only
- * in frames that are not the user's are one. */
-static uint32_t place_of_stack(struct tmk_align *x, struct index *index, enum tmk_side side,
+/* The place of a stack, which is made when new: its number + 1, or 0 without memory. Stacks that
+ * differ only in frames that are not the user's share a place. */
+static uint32_t place_of_stack(struct tmk_align *x, struct place_index *index, enum tmk_side side,
                                const struct tmk_reader *r, const struct tmk_stack *stack)
 {
-    struct place place = {.side = side};
+    struct code_place place = {.side = side};
     uint32_t lines[MAX_FRAMES], number;
     char *text = chain_text(r, stack, lines, &place.n_lines);
     char *chain = text ? tmk_arena_text(&x->memory, text, strlen(text)) : NULL;
@@ -145,8 +147,8 @@ static uint32_t place_of_stack(struct tmk_align *x, struct index *index, enum tm
     return (uint32_t)index->first[side] + number + 1;
 }
 
-static int find_places(struct tmk_align *x, struct index *index, enum tmk_side side,
-                       const struct tmk_peak *k)
+static int find_peak_places(struct tmk_align *x, struct place_index *index, enum tmk_side side,
+                            const struct tmk_peak *k)
 {
     const struct tmk_reader *r = tmk_peak_labels(k)->p->reader;
     x->n_stacks[side] = tmk_reader_n_stacks(r) + 1;
@@ -171,8 +173,8 @@ static int find_places(struct tmk_align *x, struct index *index, enum tmk_side s
 
 /* ---- matching ---- */
 
-/* In the order of the program: outermost lines first. */
-static int compare_lines(const struct place *a, const struct place *b)
+/* Compare in the order of the program: outermost lines first. */
+static int compare_lines(const struct code_place *a, const struct code_place *b)
 {
     if (a->n_lines != b->n_lines)
         return a->n_lines < b->n_lines ? -1 : 1;
@@ -184,7 +186,8 @@ static int compare_lines(const struct place *a, const struct place *b)
 
 static int by_place(const void *va, const void *vb)
 {
-    const struct place *a = *(struct place *const *)va, *b = *(struct place *const *)vb;
+    const struct code_place *a = *(struct code_place *const *)va,
+                            *b = *(struct code_place *const *)vb;
     if (a->chain != b->chain)
         return a->chain < b->chain ? -1 : 1;
     if (a->side != b->side)
@@ -192,27 +195,27 @@ static int by_place(const void *va, const void *vb)
     return compare_lines(a, b);
 }
 
-/* Places of one chain and side, sorted. */
-struct list {
-    struct place **items;
+/* The places of one chain and side, sorted. */
+struct place_list {
+    struct code_place **items;
     uint32_t n;
 };
 
-static struct list take_list(struct place **from, uint64_t n, enum tmk_side side)
+static struct place_list take_list(struct code_place **from, uint64_t n, enum tmk_side side)
 {
-    struct list list = {.items = from};
+    struct place_list list = {.items = from};
     while (list.n < n && from[list.n]->chain == from[0]->chain && from[list.n]->side == side)
         list.n++;
     return list;
 }
 
-static void pair(struct tmk_align *x, struct place *a, struct place *b)
+static void pair_places(struct tmk_align *x, struct code_place *a, struct code_place *b)
 {
     a->number = b->number = ++x->n_numbers;
 }
 
-/* Have both the same lines? Then nothing has moved. */
-static bool are_equal(struct list a, struct list b)
+/* True when both have the same lines: then nothing has moved. */
+static bool are_lists_equal(struct place_list a, struct place_list b)
 {
     for (uint32_t i = 0; a.n == b.n && i < a.n; i++)
         if (compare_lines(a.items[i], b.items[i]) != 0)
@@ -220,21 +223,21 @@ static bool are_equal(struct list a, struct list b)
     return a.n == b.n;
 }
 
-static void pair_equal(struct tmk_align *x, struct list a, struct list b)
+static void pair_equal_places(struct tmk_align *x, struct place_list a, struct place_list b)
 {
     for (uint32_t i = 0, j = 0; i < a.n && j < b.n;) {
         int order = compare_lines(a.items[i], b.items[j]);
         if (order == 0)
-            pair(x, a.items[i], b.items[j]);
+            pair_places(x, a.items[i], b.items[j]);
         i += order <= 0;
         j += order >= 0;
     }
 }
 
-/* What it costs to take two places for the same: the bytes in which they differ and, to think that
- * a line has moved, half of those in which they do not; that is still less than to think of two
- * places. Negative: they are not the same. */
-static double pairing_cost(const struct place *a, const struct place *b)
+/* The cost of taking two places for the same: the bytes in which they differ, plus half of those
+ * in which they do not, because a line must have moved; that is still less than the cost of two
+ * separate places. Negative: they are not the same. */
+static double pairing_cost(const struct code_place *a, const struct code_place *b)
 {
     double difference = (double)a->bytes - (double)b->bytes;
     double cost = difference < 0 ? -difference : difference;
@@ -244,8 +247,8 @@ static double pairing_cost(const struct place *a, const struct place *b)
     return is_alike ? cost + (double)(a->bytes < b->bytes ? a->bytes : b->bytes) / 2 + 1 : -1;
 }
 
-/* cost[i][j]: of the first i places of a and the first j of b. */
-static void fill_costs(struct list a, struct list b, double *cost)
+/* cost[i][j] is the cost of the first i places of a and the first j of b. */
+static void fill_costs(struct place_list a, struct place_list b, double *cost)
 {
     size_t width = b.n + 1;
     for (uint32_t i = 0; i <= a.n; i++)
@@ -262,7 +265,8 @@ static void fill_costs(struct list a, struct list b, double *cost)
         }
 }
 
-static void pair_cheapest(struct tmk_align *x, struct list a, struct list b, double *cost)
+static void pair_cheapest_places(struct tmk_align *x, struct place_list a, struct place_list b,
+                                 double *cost)
 {
     size_t width = b.n + 1;
     fill_costs(a, b, cost);
@@ -270,7 +274,7 @@ static void pair_cheapest(struct tmk_align *x, struct list a, struct list b, dou
         double here = cost[i * width + j];
         double together = pairing_cost(a.items[i - 1], b.items[j - 1]);
         if (together >= 0 && cost[(i - 1) * width + j - 1] + together <= here)
-            pair(x, a.items[--i], b.items[--j]);
+            pair_places(x, a.items[--i], b.items[--j]);
         else if (cost[(i - 1) * width + j] + (double)a.items[i - 1]->bytes + 1 <= here)
             i--;
         else
@@ -278,33 +282,33 @@ static void pair_cheapest(struct tmk_align *x, struct list a, struct list b, dou
     }
 }
 
-static void match(struct tmk_align *x, struct list a, struct list b, double *cost)
+static void match_lists(struct tmk_align *x, struct place_list a, struct place_list b, double *cost)
 {
     bool is_large = (uint64_t)(a.n + 1) * (b.n + 1) > MAX_CELLS;
-    if (x->is_same_program || is_large || are_equal(a, b))
-        pair_equal(x, a, b);
+    if (x->is_same_program || is_large || are_lists_equal(a, b))
+        pair_equal_places(x, a, b);
     else
-        pair_cheapest(x, a, b, cost);
+        pair_cheapest_places(x, a, b, cost);
 }
 
-static void match_chains(struct tmk_align *x, struct place **sorted, double *cost)
+static void match_chains(struct tmk_align *x, struct code_place **sorted, double *cost)
 {
     for (uint64_t i = 0; i < x->n_places;) {
-        struct list a = take_list(sorted + i, x->n_places - i, TMK_SIDE_A);
-        struct list b = {.items = sorted + i + a.n};
+        struct place_list a = take_list(sorted + i, x->n_places - i, TMK_SIDE_A);
+        struct place_list b = {.items = sorted + i + a.n};
         if (i + a.n < x->n_places && b.items[0]->chain == sorted[i]->chain)
             b = take_list(b.items, x->n_places - i - a.n, TMK_SIDE_B);
-        match(x, a, b, cost);
+        match_lists(x, a, b, cost);
         i += a.n + b.n;
     }
 }
 
-/* What is left of both sides and was made by the same line: it was called in another way (through
- * a wrapper, or again in backward), but is the same. */
+/* Match what is left of both sides by allocation site: the same line was called in another way
+ * (through a wrapper, or again in backward). */
 static void match_sites(struct tmk_align *x, uint32_t *number_of_site)
 {
     for (uint64_t i = 0; i < x->n_places; i++) {
-        struct place *p = &x->places[i];
+        struct code_place *p = &x->places[i];
         if (p->number)
             continue;
         if (number_of_site[p->site] == 0)
@@ -313,9 +317,9 @@ static void match_sites(struct tmk_align *x, uint32_t *number_of_site)
     }
 }
 
-static int match_all(struct tmk_align *x, uint64_t n_sites)
+static int match_all_sites(struct tmk_align *x, uint64_t n_sites)
 {
-    struct place **sorted =                      /* an array of pointers */
+    struct code_place **sorted =                 /* an array of pointers */
         calloc(x->n_places + 1, sizeof *sorted); /* NOLINT(bugprone-sizeof-expression) */
     double *cost = malloc(MAX_CELLS * sizeof *cost);
     uint32_t *number_of_site = calloc(n_sites + 1, sizeof *number_of_site);
@@ -347,28 +351,28 @@ uint32_t tmk_align_n_stacks(const struct tmk_align *x)
 
 /* ---- names ---- */
 
-static bool is_word(const char *at, size_t n, const char *word)
+static bool is_path_word(const char *at, size_t n, const char *word)
 {
     return strlen(word) == n && strncmp(at, word, n) == 0;
 }
 
-/* Part of a name that a wrapper adds wherever it stands. */
+/* True for a part of a name that a wrapper adds wherever it stands. */
 static bool is_wrapper(const char *at, size_t n)
 {
     static const char *const words[] = {"_orig_mod", "_fsdp_wrapped_module",
                                         "_checkpoint_wrapped_module", "base_layer"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (is_word(at, n, words[i]))
+    for (size_t i = 0; i < TMK_N(words); i++)
+        if (is_path_word(at, n, words[i]))
             return true;
     return false;
 }
 
-/* Bytes of the part at `at` and those that belong to it which a wrapper adds in front, with the dot
- * behind; 0: none. */
+/* The bytes of the parts at `at` that a wrapper adds in front, including the dot after them; 0:
+ * none. */
 static size_t wrapper_in_front(const char *at)
 {
     static const char *const words[] = {"module.", "base_model.model."};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; i < TMK_N(words); i++)
         if (strncmp(at, words[i], strlen(words[i])) == 0)
             return strlen(words[i]);
     return 0;
@@ -396,7 +400,7 @@ void tmk_name_unwrap(const char *name, char *ret)
         strcpy(ret, name);
 }
 
-static const char *unwrapped(struct tmk_align *x, const char *name)
+static const char *unwrapped_name(struct tmk_align *x, const char *name)
 {
     char *text = tmk_arena_take(&x->memory, strlen(name) + 1);
     if (text)
@@ -406,7 +410,7 @@ static const char *unwrapped(struct tmk_align *x, const char *name)
 
 const char *tmk_align_name(struct tmk_align *x, const char *name)
 {
-    return name && x->unwraps ? unwrapped(x, name) : name;
+    return name && x->unwraps ? unwrapped_name(x, name) : name;
 }
 
 bool tmk_align_unwraps(const struct tmk_align *x)
@@ -414,7 +418,7 @@ bool tmk_align_unwraps(const struct tmk_align *x)
     return x->unwraps;
 }
 
-/* Into `names` the module names of a peak, as they are or unwrapped; 0 or TMK_ENOMEM. */
+/* List the module names of a peak in `names`, as they are or unwrapped. Returns 0 or TMK_ENOMEM. */
 static int list_names(struct tmk_align *x, struct tmk_peak *k, bool unwrap,
                       struct tmk_textmap *names, struct tmk_error *err)
 {
@@ -426,16 +430,16 @@ static int list_names(struct tmk_align *x, struct tmk_peak *k, bool unwrap,
             rows[i].key ? tmk_arena_text(&x->memory, rows[i].key, strlen(rows[i].key)) : NULL;
         uint32_t number;
         if (kept && unwrap)
-            kept = unwrapped(x, kept);
+            kept = unwrapped_name(x, kept);
         if (rows[i].key)
             rc = kept ? tmk_textmap_put(names, kept, &number) : TMK_ENOMEM;
     }
     return rc;
 }
 
-/* How many names both have. */
-static int count_common(struct tmk_align *x, struct tmk_peak *const peaks[2], bool unwrap,
-                        uint64_t *ret, struct tmk_error *err)
+/* Count the names that both have. */
+static int count_common_names(struct tmk_align *x, struct tmk_peak *const peaks[2], bool unwrap,
+                              uint64_t *ret, struct tmk_error *err)
 {
     struct tmk_textmap names[2] = {{0}, {0}};
     uint32_t number;
@@ -452,25 +456,25 @@ static int count_common(struct tmk_align *x, struct tmk_peak *const peaks[2], bo
 
 /* ---- opening and closing ---- */
 
-static int align(struct tmk_align *x, struct tmk_peak *const peaks[2], struct tmk_error *err)
+static int align_places(struct tmk_align *x, struct tmk_peak *const peaks[2], struct tmk_error *err)
 {
-    struct index index = {0};
+    struct place_index index = {0};
     uint64_t plain = 0, without = 0;
     x->is_same_program = tmk_peak_labels(peaks[0])->p == tmk_peak_labels(peaks[1])->p;
-    int rc = find_places(x, &index, TMK_SIDE_A, peaks[0]);
+    int rc = find_peak_places(x, &index, TMK_SIDE_A, peaks[0]);
     if (rc == 0)
-        rc = find_places(x, &index, TMK_SIDE_B, peaks[1]);
+        rc = find_peak_places(x, &index, TMK_SIDE_B, peaks[1]);
     if (rc == 0)
-        rc = match_all(x, index.sites.n);
+        rc = match_all_sites(x, index.sites.n);
     tmk_textmap_fini(&index.chains);
     tmk_textmap_fini(&index.sites);
     tmk_textmap_fini(&index.keys[0]);
     tmk_textmap_fini(&index.keys[1]);
     if (rc < 0)
         return tmk_fail(err, rc, "no memory to compare the stacks");
-    rc = count_common(x, peaks, false, &plain, err);
+    rc = count_common_names(x, peaks, false, &plain, err);
     if (rc == 0)
-        rc = count_common(x, peaks, true, &without, err);
+        rc = count_common_names(x, peaks, true, &without, err);
     x->unwraps = rc == 0 && without > plain;
     return rc < 0 ? tmk_fail(err, rc, "no memory to compare the modules' names") : 0;
 }
@@ -481,7 +485,7 @@ int tmk_align_open(struct tmk_peak *const peaks[2], struct tmk_align **ret_align
     struct tmk_align *x = calloc(1, sizeof *x);
     if (!x)
         return tmk_fail(err, TMK_ENOMEM, "no memory to compare two runs");
-    int rc = align(x, peaks, err);
+    int rc = align_places(x, peaks, err);
     if (rc < 0)
         tmk_align_close(x);
     else

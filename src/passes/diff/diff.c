@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/diff/diff.c - see diff.h.
  *
- * Rows are the two peaks' own, put together by key. For the causes blocks become pieces
+ * Rows are those of the two peaks, joined by key. For the causes blocks become pieces
  * (diff_pieces.h), sorted so that those of one thing stand together: one walk compares them. */
 #include "passes/diff/diff.h"
 
@@ -36,23 +36,23 @@ int64_t tmk_diff_change(uint64_t a, uint64_t b)
     return a > b ? -held : held;
 }
 
-static void add(int64_t *sum, int64_t more)
+static void add_clamped(int64_t *sum, int64_t more)
 {
     if (__builtin_add_overflow(*sum, more, sum))
         *sum = more < 0 ? INT64_MIN : INT64_MAX;
 }
 
-static void add_split(struct tmk_diff_split *sum, const struct tmk_diff_split *more)
+static void add_to_split(struct tmk_diff_split *sum, const struct tmk_diff_split *more)
 {
-    add(&sum->resized, more->resized);
-    add(&sum->recounted, more->recounted);
-    add(&sum->added, more->added);
-    add(&sum->gone, more->gone);
+    add_clamped(&sum->resized, more->resized);
+    add_clamped(&sum->recounted, more->recounted);
+    add_clamped(&sum->added, more->added);
+    add_clamped(&sum->gone, more->gone);
 }
 
 /* ---- rows ---- */
 
-static struct tmk_diff_row *add_row(struct tmk_diff *d, const char *key)
+static struct tmk_diff_row *add_diff_row(struct tmk_diff *d, const char *key)
 {
     if (TMK_GROW(d->rows, d->n_rows + 1, d->row_room) < 0)
         return NULL;
@@ -60,7 +60,7 @@ static struct tmk_diff_row *add_row(struct tmk_diff *d, const char *key)
     return &d->rows[d->n_rows++];
 }
 
-/* By stack the number that both sides share decides, else the text. */
+/* By stack, the number that both sides share decides; otherwise the text. */
 struct row_index {
     struct tmk_textmap keys;
     uint32_t *by_stack; /* row + 1 */
@@ -70,7 +70,7 @@ static struct tmk_diff_row *stack_row(struct tmk_diff *d, struct row_index *inde
                                       const char *key)
 {
     struct tmk_diff_row *row =
-        index->by_stack[number] ? &d->rows[index->by_stack[number] - 1] : add_row(d, key);
+        index->by_stack[number] ? &d->rows[index->by_stack[number] - 1] : add_diff_row(d, key);
     if (row)
         index->by_stack[number] = (uint32_t)(row - d->rows) + 1;
     return row;
@@ -81,10 +81,10 @@ static struct tmk_diff_row *text_row(struct tmk_diff *d, struct row_index *index
     uint32_t number;
     if (tmk_textmap_put(&index->keys, key, &number) < 0)
         return NULL;
-    return number < d->n_rows ? &d->rows[number] : add_row(d, key);
+    return number < d->n_rows ? &d->rows[number] : add_diff_row(d, key);
 }
 
-/* The peak's rows are borrowed until it is asked again: texts are kept. */
+/* The peak's rows are borrowed until it is asked again, so texts are copied. */
 static const char *keep_key(struct tmk_diff *d, enum tmk_by by, const char *key)
 {
     const char *name =
@@ -92,8 +92,8 @@ static const char *keep_key(struct tmk_diff *d, enum tmk_by by, const char *key)
     return name ? tmk_arena_text(&d->memory, name, strlen(name)) : NULL;
 }
 
-static int add_side(struct tmk_diff *d, struct row_index *index, enum tmk_by by, enum tmk_side side,
-                    struct tmk_peak *k, struct tmk_error *err)
+static int add_side_rows(struct tmk_diff *d, struct row_index *index, enum tmk_by by,
+                         enum tmk_side side, struct tmk_peak *k, struct tmk_error *err)
 {
     const struct tmk_peak_row *rows;
     uint64_t n;
@@ -120,15 +120,15 @@ static uint64_t size_of_change(const uint64_t bytes[2])
     return bytes[0] > bytes[1] ? bytes[0] - bytes[1] : bytes[1] - bytes[0];
 }
 
-static int compare_texts(const char *a, const char *b)
+static int compare_known_texts(const char *a, const char *b)
 {
     if (!a || !b)
         return (a == NULL) - (b == NULL);
     return strcmp(a, b);
 }
 
-/* Largest change first; then the larger; then by key, unknown last. */
-static int by_change(const void *va, const void *vb)
+/* Order by change, largest first; then by size; then by key, unknown last. */
+static int compare_changes(const void *va, const void *vb)
 {
     const struct tmk_diff_row *a = va, *b = vb;
     uint64_t change_a = size_of_change(a->bytes), change_b = size_of_change(b->bytes);
@@ -136,19 +136,19 @@ static int by_change(const void *va, const void *vb)
         return change_a > change_b ? -1 : 1;
     if (a->bytes[1] != b->bytes[1])
         return a->bytes[1] > b->bytes[1] ? -1 : 1;
-    return compare_texts(a->key, b->key);
+    return compare_known_texts(a->key, b->key);
 }
 
-static int make_rows(struct tmk_diff *d, struct tmk_peak *const peaks[2], enum tmk_by by,
-                     struct tmk_error *err)
+static int make_diff_rows(struct tmk_diff *d, struct tmk_peak *const peaks[2], enum tmk_by by,
+                          struct tmk_error *err)
 {
     struct row_index index = {0};
     index.by_stack = calloc(tmk_align_n_stacks(d->align), sizeof *index.by_stack);
     int rc = index.by_stack ? 0 : TMK_ENOMEM;
     for (enum tmk_side side = TMK_SIDE_A; rc == 0 && side <= TMK_SIDE_B; side++)
-        rc = add_side(d, &index, by, side, peaks[side], err);
+        rc = add_side_rows(d, &index, by, side, peaks[side], err);
     if (rc == 0 && d->n_rows)
-        qsort(d->rows, d->n_rows, sizeof *d->rows, by_change);
+        qsort(d->rows, d->n_rows, sizeof *d->rows, compare_changes);
     tmk_textmap_fini(&index.keys);
     free(index.by_stack);
     return rc;
@@ -156,7 +156,7 @@ static int make_rows(struct tmk_diff *d, struct tmk_peak *const peaks[2], enum t
 
 /* ---- things and causes ---- */
 
-/* Pieces of one thing: those of A, then those of B, each from the largest down. */
+/* The pieces of one thing: those of A, then those of B, each from the largest down. */
 struct thing {
     const struct tmk_piece *pieces[2];
     uint64_t n[2];
@@ -177,17 +177,17 @@ static struct thing take_thing(const struct tmk_piece *from, const struct tmk_pi
     return t;
 }
 
-static void resize(struct thing *t, uint64_t a, uint64_t b)
+static void resize_pairs(struct thing *t, uint64_t a, uint64_t b)
 {
     double factor = a ? (double)b / (double)a : 0;
-    add(&t->split.resized, tmk_diff_change(a, b));
+    add_clamped(&t->split.resized, tmk_diff_change(a, b));
     t->n_resized++;
     t->least_factor = factor < t->least_factor ? factor : t->least_factor;
     t->most_factor = factor > t->most_factor ? factor : t->most_factor;
 }
 
-/* The next size of a side that the other has not as well, while equal ones are passed over. */
-static bool next_odd(const struct thing *t, uint64_t at[2], enum tmk_side side, uint64_t *ret)
+/* Find the next size of a side that the other has not as well; equal ones are passed over. */
+static bool next_odd_size(const struct thing *t, uint64_t at[2], enum tmk_side side, uint64_t *ret)
 {
     enum tmk_side other = side == TMK_SIDE_A ? TMK_SIDE_B : TMK_SIDE_A;
     while (at[side] < t->n[side]) {
@@ -214,17 +214,18 @@ static void compare_thing(struct thing *t)
     }
     uint64_t at_a[2] = {0}, at_b[2] = {0}, a = 0, b = 0;
     for (;;) {
-        bool has_a = next_odd(t, at_a, TMK_SIDE_A, &a), has_b = next_odd(t, at_b, TMK_SIDE_B, &b);
+        bool has_a = next_odd_size(t, at_a, TMK_SIDE_A, &a),
+             has_b = next_odd_size(t, at_b, TMK_SIDE_B, &b);
         if (!has_a && !has_b)
             return;
         if (has_a && has_b)
-            resize(t, a, b);
+            resize_pairs(t, a, b);
         else
-            add(&t->split.recounted, has_a ? tmk_diff_change(a, 0) : tmk_diff_change(0, b));
+            add_clamped(&t->split.recounted, has_a ? tmk_diff_change(a, 0) : tmk_diff_change(0, b));
     }
 }
 
-/* Does the stack lead to a line of code? A thread's name alone does not. */
+/* True when the stack leads to a line of code. A thread's name alone does not. */
 static bool has_line(const struct tmk_reader *r, uint32_t stack)
 {
     struct tmk_stack frames;
@@ -237,9 +238,9 @@ static bool has_line(const struct tmk_reader *r, uint32_t stack)
     return false;
 }
 
-/* The cause that a thing is part of, made when new; NULL without memory. */
-static struct tmk_diff_cause *cause_of(struct tmk_diff *d, struct tmk_textmap *keys,
-                                       const struct thing *t)
+/* The cause that a thing is part of, which is made when new; NULL without memory. */
+static struct tmk_diff_cause *cause_of_thing(struct tmk_diff *d, struct tmk_textmap *keys,
+                                             const struct thing *t)
 {
     const struct tmk_piece *piece = t->pieces[0]; /* B's stand behind A's */
     const char *owner = d->pieces.texts.texts[piece->owner];
@@ -279,13 +280,13 @@ static void add_thing(struct tmk_diff_cause *c, const struct thing *t, uint64_t 
         c->bytes[side] += t->bytes[side];
         c->n_blocks[side] += t->n[side];
     }
-    add_split(&c->split, &t->split);
+    add_to_split(&c->split, &t->split);
     c->n_resized += t->n_resized;
     c->least_factor = t->least_factor < c->least_factor ? t->least_factor : c->least_factor;
     c->most_factor = t->most_factor > c->most_factor ? t->most_factor : c->most_factor;
 }
 
-/* Count the parameters that optimizer state is kept for, each once a cause and side. */
+/* Count the parameters that optimizer state belongs to, each once per cause and side. */
 static int count_parameters(struct tmk_diff *d, struct tmk_textmap *keys, uint64_t cause,
                             const struct thing *t)
 {
@@ -312,7 +313,7 @@ static int by_cause(const void *va, const void *vb)
         return change_a > change_b ? -1 : 1;
     if (a->category != b->category)
         return a->category < b->category ? -1 : 1;
-    return compare_texts(a->owner, b->owner);
+    return compare_known_texts(a->owner, b->owner);
 }
 
 static int compare_things(struct tmk_diff *d, struct tmk_textmap *keys,
@@ -322,11 +323,11 @@ static int compare_things(struct tmk_diff *d, struct tmk_textmap *keys,
     while (at != end) {
         struct thing t = take_thing(at, end);
         compare_thing(&t);
-        struct tmk_diff_cause *c = cause_of(d, keys, &t);
+        struct tmk_diff_cause *c = cause_of_thing(d, keys, &t);
         if (!c || count_parameters(d, parameters, (uint64_t)(c - d->causes), &t) < 0)
             return TMK_ENOMEM;
         add_thing(c, &t, &largest[c - d->causes]);
-        add_split(&d->split, &t.split);
+        add_to_split(&d->split, &t.split);
         *(c->is_attributed ? &d->attributed : &d->unattributed) += (double)size_of_change(t.bytes);
         at += t.n[0] + t.n[1];
     }
@@ -342,7 +343,8 @@ static int find_causes(struct tmk_diff *d, struct tmk_peak *const peaks[2])
     if (rc == 0)
         rc = tmk_pieces_add(&d->pieces, d->align, TMK_SIDE_B, peaks[1]);
     tmk_pieces_sort(&d->pieces);
-    uint64_t *largest = calloc(d->pieces.n + 1, sizeof *largest); /* by cause: of one thing */
+    uint64_t *largest =
+        calloc(d->pieces.n + 1, sizeof *largest); /* by cause: the bytes of its largest thing */
     if (rc == 0)
         rc = largest ? compare_things(d, &keys, &parameters, largest) : TMK_ENOMEM;
     if (rc == 0 && d->n_causes)
@@ -404,7 +406,7 @@ int tmk_diff_open(struct tmk_peak *const peaks[2], enum tmk_by by, struct tmk_di
     struct tmk_diff *d = calloc(1, sizeof *d);
     int rc = d ? tmk_align_open(peaks, &d->align, err) : TMK_ENOMEM;
     if (rc == 0)
-        rc = make_rows(d, peaks, by, err);
+        rc = make_diff_rows(d, peaks, by, err);
     if (rc == 0)
         rc = find_causes(d, peaks);
     if (rc < 0) {

@@ -43,15 +43,15 @@ static uint32_t number_of_pattern(struct tmk_pieces *l, const char *name)
     return name && !pattern ? UINT32_MAX : number_of_text(l, pattern);
 }
 
-/* Blocks that are what they are by their name, wherever they were made. */
+/* True for blocks that their name identifies, wherever they were made. */
 static bool goes_by_name(const struct tmk_block *b, uint8_t category)
 {
     return b->name && (category == TIDEMARK_PARAMETER || category == TIDEMARK_BUFFER ||
                        category == TIDEMARK_GRADIENT || category == TIDEMARK_OPTIMIZER_STATE);
 }
 
-/* Bytes of a name without its last `n` parts. */
-static size_t without_last(const char *name, unsigned n)
+/* The bytes of a name without its last `n` parts. */
+static size_t length_without_last(const char *name, unsigned n)
 {
     size_t bytes = strlen(name);
     for (; n > 0; n--) {
@@ -63,28 +63,29 @@ static size_t without_last(const char *name, unsigned n)
     return bytes;
 }
 
-/* What a name says: numbers of texts + 1; all 0: not looked at yet. */
+/* What a name means, as numbers of texts + 1; all 0: not looked at yet. */
 struct meaning {
     uint32_t identity, owner, parameter;
 };
 
 enum { N_NAME_KINDS = 2 }; /* optimizer state, others */
 
-/* What is needed to tell the blocks of one side. */
+/* The state for describing the blocks of one side. */
 struct teller {
     const struct tmk_labels *labels;
     struct tmk_align *align;
     struct meaning *names; /* by string id and kind */
     uint32_t n_names;
     struct tmk_group *modules;
-    struct tmk_textmap module_keys; /* as the trace has them */
+    struct tmk_textmap module_keys; /* as in the trace */
     struct meaning *module_meanings;
     uint64_t module_room;
 };
 
 static uint32_t number_of_part(struct tmk_pieces *l, const char *name, unsigned n_less)
 {
-    const char *part = name ? tmk_arena_text(&l->memory, name, without_last(name, n_less)) : NULL;
+    const char *part =
+        name ? tmk_arena_text(&l->memory, name, length_without_last(name, n_less)) : NULL;
     return name && !part ? UINT32_MAX : number_of_text(l, part);
 }
 
@@ -94,8 +95,8 @@ static bool ends_in_grad(const char *name)
     return n > 5 && strcmp(name + n - 5, ".grad") == 0;
 }
 
-/* "layers.0.fc.weight" is of module layers.0.fc, and so are "layers.0.fc.weight.exp_avg" and
- * "layers.0.fc.weight.grad". */
+/* The meaning of a name: "layers.0.fc.weight" belongs to module layers.0.fc, and so do
+ * "layers.0.fc.weight.exp_avg" and "layers.0.fc.weight.grad". */
 static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, uint32_t name,
                                         bool is_state)
 {
@@ -109,7 +110,7 @@ static const struct meaning *meaning_of(struct tmk_pieces *l, struct teller *t, 
     return m;
 }
 
-/* The same for the module that a block is of; NULL without memory. */
+/* The meaning of the block's module; NULL without memory. */
 static const struct meaning *module_meaning(struct tmk_pieces *l, struct teller *t,
                                             const struct tmk_block *b)
 {
@@ -128,8 +129,8 @@ static const struct meaning *module_meaning(struct tmk_pieces *l, struct teller 
     return &t->module_meanings[number];
 }
 
-static int add_piece(struct tmk_pieces *l, struct teller *t, enum tmk_side side,
-                     const struct tmk_block *b)
+static int add_peak_piece(struct tmk_pieces *l, struct teller *t, enum tmk_side side,
+                          const struct tmk_block *b)
 {
     if (TMK_GROW(l->items, l->n + 1, l->room) < 0)
         return TMK_ENOMEM;
@@ -160,7 +161,7 @@ int tmk_pieces_add(struct tmk_pieces *l, struct tmk_align *align, enum tmk_side 
     t.names = calloc((size_t)t.n_names * N_NAME_KINDS, sizeof *t.names);
     int rc = t.names ? tmk_group_open(t.labels, TMK_BY_MODULE, &t.modules) : TMK_ENOMEM;
     for (uint64_t i = 0; rc == 0 && i < tmk_peak_n_blocks(k); i++)
-        rc = add_piece(l, &t, side, tmk_peak_block(k, i));
+        rc = add_peak_piece(l, &t, side, tmk_peak_block(k, i));
     const struct tmk_peak_row *rows;
     uint64_t n_rows;
     if (rc == 0)

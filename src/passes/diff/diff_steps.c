@@ -15,19 +15,19 @@ struct tmk_diff_steps {
     uint64_t settled_bytes[2];
 };
 
-static int by_number(const void *va, const void *vb)
+static int compare_step_numbers(const void *va, const void *vb)
 {
     const struct tmk_diff_step *a = va, *b = vb;
     return (a->step > b->step) - (a->step < b->step);
 }
 
-static int by_bytes(const void *va, const void *vb)
+static int compare_step_bytes(const void *va, const void *vb)
 {
     const uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
     return (a > b) - (a < b);
 }
 
-static int settle(struct tmk_diff_steps *s, unsigned side, const struct tmk_steps *steps)
+static int settle_side(struct tmk_diff_steps *s, unsigned side, const struct tmk_steps *steps)
 {
     uint64_t n = tmk_steps_n(steps);
     while (n > 0 && tmk_steps_get(steps, n - 1)->open)
@@ -40,14 +40,14 @@ static int settle(struct tmk_diff_steps *s, unsigned side, const struct tmk_step
         return TMK_ENOMEM;
     for (uint64_t i = 0; i < n_kept; i++)
         peaks[i] = tmk_steps_get(steps, first + i)->peak_bytes;
-    qsort(peaks, n_kept, sizeof *peaks, by_bytes);
+    qsort(peaks, n_kept, sizeof *peaks, compare_step_bytes);
     s->is_settled[side] = true;
     s->settled_bytes[side] = peaks[n_kept / 2];
     free(peaks);
     return 0;
 }
 
-static void add_rows(struct tmk_diff_steps *s, unsigned side, const struct tmk_steps *steps)
+static void add_side_steps(struct tmk_diff_steps *s, unsigned side, const struct tmk_steps *steps)
 {
     for (uint64_t i = 0; i < tmk_steps_n(steps); i++) {
         const struct tmk_step_row *row = tmk_steps_get(steps, i);
@@ -58,8 +58,8 @@ static void add_rows(struct tmk_diff_steps *s, unsigned side, const struct tmk_s
     }
 }
 
-/* Rows of the same number as one, with the larger peak of each side. */
-static void join(struct tmk_diff_steps *s)
+/* Join rows of the same number, with the larger peak of each side. */
+static void join_equal_steps(struct tmk_diff_steps *s)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < s->n; i++) {
@@ -80,12 +80,12 @@ static void join(struct tmk_diff_steps *s)
 static int read_steps(struct tmk_diff_steps *s, struct tmk_steps *const steps[2])
 {
     s->rows = calloc(tmk_steps_n(steps[0]) + tmk_steps_n(steps[1]) + 1, sizeof *s->rows);
-    if (!s->rows || settle(s, 0, steps[0]) < 0 || settle(s, 1, steps[1]) < 0)
+    if (!s->rows || settle_side(s, 0, steps[0]) < 0 || settle_side(s, 1, steps[1]) < 0)
         return TMK_ENOMEM;
-    add_rows(s, 0, steps[0]);
-    add_rows(s, 1, steps[1]);
-    qsort(s->rows, s->n, sizeof *s->rows, by_number);
-    join(s);
+    add_side_steps(s, 0, steps[0]);
+    add_side_steps(s, 1, steps[1]);
+    qsort(s->rows, s->n, sizeof *s->rows, compare_step_numbers);
+    join_equal_steps(s);
     return 0;
 }
 
@@ -134,7 +134,7 @@ bool tmk_diff_steps_settled(const struct tmk_diff_steps *s, unsigned side, uint6
     return s->is_settled[side];
 }
 
-static uint64_t difference(const struct tmk_diff_step *r)
+static uint64_t peak_difference(const struct tmk_diff_step *r)
 {
     if (!r->has[0] || !r->has[1])
         return 0;
@@ -142,16 +142,16 @@ static uint64_t difference(const struct tmk_diff_step *r)
                                                : r->peak_bytes[1] - r->peak_bytes[0];
 }
 
-static bool is_apart(const struct tmk_diff_step *r)
+static bool is_step_apart(const struct tmk_diff_step *r)
 {
     uint64_t larger = r->peak_bytes[0] > r->peak_bytes[1] ? r->peak_bytes[0] : r->peak_bytes[1];
-    return difference(r) > larger / APART_PART;
+    return peak_difference(r) > larger / APART_PART;
 }
 
 bool tmk_diff_steps_apart(const struct tmk_diff_steps *s, int64_t *ret_step)
 {
     for (uint64_t i = 0; i < s->n; i++)
-        if (is_apart(&s->rows[i])) {
+        if (is_step_apart(&s->rows[i])) {
             *ret_step = s->rows[i].step;
             return true;
         }
@@ -160,7 +160,7 @@ bool tmk_diff_steps_apart(const struct tmk_diff_steps *s, int64_t *ret_step)
 
 /* ---- picking ---- */
 
-static bool is_picked(const uint64_t *picked, uint64_t n, uint64_t number)
+static bool is_step_picked(const uint64_t *picked, uint64_t n, uint64_t number)
 {
     for (uint64_t i = 0; i < n; i++)
         if (picked[i] == number)
@@ -169,12 +169,13 @@ static bool is_picked(const uint64_t *picked, uint64_t n, uint64_t number)
 }
 
 /* The row with the largest change that is not picked yet; n: none. */
-static uint64_t largest(const struct tmk_diff_steps *s, const uint64_t *picked, uint64_t n)
+static uint64_t largest_unpicked_step(const struct tmk_diff_steps *s, const uint64_t *picked,
+                                      uint64_t n)
 {
     uint64_t best = s->n;
     for (uint64_t i = 0; i < s->n; i++)
-        if (!is_picked(picked, n, i) &&
-            (best == s->n || difference(&s->rows[i]) > difference(&s->rows[best])))
+        if (!is_step_picked(picked, n, i) &&
+            (best == s->n || peak_difference(&s->rows[i]) > peak_difference(&s->rows[best])))
             best = i;
     return best;
 }
@@ -188,15 +189,15 @@ uint64_t tmk_diff_steps_pick(const struct tmk_diff_steps *s, uint64_t n_shown, u
         return n;
     }
     uint64_t wanted[] = {0, 1, s->n - 1, 0};
-    while (wanted[3] + 1 < s->n && !is_apart(&s->rows[wanted[3]]))
+    while (wanted[3] + 1 < s->n && !is_step_apart(&s->rows[wanted[3]]))
         wanted[3]++;
     for (unsigned i = 0; i < 4; i++)
-        if (!is_picked(ret, n, wanted[i]))
+        if (!is_step_picked(ret, n, wanted[i]))
             ret[n++] = wanted[i];
     while (n < n_shown) {
-        ret[n] = largest(s, ret, n);
+        ret[n] = largest_unpicked_step(s, ret, n);
         n++;
     }
-    qsort(ret, n, sizeof *ret, by_bytes);
+    qsort(ret, n, sizeof *ret, compare_step_bytes);
     return n;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/amount.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"
@@ -32,7 +33,7 @@ static bool find_what(const char *name, struct tmk_gate *g)
                  {"allocated", TMK_GATE_ALLOCATED},
                  {"reserved", TMK_GATE_RESERVED},
                  {"leak", TMK_GATE_LEAK}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < TMK_N(names); i++)
         if (strcmp(names[i].name, name) == 0) {
             g->kind = names[i].kind;
             return true;
@@ -41,8 +42,8 @@ static bool find_what(const char *name, struct tmk_gate *g)
     return find_category(name, &g->category);
 }
 
-/* Blanks at both ends taken off; `text` is written to. */
-static char *trim(char *text)
+/* Cut blanks off both ends; writes to `text`. */
+static char *trim_blanks(char *text)
 {
     while (isspace((unsigned char)*text))
         text++;
@@ -52,7 +53,7 @@ static char *trim(char *text)
     return text;
 }
 
-/* "5%", "2.5 %", or a size; `text` is written to. */
+/* Parse "5%", "2.5 %", or a size; writes to `text`. */
 static bool parse_limit(char *text, struct tmk_gate *g)
 {
     size_t n = strlen(text);
@@ -60,7 +61,7 @@ static bool parse_limit(char *text, struct tmk_gate *g)
     if (!g->is_percent)
         return tmk_size_parse(text, &g->bytes) == 0;
     text[n - 1] = '\0';
-    text = trim(text);
+    text = trim_blanks(text);
     char *end;
     g->percent = strtod(text, &end);
     return isdigit((unsigned char)text[0]) && *end == '\0' && isfinite(g->percent);
@@ -79,13 +80,13 @@ int tmk_gate_parse(const char *text, struct tmk_gate *ret, struct tmk_error *err
     *sign++ = '\0';
     g.or_equal = *sign == '=';
     sign += g.or_equal;
-    const char *what = trim(copy);
+    const char *what = trim_blanks(copy);
     if (!find_what(what, &g))
         return tmk_fail(err, TMK_EINVAL,
                         "'%s': '%s' is not known; there are peak, allocated, reserved, leak and "
                         "the categories (activation, gradient ...)",
                         text, what);
-    if (!parse_limit(trim(sign), &g))
+    if (!parse_limit(trim_blanks(sign), &g))
         return tmk_fail(err, TMK_EINVAL,
                         "'%s': the limit is a percentage (5%%) or a size (1GiB, 0)", text);
     if (g.kind == TMK_GATE_LEAK && g.is_percent)
@@ -95,8 +96,8 @@ int tmk_gate_parse(const char *text, struct tmk_gate *ret, struct tmk_error *err
     return 0;
 }
 
-/* More than the limit, or as much where that counts. */
-static bool is_over(const struct tmk_gate *g, double value, double limit)
+/* True for more than the limit, or as much where that counts. */
+static bool is_over_limit(const struct tmk_gate *g, double value, double limit)
 {
     return g->or_equal ? value >= limit : value > limit;
 }
@@ -112,6 +113,6 @@ bool tmk_gate_passes(const struct tmk_gate *g, const struct tmk_gate_measure *m)
     if (!g->is_percent)
         return g->or_equal ? b - a < g->bytes : b - a <= g->bytes;
     if (a == 0) /* no percentage of nothing: any increase is over every limit */
-        return b == 0 && !is_over(g, 0, g->percent);
-    return !is_over(g, 100.0 * (double)(b - a), g->percent * (double)a);
+        return b == 0 && !is_over_limit(g, 0, g->percent);
+    return !is_over_limit(g, 100.0 * (double)(b - a), g->percent * (double)a);
 }

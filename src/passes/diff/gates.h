@@ -8,9 +8,9 @@
  *              | "temporary" | "autograd_detail" | "buffer" | "other" | "unknown"
  *     limit    = number "%" | size, as in "1GiB", "512 MiB", "0"
  *
- * Blanks may stand between them. What is compared is how much more B has than A, in bytes or in
- * percent of A; of a leak it is what B leaks a step. A gate that is met has failed. What is not
- * known cannot be judged, and has failed too: a check that did not happen is no success. */
+ * Blanks may stand between the parts. A gate compares how much more B has than A, in bytes or in
+ * percent of A; for a leak, how much B leaks a step. A gate that is met has failed. If a figure
+ * is not known, the gate has failed too: a check that did not happen is no success. */
 #ifndef TMK_PASSES_DIFF_GATES_H
 #define TMK_PASSES_DIFF_GATES_H
 
@@ -27,21 +27,21 @@ enum tmk_gate_kind {
 };
 
 struct tmk_gate {
-    const char *text; /* as it was given; borrowed */
+    const char *text; /* as given; borrowed */
     enum tmk_gate_kind kind;
-    uint8_t category; /* of CATEGORY */
+    uint8_t category; /* with TMK_GATE_CATEGORY */
     bool or_equal;
     bool is_percent;
     double percent;
     uint64_t bytes;
 };
 
-/* 0, or TMK_EINVAL and in `err` what is wrong with it and what would be right. */
+/* Returns 0, or TMK_EINVAL with *err saying what is wrong and what would be right. */
 int tmk_gate_parse(const char *text, struct tmk_gate *ret, struct tmk_error *err);
 
 struct tmk_gate_measure {
     bool known[2];
-    uint64_t bytes[2]; /* of a leak: [1], what B leaks a step */
+    uint64_t bytes[2]; /* for a leak: [1], what B leaks a step */
 };
 
 /* True when the gate lets this through. */

@@ -6,7 +6,7 @@
 
 #include "kit/grow.h"
 
-static struct tmk_frag_candidate *device_of(struct tmk_frag_moments *m, uint16_t device)
+static struct tmk_frag_candidate *candidate_of(struct tmk_frag_moments *m, uint16_t device)
 {
     if (m->last < m->n_devices && m->devices[m->last].device == device)
         return &m->devices[m->last];
@@ -21,7 +21,7 @@ static struct tmk_frag_candidate *device_of(struct tmk_frag_moments *m, uint16_t
     return &m->devices[m->n_devices++];
 }
 
-static const struct tmk_device_use *use_of(const struct tmk_state *s, uint16_t device)
+static const struct tmk_device_use *use_of_device(const struct tmk_state *s, uint16_t device)
 {
     for (uint32_t i = 0; i < s->n_devices; i++)
         if (s->devices[i].device == device)
@@ -32,7 +32,7 @@ static const struct tmk_device_use *use_of(const struct tmk_state *s, uint16_t d
 /* ---- the moment ---- */
 
 /* The driver was asked some time ago; what the process has taken since is known. */
-static void note_left(struct tmk_frag_candidate *c)
+static void note_left_bytes(struct tmk_frag_candidate *c)
 {
     c->total_bytes = c->sample_total;
     c->left_bytes = TMK_BYTES_UNKNOWN;
@@ -42,7 +42,7 @@ static void note_left(struct tmk_frag_candidate *c)
     c->left_bytes = used < c->sample_total ? c->sample_total - used : 0;
 }
 
-static void note_reserved(struct tmk_frag_candidate *c, const struct tmk_device_use *d)
+static void note_frag_reserved(struct tmk_frag_candidate *c, const struct tmk_device_use *d)
 {
     c->has_reserved = d && d->has_reserved;
     c->reserved_bytes = c->has_reserved ? d->reserved_bytes : 0;
@@ -51,7 +51,7 @@ static void note_reserved(struct tmk_frag_candidate *c, const struct tmk_device_
 __attribute__((noinline)) static void move(struct tmk_frag_candidate *c, const struct tmk_state *s,
                                            uint64_t ns, uint64_t measure)
 {
-    const struct tmk_device_use *d = use_of(s, c->device);
+    const struct tmk_device_use *d = use_of_device(s, c->device);
     c->found = true;
     c->measure = measure;
     c->ns = ns;
@@ -61,20 +61,21 @@ __attribute__((noinline)) static void move(struct tmk_frag_candidate *c, const s
     c->n_block_events = s->n_allocs + s->n_frees;
     c->allocated_bytes = d ? d->allocated_bytes : 0;
     c->n_blocks = c->n_segments = 0;
-    note_reserved(c, d);
-    note_left(c);
+    note_frag_reserved(c, d);
+    note_left_bytes(c);
 }
 
-/* Only events that say what is reserved can be the moment. */
-static bool is_by_reserved(const struct tmk_frag_moments *m, const struct tmk_frag_candidate *c)
+/* True when only events that report reserved bytes can be the moment. */
+static bool is_moment_by_reserved(const struct tmk_frag_moments *m,
+                                  const struct tmk_frag_candidate *c)
 {
     return c->is_oom || (m->moment.kind == TMK_FRAG_WORST && c->found && c->has_reserved);
 }
 
-static void consider(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
-                     const struct tmk_state *s, uint64_t ns)
+static void consider_frag_moment(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
+                                 const struct tmk_state *s, uint64_t ns)
 {
-    const struct tmk_device_use *d = use_of(s, c->device);
+    const struct tmk_device_use *d = use_of_device(s, c->device);
     if (!d || c->is_oom || (m->moment.kind == TMK_FRAG_STEP && s->step != m->moment.step))
         return;
     bool by_reserved = m->moment.kind == TMK_FRAG_WORST && d->has_reserved;
@@ -83,20 +84,21 @@ static void consider(const struct tmk_frag_moments *m, struct tmk_frag_candidate
         move(c, s, ns, measure);
 }
 
-static void consider_all(struct tmk_frag_moments *m, const struct tmk_state *s, uint64_t ns)
+static void consider_frag_devices(struct tmk_frag_moments *m, const struct tmk_state *s,
+                                  uint64_t ns)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
-        struct tmk_frag_candidate *c = device_of(m, s->devices[i].device);
+        struct tmk_frag_candidate *c = candidate_of(m, s->devices[i].device);
         if (c)
-            consider(m, c, s, ns);
+            consider_frag_moment(m, c, s, ns);
     }
 }
 
-/* Until the time asked for each event is the moment. */
-static void note_time(struct tmk_frag_moments *m, const struct tmk_state *s)
+/* Until the time asked for, each event is the moment. */
+static void note_frag_time(struct tmk_frag_moments *m, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
-        struct tmk_frag_candidate *c = device_of(m, s->devices[i].device);
+        struct tmk_frag_candidate *c = candidate_of(m, s->devices[i].device);
         if (c)
             move(c, s, m->moment.time_ns < s->now_ns ? m->moment.time_ns : s->now_ns, 0);
     }
@@ -104,7 +106,7 @@ static void note_time(struct tmk_frag_moments *m, const struct tmk_state *s)
 
 /* ---- what goes after it ---- */
 
-static bool was_born(const struct tmk_frag_candidate *c, const struct tmk_block *b)
+static bool was_block_born(const struct tmk_frag_candidate *c, const struct tmk_block *b)
 {
     return b->serial ? b->serial <= c->n_allocs : b->alloc_ns <= c->ns;
 }
@@ -125,23 +127,23 @@ static int keep_segment(struct tmk_frag_candidate *c, const struct tmk_driver_se
     return 0;
 }
 
-static void on_segment(struct tmk_frag_moments *m, const struct tmk_replay *rp,
-                       const struct tmk_event *ev)
+static void on_frag_segment(struct tmk_frag_moments *m, const struct tmk_replay *rp,
+                            const struct tmk_event *ev)
 {
     const struct tmk_driver_segment *ended = &rp->ended;
-    struct tmk_frag_candidate *c = ended->kind ? device_of(m, ended->device) : NULL;
+    struct tmk_frag_candidate *c = ended->kind ? candidate_of(m, ended->device) : NULL;
     if (c && c->found && ended->serial <= c->n_begun && keep_segment(c, ended) < 0)
         m->failed = true;
     if (c && tmk_segment_is_on_device(ended->kind))
         c->segment_bytes -= ended->size_bytes;
-    c = ev->kind == TMK_KIND_SEGMENT ? device_of(m, ev->device) : NULL;
+    c = ev->kind == TMK_KIND_SEGMENT ? candidate_of(m, ev->device) : NULL;
     if (c && tmk_segment_is_on_device(ev->segment_kind))
         c->segment_bytes += ev->size_bytes;
 }
 
-static void on_sample(struct tmk_frag_moments *m, const struct tmk_event *ev)
+static void on_frag_sample(struct tmk_frag_moments *m, const struct tmk_event *ev)
 {
-    struct tmk_frag_candidate *c = device_of(m, ev->device);
+    struct tmk_frag_candidate *c = candidate_of(m, ev->device);
     if (!c)
         return;
     c->sample_total = ev->sample.total_bytes;
@@ -149,25 +151,25 @@ static void on_sample(struct tmk_frag_moments *m, const struct tmk_event *ev)
     c->sample_segments = c->segment_bytes;
 }
 
-static void on_alloc(struct tmk_frag_candidate *c, const struct tmk_event *ev)
+static void on_frag_alloc(struct tmk_frag_candidate *c, const struct tmk_event *ev)
 {
     c->has_streams |= c->has_stream && c->stream != ev->stream;
     c->has_stream = true;
     c->stream = ev->stream;
 }
 
-/* What was reserved for a block is said right after it was handed out: that is the moment too. */
-static void on_reserved(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
-                        const struct tmk_state *s, uint64_t ns)
+/* A block's reserved size is reported right after the block: that is the moment too. */
+static void on_frag_reserved(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
+                             const struct tmk_state *s, uint64_t ns)
 {
     if (m->moment.kind == TMK_FRAG_WORST)
-        consider(m, c, s, ns);
+        consider_frag_moment(m, c, s, ns);
     else if (c->found && c->n_block_events == s->n_allocs + s->n_frees)
-        note_reserved(c, use_of(s, c->device));
+        note_frag_reserved(c, use_of_device(s, c->device));
 }
 
-static void on_oom(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
-                   const struct tmk_state *s, const struct tmk_event *ev)
+static void on_frag_oom(const struct tmk_frag_moments *m, struct tmk_frag_candidate *c,
+                        const struct tmk_state *s, const struct tmk_event *ev)
 {
     if (m->moment.kind != TMK_FRAG_WORST || ev->is_of_driver)
         return;
@@ -185,43 +187,43 @@ void tmk_frag_moments_event(struct tmk_frag_moments *m, const struct tmk_replay 
     struct tmk_frag_candidate *c;
     switch (ev->kind) {
     case TMK_KIND_ALLOC:
-        c = device_of(m, ev->device);
+        c = candidate_of(m, ev->device);
         if (c)
-            on_alloc(c, ev);
-        if (c && is_searched && !is_by_reserved(m, c))
-            consider(m, c, s, ev->time_ns);
+            on_frag_alloc(c, ev);
+        if (c && is_searched && !is_moment_by_reserved(m, c))
+            consider_frag_moment(m, c, s, ev->time_ns);
         break;
     case TMK_KIND_FREE:
-        c = b ? device_of(m, ev->device) : NULL;
-        if (c && c->found && !is_before && was_born(c, b) && keep_block(c, b) < 0)
+        c = b ? candidate_of(m, ev->device) : NULL;
+        if (c && c->found && !is_before && was_block_born(c, b) && keep_block(c, b) < 0)
             m->failed = true;
         break;
     case TMK_KIND_RESERVED:
-        c = device_of(m, ev->device);
+        c = candidate_of(m, ev->device);
         if (c && is_searched)
-            on_reserved(m, c, s, ev->time_ns);
+            on_frag_reserved(m, c, s, ev->time_ns);
         break;
     case TMK_KIND_STEP:
         if (m->moment.kind == TMK_FRAG_STEP)
-            consider_all(m, s, ev->time_ns);
+            consider_frag_devices(m, s, ev->time_ns);
         break;
     case TMK_KIND_OOM:
-        c = device_of(m, ev->device);
+        c = candidate_of(m, ev->device);
         if (c)
-            on_oom(m, c, s, ev);
+            on_frag_oom(m, c, s, ev);
         break;
     case TMK_KIND_SEGMENT:
     case TMK_KIND_SEGMENT_END:
-        on_segment(m, rp, ev);
+        on_frag_segment(m, rp, ev);
         break;
     case TMK_KIND_SAMPLE:
-        on_sample(m, ev);
+        on_frag_sample(m, ev);
         break;
     default:
         return;
     }
     if (is_before)
-        note_time(m, s);
+        note_frag_time(m, s);
 }
 
 void tmk_frag_moments_restored(struct tmk_frag_moments *m, const struct tmk_replay *rp)
@@ -231,16 +233,16 @@ void tmk_frag_moments_restored(struct tmk_frag_moments *m, const struct tmk_repl
         m->devices[i].segment_bytes = 0;
     for (uint32_t i = 0; i < s->segments.n; i++) {
         const struct tmk_driver_segment *g = &s->segments.items[i];
-        struct tmk_frag_candidate *c = device_of(m, g->device);
+        struct tmk_frag_candidate *c = candidate_of(m, g->device);
         if (c && tmk_segment_is_on_device(g->kind))
             c->segment_bytes += g->size_bytes;
     }
     for (uint32_t i = 0; i < m->n_devices; i++)
         m->devices[i].sample_total = TMK_BYTES_UNKNOWN;
     if (m->moment.kind != TMK_FRAG_TIME)
-        consider_all(m, s, s->now_ns);
+        consider_frag_devices(m, s, s->now_ns);
     else if (s->now_ns <= m->moment.time_ns)
-        note_time(m, s);
+        note_frag_time(m, s);
     else if (rp->n_replayed == 0)
         m->is_given_up = true;
 }
@@ -253,12 +255,12 @@ static int by_trace_address(const void *va, const void *vb)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-/* The state still knows many blocks that are gone; which ones is chance, so this is a help only. */
+/* The state still knows many blocks that have gone; which ones is chance, so this only helps. */
 static int collect_traces(struct tmk_frag_moments *m, const struct tmk_state *s)
 {
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         const struct tmk_block *b = &s->entries[i];
-        struct tmk_frag_candidate *c = b->live ? NULL : device_of(m, b->device);
+        struct tmk_frag_candidate *c = b->live ? NULL : candidate_of(m, b->device);
         if (!c || !c->has_streams)
             continue;
         if (TMK_GROW(c->traces, c->n_traces + 1, c->trace_room) < 0)
@@ -277,8 +279,8 @@ static int collect_blocks(struct tmk_frag_moments *m, const struct tmk_state *s)
     int rc = 0;
     for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++) {
         const struct tmk_block *b = &s->entries[i];
-        struct tmk_frag_candidate *c = b->live ? device_of(m, b->device) : NULL;
-        if (!c || !c->found || !was_born(c, b))
+        struct tmk_frag_candidate *c = b->live ? candidate_of(m, b->device) : NULL;
+        if (!c || !c->found || !was_block_born(c, b))
             continue;
         struct tmk_block settled = tmk_state_settled(s, b);
         rc = keep_block(c, &settled);
@@ -293,7 +295,7 @@ int tmk_frag_moments_collect(struct tmk_frag_moments *m, const struct tmk_state 
         rc = collect_traces(m, s);
     for (uint32_t i = 0; i < s->segments.n && rc == 0; i++) {
         const struct tmk_driver_segment *g = &s->segments.items[i];
-        struct tmk_frag_candidate *c = device_of(m, g->device);
+        struct tmk_frag_candidate *c = candidate_of(m, g->device);
         if (c && c->found && g->serial <= c->n_begun)
             rc = keep_segment(c, g);
     }

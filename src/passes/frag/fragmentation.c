@@ -18,7 +18,7 @@ enum {
     DRIVER_GRANULARITY = 2 << 20,
 };
 
-struct entry {
+struct frag_entry {
     struct tmk_frag_device device;
     const struct tmk_frag_candidate *candidate; /* its blocks */
 };
@@ -29,14 +29,15 @@ struct tmk_fragmentation {
     struct tmk_labels labels;
     struct tmk_holders *holders;
     struct tmk_arena arena;
-    struct entry *entries;
+    struct frag_entry *entries;
     uint64_t n_entries;
 };
 
 /* ---- segments ---- */
 
-/* Those of the framework's allocator: what is known to be another's is none. */
-static bool is_counted(struct tmk_fragmentation *f, const struct tmk_driver_segment *g)
+/* True for segments of the framework's allocator: segments known to be another owner's do not
+ * count. */
+static bool is_segment_counted(struct tmk_fragmentation *f, const struct tmk_driver_segment *g)
 {
     if (g->kind != TMK_SEGMENT_DEVICE && g->kind != TMK_SEGMENT_MAPPING)
         return false;
@@ -61,14 +62,15 @@ static enum tmk_frag_pool pool_of(const struct tmk_driver_segment *g)
     return g->size_bytes <= SMALL_SEGMENT ? TMK_FRAG_SMALL : TMK_FRAG_LARGE;
 }
 
-/* Mappings of one expandable segment lie side by side and have pages of one size. */
-static bool is_joined(const struct tmk_frag_segment *before, const struct tmk_driver_segment *g)
+/* Mappings of one expandable segment are adjacent and have pages of one size. */
+static bool is_joined_mapping(const struct tmk_frag_segment *before,
+                              const struct tmk_driver_segment *g)
 {
     return before->is_expandable && g->kind == TMK_SEGMENT_MAPPING && before->pool == pool_of(g) &&
            before->address + before->size_bytes == g->address;
 }
 
-/* Sort what the moment has; returns the segments that count, joined. */
+/* Sort the moment's segments; returns those that count, joined. */
 static struct tmk_frag_segment *list_segments(struct tmk_fragmentation *f,
                                               struct tmk_frag_candidate *c, uint64_t *ret_n)
 {
@@ -78,9 +80,9 @@ static struct tmk_frag_segment *list_segments(struct tmk_fragmentation *f,
         qsort(c->segments, (size_t)c->n_segments, sizeof *c->segments, by_segment_address);
     for (uint64_t i = 0; list && i < c->n_segments; i++) {
         const struct tmk_driver_segment *g = &c->segments[i];
-        if (!is_counted(f, g))
+        if (!is_segment_counted(f, g))
             continue;
-        if (n > 0 && is_joined(&list[n - 1], g)) {
+        if (n > 0 && is_joined_mapping(&list[n - 1], g)) {
             list[n - 1].size_bytes += g->size_bytes;
             continue;
         }
@@ -98,8 +100,8 @@ static struct tmk_frag_segment *list_segments(struct tmk_fragmentation *f,
 
 /* ---- gaps ---- */
 
-/* Whole pages of an expandable segment that lie in a gap. */
-static uint64_t whole_pages(const struct tmk_frag_segment *g, uint64_t from, uint64_t to)
+/* The whole pages of an expandable segment that lie in a gap. */
+static uint64_t whole_page_bytes(const struct tmk_frag_segment *g, uint64_t from, uint64_t to)
 {
     uint64_t page = g->page_bytes;
     uint64_t first = (from - g->address + page - 1) / page, last = (to - g->address) / page;
@@ -116,22 +118,22 @@ static void add_gap(struct tmk_frag_segment *g, struct tmk_frag_sum *sum, uint64
     g->largest_bytes = bytes > g->largest_bytes ? bytes : g->largest_bytes;
     sum->n_free++;
     if (g->is_expandable && g->page_bytes)
-        sum->whole_bytes += whole_pages(g, from, to);
+        sum->whole_bytes += whole_page_bytes(g, from, to);
     else if (bytes == g->size_bytes)
         sum->whole_bytes += bytes;
 }
 
 /* The largest request that a free block of this pool serves. */
-static uint64_t servable(enum tmk_frag_pool pool, uint64_t bytes)
+static uint64_t servable_bytes(enum tmk_frag_pool pool, uint64_t bytes)
 {
     if (pool == TMK_FRAG_SMALL)
         return bytes < SMALL_REQUEST ? bytes : SMALL_REQUEST;
     return bytes > SMALL_REQUEST ? bytes : 0;
 }
 
-static void add_segment(struct tmk_frag_sum *sum, const struct tmk_frag_segment *g)
+static void add_to_frag_sum(struct tmk_frag_sum *sum, const struct tmk_frag_segment *g)
 {
-    uint64_t serves = servable(g->pool, g->largest_bytes);
+    uint64_t serves = servable_bytes(g->pool, g->largest_bytes);
     sum->reserved_bytes += g->size_bytes;
     sum->allocated_bytes += g->size_bytes - g->free_bytes;
     sum->free_bytes += g->free_bytes;
@@ -142,8 +144,8 @@ static void add_segment(struct tmk_frag_sum *sum, const struct tmk_frag_segment 
     sum->n_blocks += g->n_blocks;
 }
 
-/* Blocks from number `at` on that lie in the segment; what a damaged trace has across its ends or
- * each other counts once. Returns the number behind the last. */
+/* Find the blocks from number `at` on that lie in the segment. Blocks that a damaged trace has
+ * across its ends or each other count once. Returns the number after the last. */
 static uint64_t walk_segment(const struct tmk_frag_candidate *c, uint64_t at,
                              struct tmk_frag_segment *g, struct tmk_frag_sum *sum)
 {
@@ -163,8 +165,9 @@ static uint64_t walk_segment(const struct tmk_frag_candidate *c, uint64_t at,
 
 /* ---- pools ---- */
 
-static struct tmk_frag_pool_row *row_of(struct tmk_frag_device *d, struct tmk_frag_pool_row *rows,
-                                        const struct tmk_frag_pool_row *key)
+static struct tmk_frag_pool_row *pool_row_of(struct tmk_frag_device *d,
+                                             struct tmk_frag_pool_row *rows,
+                                             const struct tmk_frag_pool_row *key)
 {
     for (uint64_t i = 0; i < d->n_pools; i++)
         if (rows[i].pool == key->pool && rows[i].has_stream == key->has_stream &&
@@ -175,8 +178,8 @@ static struct tmk_frag_pool_row *row_of(struct tmk_frag_device *d, struct tmk_fr
 }
 
 /* The first trace of a block in the segment; NULL: none. */
-static const struct tmk_frag_trace *trace_in(const struct tmk_frag_candidate *c,
-                                             const struct tmk_frag_segment *g)
+static const struct tmk_frag_trace *trace_in_segment(const struct tmk_frag_candidate *c,
+                                                     const struct tmk_frag_segment *g)
 {
     uint64_t low = 0, high = c->n_traces;
     while (low < high) {
@@ -190,13 +193,13 @@ static const struct tmk_frag_trace *trace_in(const struct tmk_frag_candidate *c,
     return is_in ? &c->traces[low] : NULL;
 }
 
-/* The stream that a segment serves is that of its blocks. One without any is of the only stream
- * that there is, or of what lay in it before; else it is not known. */
-static struct tmk_frag_pool_row key_of(const struct tmk_frag_candidate *c,
-                                       const struct tmk_frag_segment *g)
+/* A segment serves the stream of its blocks. Without blocks, it serves the only stream that there
+ * is, or the stream of a block that was in it before; else the stream is not known. */
+static struct tmk_frag_pool_row pool_key_of(const struct tmk_frag_candidate *c,
+                                            const struct tmk_frag_segment *g)
 {
     struct tmk_frag_pool_row key = {.pool = g->pool, .has_stream = true};
-    const struct tmk_frag_trace *trace = trace_in(c, g);
+    const struct tmk_frag_trace *trace = trace_in_segment(c, g);
     if (g->n_blocks > 0)
         key.stream = c->blocks[g->first_block].stream;
     else if (c->has_stream && !c->has_streams)
@@ -218,7 +221,7 @@ static int by_pool(const void *va, const void *vb)
     return (a->stream > b->stream) - (a->stream < b->stream);
 }
 
-static int by_free(const void *va, const void *vb)
+static int compare_free_bytes(const void *va, const void *vb)
 {
     const struct tmk_frag_segment *a = va, *b = vb;
     if (a->free_bytes != b->free_bytes)
@@ -241,17 +244,17 @@ static int add_segments(struct tmk_fragmentation *f, struct tmk_frag_candidate *
         while (at < c->n_blocks && c->blocks[at].address < list[i].address)
             d->outside_bytes += c->blocks[at++].size_bytes;
         at = walk_segment(c, at, &list[i], &gaps);
-        struct tmk_frag_pool_row key = key_of(c, &list[i]);
-        struct tmk_frag_sum *both[] = {&d->sum, &row_of(d, rows, &key)->sum};
+        struct tmk_frag_pool_row key = pool_key_of(c, &list[i]);
+        struct tmk_frag_sum *both[] = {&d->sum, &pool_row_of(d, rows, &key)->sum};
         for (size_t k = 0; k < 2; k++) {
-            add_segment(both[k], &list[i]);
+            add_to_frag_sum(both[k], &list[i]);
             both[k]->n_free += gaps.n_free;
             both[k]->whole_bytes += gaps.whole_bytes;
         }
     }
     for (; at < c->n_blocks; at++)
         d->outside_bytes += c->blocks[at].size_bytes;
-    qsort(list, (size_t)d->n_segments, sizeof *list, by_free);
+    qsort(list, (size_t)d->n_segments, sizeof *list, compare_free_bytes);
     qsort(rows, (size_t)d->n_pools, sizeof *rows, by_pool);
     d->segments = list;
     d->pools = rows;
@@ -259,8 +262,8 @@ static int add_segments(struct tmk_fragmentation *f, struct tmk_frag_candidate *
     return 0;
 }
 
-/* Without segments: totals, and nothing of what lies between. */
-static void take_totals(const struct tmk_frag_candidate *c, struct tmk_frag_device *d)
+/* Without segments only totals are known, and nothing of the gaps. */
+static void take_reserved_totals(const struct tmk_frag_candidate *c, struct tmk_frag_device *d)
 {
     d->outside_bytes = 0;
     d->sum = (struct tmk_frag_sum){
@@ -277,8 +280,9 @@ static void take_totals(const struct tmk_frag_candidate *c, struct tmk_frag_devi
     };
 }
 
-/* A request that was refused all the same met a limit that is not the device's. */
-static uint64_t allocatable_new(const struct tmk_frag_candidate *c, const struct tmk_frag_device *d)
+/* A request that failed all the same met a limit that is not the device's. */
+static uint64_t new_allocatable_bytes(const struct tmk_frag_candidate *c,
+                                      const struct tmk_frag_device *d)
 {
     if (!d->has_segments || c->left_bytes == TMK_BYTES_UNKNOWN)
         return TMK_BYTES_UNKNOWN;
@@ -288,7 +292,7 @@ static uint64_t allocatable_new(const struct tmk_frag_candidate *c, const struct
     return d->is_oom && bytes >= d->request_bytes ? TMK_BYTES_UNKNOWN : bytes;
 }
 
-static int add_device(struct tmk_fragmentation *f, struct tmk_frag_candidate *c)
+static int add_frag_device(struct tmk_fragmentation *f, struct tmk_frag_candidate *c)
 {
     struct tmk_frag_device d = {.device = c->device,
                                 .time_ns = c->ns,
@@ -302,24 +306,24 @@ static int add_device(struct tmk_fragmentation *f, struct tmk_frag_candidate *c)
     if (rc < 0)
         return rc;
     if (!d.has_segments)
-        take_totals(c, &d);
-    d.allocatable_new_bytes = allocatable_new(c, &d);
+        take_reserved_totals(c, &d);
+    d.allocatable_new_bytes = new_allocatable_bytes(c, &d);
     if (!d.has_segments && !c->has_reserved)
         return 0; /* the host: there is no cache to speak of */
-    f->entries[f->n_entries++] = (struct entry){d, c};
+    f->entries[f->n_entries++] = (struct frag_entry){d, c};
     return 0;
 }
 
 /* ---- the pass ---- */
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_frag_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                          struct tmk_block *b)
 {
     struct tmk_fragmentation *f = arg;
     tmk_frag_moments_event(&f->moments, rp, ev, b);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_frag_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_fragmentation *f = arg;
     tmk_frag_moments_restored(&f->moments, rp);
@@ -327,14 +331,16 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
 
 struct tmk_visitor tmk_fragmentation_visitor(struct tmk_fragmentation *f)
 {
-    return (struct tmk_visitor){
-        .arg = f, .kinds = TMK_FRAG_MOMENTS_KINDS, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = f,
+                                .kinds = TMK_FRAG_MOMENTS_KINDS,
+                                .event = on_frag_event,
+                                .restored = on_frag_restored};
 }
 
 static int by_reserved(const void *va, const void *vb)
 {
-    const struct tmk_frag_device *a = &((const struct entry *)va)->device;
-    const struct tmk_frag_device *b = &((const struct entry *)vb)->device;
+    const struct tmk_frag_device *a = &((const struct frag_entry *)va)->device;
+    const struct tmk_frag_device *b = &((const struct frag_entry *)vb)->device;
     if (a->sum.reserved_bytes != b->sum.reserved_bytes)
         return a->sum.reserved_bytes > b->sum.reserved_bytes ? -1 : 1;
     return (a->device > b->device) - (a->device < b->device);
@@ -349,7 +355,7 @@ int tmk_fragmentation_finish(struct tmk_fragmentation *f, const struct tmk_repla
         rc = tmk_frag_moments_collect(&f->moments, &rp->state);
     for (uint32_t i = 0; i < f->moments.n_devices && rc == 0; i++)
         if (f->moments.devices[i].found && !f->moments.is_given_up)
-            rc = add_device(f, &f->moments.devices[i]);
+            rc = add_frag_device(f, &f->moments.devices[i]);
     if (rc == 0 && tmk_holders_failed(f->holders))
         rc = TMK_ENOMEM;
     if (rc == 0 && f->n_entries > 1)

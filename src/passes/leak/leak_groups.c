@@ -9,14 +9,14 @@
 #include "base/hash.h"
 #include "kit/grow.h"
 #include "model/owners.h"
-#include "passes/leak/leaks.h"
+#include "passes/leak/leak.h"
 #include "tidemark/tidemark.h"
 
 #define MAX_CONTEXT ((1u << TMK_CONTEXT_BITS) - 1)
 
-/* Finer than wanted, since when blocks are made is known only in the end. */
+/* Finer than wanted, since only the end tells when blocks were made. */
 enum { TIME_PARTS = 8 * TMK_LEAK_TIME_PARTS };
-static_assert(TIME_PARTS <= (int)TMK_RISE_MAX_LEVELS, "there is room for them");
+static_assert(TIME_PARTS <= (int)TMK_TREND_MAX_LEVELS, "there is room for them");
 
 /* ---- looks ---- */
 
@@ -25,7 +25,7 @@ static bool is_finished_step(const struct tmk_step_row *row)
     return row->step != TMK_NO_STEP && !row->open;
 }
 
-/* Each device has a row for a step; those of the device that has most of them will do. */
+/* Each device has a row for a step; the device with most rows is used. */
 static uint16_t device_of_steps(const struct tmk_reader *r)
 {
     uint64_t count[TMK_MAX_DEVICES] = {0};
@@ -54,13 +54,13 @@ static void count_steps(struct tmk_leak_groups *g, uint16_t device)
     }
 }
 
-/* Every n-th, so that the last one of all is among them. */
-static void take_steps(struct tmk_leak_groups *g)
+/* Take every n-th step, so that the very last one is among them. */
+static void take_step_looks(struct tmk_leak_groups *g)
 {
     const struct tmk_reader *r = g->p->reader;
     uint16_t device = device_of_steps(r);
     count_steps(g, device);
-    uint64_t stride = (g->n_steps + TMK_RISE_MAX_LEVELS - 1) / TMK_RISE_MAX_LEVELS, number = 0;
+    uint64_t stride = (g->n_steps + TMK_TREND_MAX_LEVELS - 1) / TMK_TREND_MAX_LEVELS, number = 0;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(r); i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(r, i);
         if (!is_finished_step(row) || row->device != device)
@@ -75,7 +75,7 @@ static void take_steps(struct tmk_leak_groups *g)
     }
 }
 
-static void take_time(struct tmk_leak_groups *g)
+static void take_time_looks(struct tmk_leak_groups *g)
 {
     uint64_t end_ns = g->p->end_ns;
     for (uint32_t i = 0; i < TIME_PARTS && end_ns >= TIME_PARTS; i++) {
@@ -86,7 +86,7 @@ static void take_time(struct tmk_leak_groups *g)
     }
 }
 
-/* The number of the first look that is later. */
+/* The number of the first later look. */
 static uint32_t look_after(const struct tmk_leak_groups *g, uint64_t ns)
 {
     uint32_t low = 0, high = g->n_looks;
@@ -100,16 +100,16 @@ static uint32_t look_after(const struct tmk_leak_groups *g, uint64_t ns)
     return low;
 }
 
-static uint64_t n_made(const struct tmk_state *s)
+static uint64_t n_blocks_made(const struct tmk_state *s)
 {
     return s->n_allocs + s->segments.n_begun;
 }
 
-static void advance(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns)
+static void advance_looks(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns)
 {
     while (g->next < g->n_looks && g->look_ns[g->next] <= ns) {
         g->last_ns = g->look_ns[g->next];
-        g->n_allocs[g->next++] = n_made(s);
+        g->n_allocs[g->next++] = n_blocks_made(s);
     }
 }
 
@@ -121,7 +121,7 @@ static bool is_of_group(const struct tmk_leak_group *group, const struct tmk_blo
            group->latest.device == b->device;
 }
 
-static uint64_t hash_of(const struct tmk_block *b)
+static uint64_t hash_of_group(const struct tmk_block *b)
 {
     return tmk_hash_u64((uint64_t)b->stack << 32 | (b->context ^ (uint32_t)b->device << 16));
 }
@@ -139,19 +139,20 @@ static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct 
     return new;
 }
 
-static struct tmk_leak_group *find_group(const struct tmk_leak_groups *g, const struct tmk_block *b)
+static struct tmk_leak_group *find_leak_group(const struct tmk_leak_groups *g,
+                                              const struct tmk_block *b)
 {
-    struct tmk_probe probe = tmk_index_probe(&g->index, hash_of(b));
+    struct tmk_probe probe = tmk_index_probe(&g->index, hash_of_group(b));
     for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
         if (is_of_group(&g->groups[i - 1], b))
             return &g->groups[i - 1];
     return NULL;
 }
 
-/* NULL: there are too many. */
-static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
+/* The block's group, which is made when new; NULL: there are too many. */
+static struct tmk_leak_group *leak_group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    struct tmk_leak_group *known = find_group(g, b);
+    struct tmk_leak_group *known = find_leak_group(g, b);
     if (known || g->n_groups == TMK_LEAK_MAX_GROUPS)
         return known;
     if (tmk_grow_index(&g->index) < 0) {
@@ -160,22 +161,22 @@ static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct t
     }
     struct tmk_leak_group *new = add_group(g, b);
     if (new)
-        tmk_index_add(&g->index, hash_of(b), (uint32_t)g->n_groups);
+        tmk_index_add(&g->index, hash_of_group(b), (uint32_t)g->n_groups);
     return new;
 }
 
-/* A settled block lived through the looks from when it was made up to, not including, `end`. Its
+/* A settled block lived through the looks from its birth up to, not including, `end`. Returns its
  * group, or NULL. */
-static struct tmk_leak_group *note(struct tmk_leak_groups *g, const struct tmk_state *s,
-                                   const struct tmk_block *b, uint32_t end)
+static struct tmk_leak_group *note_survivor(struct tmk_leak_groups *g, const struct tmk_state *s,
+                                            const struct tmk_block *b, uint32_t end)
 {
     uint32_t begin = look_after(g, b->alloc_ns);
-    struct tmk_leak_group *group = begin < end ? group_of(g, b) : NULL;
+    struct tmk_leak_group *group = begin < end ? leak_group_of(g, b) : NULL;
     if (!group)
         return NULL;
     group->bytes[begin] += b->size_bytes;
     group->blocks[begin]++;
-    if (end < g->n_looks) { /* levels are sums of changes, so going round is right */
+    if (end < g->n_looks) { /* levels are sums of changes, so wrapping around is right */
         group->bytes[end] -= b->size_bytes;
         group->blocks[end]--;
     }
@@ -192,19 +193,19 @@ static bool is_after_looks(const struct tmk_leak_groups *g)
     return g->n_looks > 0 && g->next == g->n_looks;
 }
 
-/* A block of the same group, made anew and no smaller, was there when the last one went: that was
- * not let go. */
+/* A block of the same group, made anew and no smaller, was there when the last one went: so that
+ * one was not let go. */
 static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    struct tmk_leak_group *group = find_group(g, b);
+    struct tmk_leak_group *group = find_leak_group(g, b);
     if (!group || b->alloc_ns > group->going_ns || b->size_bytes < group->last_bytes)
         return;
     group->replaced_bytes += group->last_bytes;
     group->last_bytes = 0;
 }
 
-/* A block that was made after the last look. Kept in the place of the smallest. */
-static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
+/* Keep a block that was made after the last look, in the place of the smallest one. */
+static void keep_late_block(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
     struct tmk_leak_late *least = g->late;
     for (uint32_t i = 1; i < TMK_LEAK_MAX_LATE; i++)
@@ -216,8 +217,8 @@ static void keep_late(struct tmk_leak_groups *g, const struct tmk_block *b)
         note_replaced(g, b);
 }
 
-/* The program went on after what had gone by then. */
-static void let_go(struct tmk_leak_group *group, uint64_t ns)
+/* Count as let go what had gone by then, since the program went on afterwards. */
+static void let_group_go(struct tmk_leak_group *group, uint64_t ns)
 {
     if (ns < group->going_ns + TMK_LEAK_END_NS)
         return;
@@ -225,9 +226,9 @@ static void let_go(struct tmk_leak_group *group, uint64_t ns)
     group->going_bytes = 0;
 }
 
-/* Blocks that go after the last look, until the first parameter does. */
-static void note_late(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
-                      const struct tmk_block *b, struct tmk_leak_group *group)
+/* Note blocks that go after the last look, until the first parameter goes. */
+static void note_late_block(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
+                            const struct tmk_block *b, struct tmk_leak_group *group)
 {
     if (!is_after_looks(g) || ns > g->end_ns)
         return;
@@ -235,7 +236,7 @@ static void note_late(struct tmk_leak_groups *g, const struct tmk_state *s, uint
         g->has_parameters = true;
         g->end_ns = ns;
     } else if (group) {
-        let_go(group, ns);
+        let_group_go(group, ns);
         group->going_bytes += b->size_bytes;
         group->last_bytes = b->size_bytes;
         group->going_ns = ns;
@@ -252,8 +253,8 @@ static bool has_blocks(const struct tmk_state *s, uint16_t device)
     return false;
 }
 
-static bool is_counted(struct tmk_leak_groups *g, const struct tmk_state *s,
-                       const struct tmk_driver_segment *segment)
+static bool is_leakable_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
+                                const struct tmk_driver_segment *segment)
 {
     if (segment->kind == TMK_SEGMENT_PINNED)
         return true;
@@ -266,7 +267,7 @@ static bool is_counted(struct tmk_leak_groups *g, const struct tmk_state *s,
 static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
                          const struct tmk_driver_segment *segment, uint32_t end)
 {
-    if (look_after(g, segment->alloc_ns) >= end || !is_counted(g, s, segment))
+    if (look_after(g, segment->alloc_ns) >= end || !is_leakable_segment(g, s, segment))
         return;
     struct tmk_block b = {
         .address = segment->address,
@@ -280,7 +281,7 @@ static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
         .device = tmk_segment_is_of_host(segment->kind) ? TIDEMARK_HOST : segment->device,
     };
     b.context = segment->context <= s->n_contexts ? (segment->context & MAX_CONTEXT) : 0;
-    note(g, s, &b, end);
+    note_survivor(g, s, &b, end);
 }
 
 /* ---- the sweep ---- */
@@ -288,11 +289,11 @@ static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
 void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
                            const struct tmk_block *b)
 {
-    advance(g, s, ns);
+    advance_looks(g, s, ns);
     if (b->alloc_ns < g->last_ns)
-        note_late(g, s, ns, b, note(g, s, b, g->next));
+        note_late_block(g, s, ns, b, note_survivor(g, s, b, g->next));
     else if (is_after_looks(g))
-        keep_late(g, b);
+        keep_late_block(g, b);
 }
 
 void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns)
@@ -303,14 +304,14 @@ void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns)
 void tmk_leak_groups_ended(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
                            const struct tmk_driver_segment *segment)
 {
-    advance(g, s, ns);
+    advance_looks(g, s, ns);
     note_segment(g, s, segment, g->next);
 }
 
-/* What went meanwhile was not seen: what is known begins here. */
+/* Frees during a gap were not seen, so what is known begins here. */
 void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
-    advance(g, s, s->now_ns);
+    advance_looks(g, s, s->now_ns);
     g->first = g->next;
     for (uint64_t i = 0; i < g->n_groups; i++)
         free(g->groups[i].bytes);
@@ -329,12 +330,12 @@ static void keep_look(struct tmk_leak_groups *g, uint32_t to, uint32_t from)
     g->n_allocs[to] = g->n_allocs[from];
 }
 
-/* Looks with about as many blocks made from one to the next: time in which nothing is done, as when
- * a data loader's worker waits, says nothing of how a process grows. Nor does its end, when it
- * frees what it had and makes nothing. */
+/* Choose looks with about as many blocks made from one to the next. Idle time, as when a data
+ * loader's worker waits, does not show how a process grows; nor does its end, when it frees what
+ * it had and makes nothing. */
 static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
-    uint64_t n_allocs = n_made(s), part = UINT64_MAX;
+    uint64_t n_allocs = n_blocks_made(s), part = UINT64_MAX;
     uint32_t n = g->n_looks, kept = g->first;
     while (n > g->first && g->n_allocs[n - 1] == n_allocs)
         n--;
@@ -351,7 +352,7 @@ static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
 
 static void finish_group(struct tmk_leak_group *group, uint32_t n, uint64_t end_ns)
 {
-    let_go(group, end_ns);
+    let_group_go(group, end_ns);
     for (uint32_t i = 1; i < n; i++) {
         group->bytes[i] += group->bytes[i - 1];
         group->blocks[i] += group->blocks[i - 1];
@@ -360,13 +361,13 @@ static void finish_group(struct tmk_leak_group *group, uint32_t n, uint64_t end_
 
 int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
-    advance(g, s, UINT64_MAX);
+    advance_looks(g, s, UINT64_MAX);
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         if (!s->entries[i].live)
             continue;
         struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
-        note(g, s, &settled, g->n_looks);
-        keep_late(g, &settled);
+        note_survivor(g, s, &settled, g->n_looks);
+        keep_late_block(g, &settled);
         g->has_parameters |= tmk_block_category(g->p, s->contexts, &settled) == TIDEMARK_PARAMETER;
     }
     for (uint32_t i = 0; i < s->segments.n; i++)
@@ -383,10 +384,10 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
 int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
 {
     *g = (struct tmk_leak_groups){.p = p, .end_ns = p->end_ns};
-    take_steps(g);
+    take_step_looks(g);
     g->has_steps = g->n_steps > 0;
     if (!g->has_steps)
-        take_time(g);
+        take_time_looks(g);
     return tmk_holders_open(p, &g->holders);
 }
 

@@ -4,18 +4,20 @@
 
 #include <string.h>
 
-static bool is_same_text(const char *a, const char *b)
+#include "passes/leak/leak.h"
+
+bool tmk_leak_is_same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool text_ends_with(const char *text, const char *end)
 {
     size_t n = text ? strlen(text) : 0, n_end = strlen(end);
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* The frame `level` calls inside the outermost one. */
+/* The frame at `level` calls inside the outermost one. */
 static bool frame_at(const struct tmk_process *p, uint32_t stack, uint32_t level,
                      struct tmk_frame *ret)
 {
@@ -26,17 +28,17 @@ static bool frame_at(const struct tmk_process *p, uint32_t stack, uint32_t level
 
 enum likeness { OTHER_FUNCTION, SAME_FUNCTION, SAME_LINE };
 
-/* How alike the frames are that all stacks have at a level. */
-static enum likeness compare(const struct tmk_process *p, const uint32_t *stacks, uint32_t n,
-                             uint32_t level)
+/* How alike the frames of all stacks are at a level. */
+static enum likeness compare_frames(const struct tmk_process *p, const uint32_t *stacks, uint32_t n,
+                                    uint32_t level)
 {
     struct tmk_frame first, f;
     enum likeness likeness = SAME_LINE;
     if (!frame_at(p, stacks[0], level, &first))
         return OTHER_FUNCTION;
     for (uint32_t i = 1; i < n; i++) {
-        if (!frame_at(p, stacks[i], level, &f) || !is_same_text(f.file, first.file) ||
-            !is_same_text(f.function, first.function))
+        if (!frame_at(p, stacks[i], level, &f) || !tmk_leak_is_same_text(f.file, first.file) ||
+            !tmk_leak_is_same_text(f.function, first.function))
             return OTHER_FUNCTION;
         if (f.line != first.line)
             likeness = SAME_FUNCTION;
@@ -46,7 +48,7 @@ static enum likeness compare(const struct tmk_process *p, const uint32_t *stacks
 
 static bool is_module_call(const struct tmk_frame *f)
 {
-    return ends_with(f->file, "/torch/nn/modules/module.py");
+    return text_ends_with(f->file, "/torch/nn/modules/module.py");
 }
 
 bool tmk_leak_common_line(const struct tmk_process *p, const uint32_t *stacks, uint32_t n,
@@ -56,7 +58,7 @@ bool tmk_leak_common_line(const struct tmk_process *p, const uint32_t *stacks, u
     bool found = false;
     for (uint32_t level = 0; likeness == SAME_LINE; level++) {
         struct tmk_frame f;
-        likeness = compare(p, stacks, n, level);
+        likeness = compare_frames(p, stacks, n, level);
         if (likeness == OTHER_FUNCTION || !frame_at(p, stacks[root], level, &f) ||
             is_module_call(&f))
             break;
@@ -72,13 +74,13 @@ bool tmk_leak_passes(const struct tmk_process *p, uint32_t stack, const struct t
 {
     struct tmk_frame f;
     for (uint32_t level = 0; frame_at(p, stack, level, &f); level++)
-        if (f.line == line->line && is_same_text(f.file, line->file) &&
-            is_same_text(f.function, line->function))
+        if (f.line == line->line && tmk_leak_is_same_text(f.file, line->file) &&
+            tmk_leak_is_same_text(f.function, line->function))
             return true;
     return false;
 }
 
-/* Number of the innermost frame that is the user's. */
+/* Find the number of the user's innermost frame. */
 static bool users_frame(const struct tmk_process *p, const struct tmk_stack *s, uint32_t *ret)
 {
     struct tmk_frame f;
@@ -90,11 +92,11 @@ static bool users_frame(const struct tmk_process *p, const struct tmk_stack *s, 
     return false;
 }
 
-/* "forward" of "Model.forward", which is what Python 3.11 and later say. */
-static bool is_called(const char *function, const char *name)
+/* True for "forward" as well as "Model.forward", which Python 3.11 and later write. */
+static bool is_called_name(const char *function, const char *name)
 {
     const char *dot = function ? strrchr(function, '.') : NULL;
-    return is_same_text(dot ? dot + 1 : function, name);
+    return tmk_leak_is_same_text(dot ? dot + 1 : function, name);
 }
 
 bool tmk_leak_is_hook(const struct tmk_process *p, uint32_t stack)
@@ -107,8 +109,8 @@ bool tmk_leak_is_hook(const struct tmk_process *p, uint32_t stack)
         !tmk_reader_frame(p->reader, s.frames[i + 1], &caller))
         return false;
     bool by_engine = caller.file && strstr(caller.file, "/torch/autograd/");
-    return (is_module_call(&caller) || by_engine) && !is_called(line.function, "forward") &&
-           !is_called(line.function, "backward");
+    return (is_module_call(&caller) || by_engine) && !is_called_name(line.function, "forward") &&
+           !is_called_name(line.function, "backward");
 }
 
 /* ---- what keeps them, in words ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/leak/leak_tell.c - see leaks_internal.h: a line that grows, in numbers. */
+/* passes/leak/leak_tell.c - the figures of a line that grows; see leaks_internal.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ uint64_t tmk_leak_growth_of(const struct tmk_leakage *l, const struct tmk_leak_l
                             uint32_t group)
 {
     const uint64_t *bytes = l->groups.groups[group].bytes + l->groups.first;
-    uint64_t from = bytes[line->rise.from], to = bytes[line->rise.to];
+    uint64_t from = bytes[line->trend.from], to = bytes[line->trend.to];
     return to > from ? to - from : 0;
 }
 
@@ -33,9 +33,9 @@ static uint64_t let_go_bytes(const struct tmk_leak_group *group)
                                                        : 0;
 }
 
-/* A result that was gathered and is done with: the program goes on without it. What is dropped
- * since memory was refused is none. */
-static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+/* A result that was gathered and is done with: the program goes on without it. What is freed
+ * after an OOM does not count. */
+static bool is_line_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
     uint64_t bytes = 0;
@@ -43,22 +43,22 @@ static bool is_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *l
         return false;
     for (uint64_t i = 0; i < line->n_groups; i++)
         bytes += let_go_bytes(&g->groups[line->groups[i]]);
-    return bytes >= line->rise.bytes - line->rise.bytes / 10;
+    return bytes >= line->trend.bytes - line->trend.bytes / 10;
 }
 
-/* A result that was put together: after the last step a block was made that is as large as what the
- * line had then in several, or a step's or two's more. */
-static bool is_joined(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+/* A result that was put together: after the last step one block was made that is as large as what
+ * the line had in several, or larger by one or two steps' growth. */
+static bool is_joined_result(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
     uint64_t last = tmk_leak_groups_n_looks(g) - 1;
     double level = (double)line->bytes[last];
-    if (!g->has_steps || g->has_oom || line->blocks[last] < TMK_RISE_LEAST)
+    if (!g->has_steps || g->has_oom || line->blocks[last] < TMK_TREND_LEAST_RISES)
         return false;
     for (uint32_t i = 0; i < TMK_LEAK_MAX_LATE; i++) {
         double size = (double)g->late[i].size_bytes;
         if (g->late[i].device == line->device && size >= level &&
-            size <= level + 2 * line->rise.per_step)
+            size <= level + 2 * line->trend.per_step)
             return true;
     }
     return false;
@@ -66,13 +66,13 @@ static bool is_joined(const struct tmk_leakage *l, const struct tmk_leak_line *l
 
 enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    if (line->rise.kind != TMK_RISE_NONE && is_let_go(l, line))
+    if (line->trend.kind != TMK_TREND_NONE && is_line_let_go(l, line))
         return TMK_DOUBT_LET_GO;
-    if (line->rise.kind == TMK_RISE_LEAK && is_joined(l, line))
+    if (line->trend.kind == TMK_TREND_LEAK && is_joined_result(l, line))
         return TMK_DOUBT_JOINED;
-    return line->rise.kind == TMK_RISE_FEW       ? TMK_DOUBT_FEW
-           : line->rise.kind == TMK_RISE_SLOWING ? TMK_DOUBT_SLOWING
-                                                 : TMK_DOUBT_NONE;
+    return line->trend.kind == TMK_TREND_FEW       ? TMK_DOUBT_FEW
+           : line->trend.kind == TMK_TREND_SLOWING ? TMK_DOUBT_SLOWING
+                                                   : TMK_DOUBT_NONE;
 }
 
 const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
@@ -87,13 +87,14 @@ const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
 
 /* ---- the numbers ---- */
 
-/* Its part of what is added, by what it has grown of all growth. */
-static struct tmk_leak_part part_of(const struct tmk_leakage *l, const struct tmk_leak_line *line,
-                                    const struct tmk_leak_group *g, uint64_t all)
+/* The group's part of what is added, by its share of all growth. */
+static struct tmk_leak_part growth_part_of(const struct tmk_leakage *l,
+                                           const struct tmk_leak_line *line,
+                                           const struct tmk_leak_group *g, uint64_t all)
 {
     const uint64_t *bytes = g->bytes + l->groups.first, *blocks = g->blocks + l->groups.first;
     const uint64_t *steps = l->groups.n_before + l->groups.first;
-    const struct tmk_rise *r = &line->rise;
+    const struct tmk_trend *r = &line->trend;
     double n_steps = (double)(steps[r->to] - steps[r->from]);
     return (struct tmk_leak_part){
         .stack = g->latest.stack,
@@ -127,19 +128,16 @@ static int take_parts(struct tmk_leakage *l, const struct tmk_leak_line *line,
         all += tmk_leak_growth_of(l, line, line->groups[i]);
     for (uint64_t i = 0; i < line->n_groups; i++)
         if (tmk_leak_growth_of(l, line, line->groups[i]) > 0)
-            parts[leak->n_parts++] = part_of(l, line, &l->groups.groups[line->groups[i]], all);
+            parts[leak->n_parts++] =
+                growth_part_of(l, line, &l->groups.groups[line->groups[i]], all);
     qsort(parts, (size_t)leak->n_parts, sizeof *parts, by_part_bytes);
     leak->parts = parts;
     return 0;
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-/* Category and module that more than half of the bytes have; of the category else the largest. */
-static void take_kind(struct tmk_leak *leak)
+/* The category and module that more than half of the bytes have; failing that, the largest
+ * category. */
+static void take_leak_kind(struct tmk_leak *leak)
 {
     double best = 0;
     for (uint64_t i = 0; i < leak->n_parts; i++) {
@@ -147,7 +145,8 @@ static void take_kind(struct tmk_leak *leak)
         for (uint64_t k = 0; k < leak->n_parts; k++) {
             double bytes = leak->parts[k].bytes_per_step;
             category += leak->parts[k].category == leak->parts[i].category ? bytes : 0;
-            module += is_same_text(leak->parts[k].module, leak->parts[i].module) ? bytes : 0;
+            module +=
+                tmk_leak_is_same_text(leak->parts[k].module, leak->parts[i].module) ? bytes : 0;
         }
         if (category > best) {
             best = category;
@@ -162,9 +161,9 @@ static void take_kind(struct tmk_leak *leak)
 static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct tmk_leak_line *line,
                                       const struct tmk_leak *leak)
 {
-    /* A graph has swings of its own, so what falls must be much beside what stays. */
-    uint64_t least = line->is_graph ? line->rise.bytes / 4 : 0;
-    if (line->rise.n_bursts >= TMK_LEAK_LEAST_BURSTS && line->rise.burst_bytes >= least)
+    /* A graph has swings of its own, so the fall must be large beside what is kept. */
+    uint64_t least = line->is_graph ? line->trend.bytes / 4 : 0;
+    if (line->trend.n_bursts >= TMK_LEAK_LEAST_BURSTS && line->trend.burst_bytes >= least)
         return TMK_KEEPER_CYCLE;
     if (line->is_graph)
         return TMK_KEEPER_GRAPH;
@@ -177,7 +176,7 @@ static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct 
     return leak->has_site ? TMK_KEEPER_CONTAINER : TMK_KEEPER_UNKNOWN;
 }
 
-/* Of a graph, the largest part that was made by way of the line that owns it. */
+/* For a graph, take the stack of the largest part that was made by way of the line that owns it. */
 static void take_stack(const struct tmk_leakage *l, struct tmk_leak *leak)
 {
     for (uint64_t i = 0; i < leak->n_parts; i++)
@@ -187,42 +186,42 @@ static void take_stack(const struct tmk_leakage *l, struct tmk_leak *leak)
         }
 }
 
-/* When it began: with the first step known, if what it had then is what it adds in a step. */
+/* The look at which it began: the first one known, if the line had then what it adds in a step. */
 static uint32_t first_look(const struct tmk_leak_line *line)
 {
-    double level = (double)line->bytes[0], rate = line->rise.per_step;
-    return level >= 0.5 * rate && level <= 1.5 * rate && line->rise.first == 1 ? 0
-                                                                               : line->rise.first;
+    double level = (double)line->bytes[0], rate = line->trend.per_step;
+    return level >= 0.5 * rate && level <= 1.5 * rate && line->trend.first == 1 ? 0
+                                                                                : line->trend.first;
 }
 
 int tmk_leak_tell(struct tmk_leakage *l, const struct tmk_leak_line *line, struct tmk_leak *ret)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    struct tmk_rise blocks;
-    tmk_rise_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                   &blocks);
+    struct tmk_trend blocks;
+    tmk_trend_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
+                    &blocks);
     uint32_t first = g->first + first_look(line);
-    uint32_t from = g->first + line->rise.from, to = g->first + line->rise.to;
+    uint32_t from = g->first + line->trend.from, to = g->first + line->trend.to;
     *ret = (struct tmk_leak){
         .device = line->device,
         .has_site = line->has_site,
         .site = line->site,
         .stack = g->groups[line->root].latest.stack,
-        .bytes_per_step = line->rise.per_step,
+        .bytes_per_step = line->trend.per_step,
         .blocks_per_step = blocks.per_step,
         .first_step = g->step[first],
         .first_ns = g->look_ns[first],
-        .bytes = line->rise.bytes,
-        .n_rises = line->rise.n_rises,
+        .bytes = line->trend.bytes,
+        .n_rises = line->trend.n_rises,
         .doubt = tmk_leak_doubt_of(l, line),
-        .confidence = line->rise.confidence,
+        .confidence = line->trend.confidence,
     };
     if (to > from)
-        ret->bytes_per_second = line->rise.per_step *
+        ret->bytes_per_second = line->trend.per_step *
                                 (double)(g->n_before[to] - g->n_before[from]) * 1e9 /
                                 (double)(g->look_ns[to] - g->look_ns[from]);
     int rc = take_parts(l, line, ret);
-    take_kind(ret);
+    take_leak_kind(ret);
     ret->keeper = keeper_of(l, line, ret);
     if (line->is_graph)
         take_stack(l, ret);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/leak/leaks.c - see leaks.h.
  *
- * Groups are added up by line before they are judged: where a line reaches many modules, each may
- * grow at random and all together regularly. What is found by line is then put together by graph,
- * and the sum judged once more, so that rate and confidence are those of the whole. */
+ * Groups are summed by line before they are judged: where a line reaches many modules, each may
+ * grow at random and all together regularly. Findings by line are then put together by graph, and
+ * the sum is judged once more, so that rate and confidence are those of the whole. */
 #include "passes/leak/leaks.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static int add_to_line(struct tmk_leakage *l, struct tmk_leak_line *line, uint32
     return 0;
 }
 
-static int add_line(struct tmk_leakage *l, const struct tmk_leak_line *line)
+static int add_leak_line(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     size_t n = tmk_leak_groups_n_looks(&l->groups) * sizeof(uint64_t);
     uint64_t *bytes = tmk_arena_take(&l->arena, n), *blocks = tmk_arena_take(&l->arena, n);
@@ -61,12 +61,12 @@ static int put_in_line(struct tmk_leakage *l, struct tmk_textmap *keys, uint32_t
                          tmk_frame_text(line.has_site ? &line.site : NULL, false, text));
     if (!key || tmk_textmap_put(keys, key, &number) < 0)
         return TMK_ENOMEM;
-    int rc = number == l->n_lines ? add_line(l, &line) : 0;
+    int rc = number == l->n_lines ? add_leak_line(l, &line) : 0;
     return rc == 0 ? add_to_line(l, &l->lines[number], group) : rc;
 }
 
-/* By the category of most of its growth. */
-static void characterize(const struct tmk_leakage *l, struct tmk_leak_line *line)
+/* Describe the line by the category of most of its growth. */
+static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint64_t call_bytes = 0, input_bytes = 0, all = 0;
     for (uint64_t i = 0; i < line->n_groups; i++) {
@@ -84,36 +84,36 @@ static void characterize(const struct tmk_leakage *l, struct tmk_leak_line *line
     line->is_input = input_bytes > all / 2;
 }
 
-/* Without steps, what is loaded one after the other looks like a leak. */
-static bool is_loading(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+/* Without steps, loading one thing after the other looks like a leak. */
+static bool is_line_loading(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     uint8_t category = tmk_leak_category_of(&l->groups.groups[line->root]);
     return !l->groups.has_steps && (category == TIDEMARK_PARAMETER || category == TIDEMARK_BUFFER);
 }
 
-/* In training, what a call makes anew each time, and larger, is the work that grows: longer
+/* In training, a block that a call makes anew each time, and larger, means growing work: longer
  * sequences, a larger batch. Nothing is kept. */
-static bool is_work(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+static bool is_growing_work(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    struct tmk_rise blocks;
+    struct tmk_trend blocks;
     if (!l->is_training || !(line->is_made_in_call || line->is_input))
         return false;
-    tmk_rise_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                   &blocks);
+    tmk_trend_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
+                    &blocks);
     return blocks.per_step <= 0;
 }
 
-static void judge(const struct tmk_leakage *l, struct tmk_leak_line *line)
+static void judge_line(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    tmk_rise_judge(line->bytes, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                   &line->rise);
-    struct tmk_rise *r = &line->rise;
-    if (r->kind != TMK_RISE_NONE && (is_loading(l, line) || is_work(l, line)))
-        r->kind = TMK_RISE_NONE;
-    if (r->kind == TMK_RISE_LEAK && !g->has_steps && r->n_rises < LEAST_RISES_BY_TIME)
-        r->kind = TMK_RISE_FEW;
+    tmk_trend_judge(line->bytes, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
+                    &line->trend);
+    struct tmk_trend *r = &line->trend;
+    if (r->kind != TMK_TREND_NONE && (is_line_loading(l, line) || is_growing_work(l, line)))
+        r->kind = TMK_TREND_NONE;
+    if (r->kind == TMK_TREND_LEAK && !g->has_steps && r->n_rises < LEAST_RISES_BY_TIME)
+        r->kind = TMK_TREND_FEW;
 }
 
 static int make_lines(struct tmk_leakage *l)
@@ -124,8 +124,8 @@ static int make_lines(struct tmk_leakage *l)
         rc = put_in_line(l, &keys, i);
     tmk_textmap_fini(&keys);
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
-        characterize(l, &l->lines[i]);
-        judge(l, &l->lines[i]);
+        find_line_character(l, &l->lines[i]);
+        judge_line(l, &l->lines[i]);
     }
     return rc;
 }
@@ -134,12 +134,12 @@ static int make_lines(struct tmk_leakage *l)
 
 static bool is_of_graph(const struct tmk_leak_line *seed, const struct tmk_leak_line *other)
 {
-    return other->rise.kind == TMK_RISE_LEAK && !other->is_taken && other->device == seed->device &&
-           (other->is_made_in_call || other->is_input) &&
-           tmk_rise_together(&seed->rise, &other->rise) >= TOGETHER;
+    return other->trend.kind == TMK_TREND_LEAK && !other->is_taken &&
+           other->device == seed->device && (other->is_made_in_call || other->is_input) &&
+           tmk_trend_together(&seed->trend, &other->trend) >= TOGETHER;
 }
 
-static uint64_t n_growing(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+static uint64_t n_growing_groups(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < line->n_groups; i++)
@@ -147,7 +147,7 @@ static uint64_t n_growing(const struct tmk_leakage *l, const struct tmk_leak_lin
     return n;
 }
 
-/* The root alone decides who owns a graph; which group that is was settled by add_to_line(). */
+/* The root alone decides who owns a graph; add_to_line() has settled which group that is. */
 static void find_owner(struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint32_t *stacks = tmk_arena_take(&l->arena, line->n_groups * sizeof *stacks);
@@ -180,9 +180,9 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
     return rc;
 }
 
-/* The group of a line that was made last among those that grow. What a backward makes hangs on
- * nothing that is kept: it comes into question only where there is nothing else. */
-static void find_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
+/* Find the group of a line that was made last among those that grow. Nothing that is kept hangs
+ * on what a backward makes: it is the root only where there is nothing else. */
+static void find_line_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint64_t last = 0;
     bool has_forward = false;
@@ -203,14 +203,14 @@ static int merge_graphs(struct tmk_leakage *l)
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
         struct tmk_leak_line *line = &l->lines[i];
-        if (line->rise.kind != TMK_RISE_LEAK || line->is_taken)
+        if (line->trend.kind != TMK_TREND_LEAK || line->is_taken)
             continue;
         if (line->is_made_in_call) {
             rc = merge_graph(l, i);
-            judge(l, line);
+            judge_line(l, line);
         }
-        find_root(l, line);
-        line->is_graph = line->is_made_in_call && n_growing(l, line) > 1;
+        find_line_root(l, line);
+        line->is_graph = line->is_made_in_call && n_growing_groups(l, line) > 1;
         if (line->is_graph)
             find_owner(l, line);
     }
@@ -219,7 +219,7 @@ static int merge_graphs(struct tmk_leakage *l)
 
 /* ---- telling ---- */
 
-static int add_leak(struct tmk_leakage *l, const struct tmk_leak_line *line)
+static int add_found_leak(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     if (TMK_GROW(l->leaks, l->n_leaks + 1, l->leak_room) < 0)
         return TMK_ENOMEM;
@@ -247,7 +247,7 @@ static int add_cycle(struct tmk_leakage *l, const struct tmk_leak_line *line)
         .module = tmk_block_module(l->p, l->contexts, &root->latest),
         .stage = tmk_block_stage(l->p, l->contexts, &root->latest),
         .first_step = TMK_NO_STEP,
-        .bytes = line->rise.burst_bytes,
+        .bytes = line->trend.burst_bytes,
         .keeper = TMK_KEEPER_CYCLE,
     };
     return 0;
@@ -263,7 +263,7 @@ static int by_rate(const void *va, const void *vb)
     return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-static int by_bytes(const void *va, const void *vb)
+static int compare_leak_bytes(const void *va, const void *vb)
 {
     const struct tmk_leak *a = va, *b = vb;
     if (a->bytes != b->bytes)
@@ -271,23 +271,23 @@ static int by_bytes(const void *va, const void *vb)
     return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-static int tell_all(struct tmk_leakage *l)
+static int tell_leaks(struct tmk_leakage *l)
 {
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
         const struct tmk_leak_line *line = &l->lines[i];
         if (line->is_taken)
             continue;
-        bool is_large = line->rise.bytes >= l->threshold_bytes;
-        bool is_leak = line->rise.kind == TMK_RISE_LEAK;
+        bool is_large = line->trend.bytes >= l->threshold_bytes;
+        bool is_leak = line->trend.kind == TMK_TREND_LEAK;
         if (tmk_leak_doubt_of(l, line) != TMK_DOUBT_NONE)
             rc = is_large ? add_doubt(l, line) : 0;
         else if (is_leak && is_large)
-            rc = add_leak(l, line);
+            rc = add_found_leak(l, line);
         else if (is_leak)
             l->n_small++;
-        else if (line->rise.n_bursts >= TMK_LEAK_LEAST_BURSTS &&
-                 line->rise.burst_bytes >= l->threshold_bytes)
+        else if (line->trend.n_bursts >= TMK_LEAK_LEAST_BURSTS &&
+                 line->trend.burst_bytes >= l->threshold_bytes)
             rc = add_cycle(l, line);
     }
     if (l->n_leaks > 1)
@@ -295,14 +295,14 @@ static int tell_all(struct tmk_leakage *l)
     if (l->n_cycles > 1)
         qsort(l->cycles, (size_t)l->n_cycles, sizeof *l->cycles, by_rate);
     if (l->n_doubts > 1)
-        qsort(l->doubts, (size_t)l->n_doubts, sizeof *l->doubts, by_bytes);
+        qsort(l->doubts, (size_t)l->n_doubts, sizeof *l->doubts, compare_leak_bytes);
     return rc;
 }
 
 /* ---- the pass ---- */
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_leak_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                          struct tmk_block *b)
 {
     struct tmk_leakage *l = arg;
     if (ev->kind == TMK_KIND_FREE && b)
@@ -313,7 +313,7 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         tmk_leak_groups_ended(&l->groups, &rp->state, ev->time_ns, &rp->ended);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_leak_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_leakage *l = arg;
     tmk_leak_groups_restored(&l->groups, &rp->state);
@@ -324,8 +324,8 @@ struct tmk_visitor tmk_leakage_visitor(struct tmk_leakage *l)
     return (struct tmk_visitor){.arg = l,
                                 .kinds = TMK_HEARS(FREE) | TMK_HEARS(OOM) | TMK_HEARS(SEGMENT) |
                                          TMK_HEARS(SEGMENT_END),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_leak_event,
+                                .restored = on_leak_restored};
 }
 
 static bool has_backward(const struct tmk_state *s)
@@ -346,7 +346,7 @@ int tmk_leakage_finish(struct tmk_leakage *l, const struct tmk_replay *rp, struc
         if (rc == 0)
             rc = merge_graphs(l);
         if (rc == 0)
-            rc = tell_all(l);
+            rc = tell_leaks(l);
     }
     l->contexts = NULL;
     return rc < 0 ? tmk_fail(err, rc, "no memory to look for leaks") : 0;

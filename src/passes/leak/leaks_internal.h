@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/leak/leaks_internal.h - what leaks.c (which lines leak) and leak_tell.c (what is said of
- * one) share. */
+/* passes/leak/leaks_internal.h - shared by leaks.c (which lines leak) and leak_tell.c (what is
+ * reported of a leak). */
 #ifndef TMK_PASSES_LEAK_LEAKS_INTERNAL_H
 #define TMK_PASSES_LEAK_LEAKS_INTERNAL_H
 
 #include "kit/arena.h"
+#include "passes/leak/leak.h"
 #include "passes/leak/leak_groups.h"
-#include "passes/leak/leaks.h"
 
 enum { TMK_LEAK_LEAST_BURSTS = 2 };
 
-/* A line, or several that are one leak. */
+/* A line, or several lines that are one leak. */
 struct tmk_leak_line {
     bool has_site;
     struct tmk_frame site;
@@ -18,7 +18,7 @@ struct tmk_leak_line {
     uint32_t *groups; /* numbers */
     uint64_t n_groups, room;
     uint64_t *bytes, *blocks; /* by look, from the first known */
-    struct tmk_rise rise;
+    struct tmk_trend trend;
     uint32_t root;        /* number of the group that was made last */
     bool is_made_in_call; /* in forward or evaluation: autograd may keep it */
     bool is_input;
@@ -30,7 +30,7 @@ struct tmk_leakage {
     const struct tmk_process *p;
     uint64_t threshold_bytes;
     struct tmk_leak_groups groups;
-    const struct tmk_context *contexts; /* while finishing */
+    const struct tmk_context *contexts; /* only while finishing */
     struct tmk_arena arena;
     struct tmk_leak_line *lines;
     uint64_t n_lines, line_room;
@@ -40,14 +40,14 @@ struct tmk_leakage {
     bool is_training; /* there is a backward */
 };
 
-/* With the most of its bytes. */
+/* The category with the most of the group's bytes. */
 uint8_t tmk_leak_category_of(const struct tmk_leak_group *g);
-/* What a group of the line has grown by while the line did. */
+/* How much a group of the line has grown while the line grew. */
 uint64_t tmk_leak_growth_of(const struct tmk_leakage *l, const struct tmk_leak_line *line,
                             uint32_t group);
 enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l,
                                       const struct tmk_leak_line *line);
-/* 0 or TMK_ENOMEM. */
+/* Describe a line as a finding. Returns 0 or TMK_ENOMEM. */
 int tmk_leak_tell(struct tmk_leakage *l, const struct tmk_leak_line *line, struct tmk_leak *ret);
 
 #endif

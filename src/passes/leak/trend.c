@@ -3,13 +3,13 @@
  *
  * A line fitted through the levels was rejected, as in monitor/growth.h: it rises with every
  * sawtooth that ends high. Between two rises the floor has grown by exactly what was kept, so the
- * rate is the median of what that is over all pairs that lie half of the rises apart: exact for a
- * regular leak, however seldom it leaks, and not bent by a swing or an end that is none. The first
- * quarter of the rises is left out of it, since programs warm up.
+ * rate is the median over all pairs of rises that lie half of all rises apart. That is exact for
+ * a regular leak, however seldom it leaks, and neither a swing nor an unusual end changes it. The
+ * first quarter of the rises is left out, since programs warm up.
  *
- * What fills up rises slower and slower. Two tests tell that from what rises at random, each with
- * one mistake in a thousand: Laplace's for a trend (rises of an even rate lie around the middle of
- * the time in the mean) and Kendall's (of any two rises the later is as often the larger). */
+ * A cache that fills rises slower and slower. Two tests tell that from a random rise, each with
+ * one mistake in a thousand: Laplace's for a trend (rises of an even rate lie around the middle
+ * of the time on average) and Kendall's (of any two rises the later is as often the larger). */
 #include "passes/leak/trend.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static void find_floors(const uint64_t *levels, uint32_t n, uint64_t *ret)
     }
 }
 
-static void find_rises(const uint64_t *floors, uint32_t n, struct tmk_rise *r)
+static void find_rises(const uint64_t *floors, uint32_t n, struct tmk_trend *r)
 {
     for (uint32_t i = 1; i < n; i++) {
         r->rose[i] = floors[i] > floors[i - 1];
@@ -46,10 +46,10 @@ static int by_value(const void *va, const void *vb)
     return (a > b) - (a < b);
 }
 
-static void measure(const uint64_t *floors, const uint64_t *steps, struct tmk_rise *r)
+static void measure_rate(const uint64_t *floors, const uint64_t *steps, struct tmk_trend *r)
 {
-    uint32_t rises[TMK_RISE_MAX_LEVELS] = {0}, n = 0, n_left_out = r->n_rises / WARM_UP_PART;
-    double rates[TMK_RISE_MAX_LEVELS] = {0};
+    uint32_t rises[TMK_TREND_MAX_LEVELS] = {0}, n = 0, n_left_out = r->n_rises / WARM_UP_PART;
+    double rates[TMK_TREND_MAX_LEVELS] = {0};
     for (uint32_t i = r->first; i <= r->last; i++)
         if (r->rose[i] && n_left_out > 0)
             n_left_out--;
@@ -66,9 +66,9 @@ static void measure(const uint64_t *floors, const uint64_t *steps, struct tmk_ri
     r->to = rises[n - 1];
 }
 
-/* Of the parts of its life, each as long as its mean pause, those in which it rose; by the rule of
- * succession the probability that it rises in the next. */
-static double confidence(const struct tmk_rise *r, uint32_t n)
+/* The line's life is cut into parts as long as its mean pause; the rule of succession turns the
+ * number of parts in which it rose into the probability that it rises in the next. */
+static double trend_confidence(const struct tmk_trend *r, uint32_t n)
 {
     double pause = (double)(r->last - r->first) / (r->n_rises - 1);
     uint32_t n_parts = (uint32_t)((n - 1 - r->first) / pause), n_risen = 0, last_part = UINT32_MAX;
@@ -82,7 +82,7 @@ static double confidence(const struct tmk_rise *r, uint32_t n)
     return (n_risen + 1.0) / (n_parts + 2.0);
 }
 
-static bool is_even(const uint64_t *floors, uint32_t n, const struct tmk_rise *r)
+static bool is_growth_even(const uint64_t *floors, uint32_t n, const struct tmk_trend *r)
 {
     uint32_t start = r->first - 1, span = n - 1 - start;
     for (uint32_t i = 0; i < N_PARTS; i++) {
@@ -94,7 +94,7 @@ static bool is_even(const uint64_t *floors, uint32_t n, const struct tmk_rise *r
     return true;
 }
 
-static bool is_going_on(uint32_t n, const struct tmk_rise *r)
+static bool is_growth_going_on(uint32_t n, const struct tmk_trend *r)
 {
     uint32_t longest = 1, last = r->first;
     for (uint32_t i = r->first + 1; i <= r->last; i++)
@@ -105,7 +105,7 @@ static bool is_going_on(uint32_t n, const struct tmk_rise *r)
     return n - 1 - r->last <= 2 * longest;
 }
 
-/* The most that it ever fell from a level that it had reached. */
+/* The most that it ever fell below a level that it had reached. */
 static uint64_t largest_fall(const uint64_t *levels, uint32_t n)
 {
     uint64_t highest = 0, fall = 0;
@@ -116,7 +116,7 @@ static uint64_t largest_fall(const uint64_t *levels, uint32_t n)
     return fall;
 }
 
-static void count_bursts(const uint64_t *levels, uint32_t n, struct tmk_rise *r)
+static void count_bursts(const uint64_t *levels, uint32_t n, struct tmk_trend *r)
 {
     uint64_t low = levels[0];
     uint32_t n_up = 0;
@@ -135,8 +135,8 @@ static void count_bursts(const uint64_t *levels, uint32_t n, struct tmk_rise *r)
     }
 }
 
-/* Rises come less and less often. */
-static bool is_rarer(uint32_t n, const struct tmk_rise *r)
+/* True when rises come less and less often. */
+static bool are_rises_rarer(uint32_t n, const struct tmk_trend *r)
 {
     double sum = 0, n_later = r->n_rises - 1, span = n - r->first;
     for (uint32_t i = r->first + 1; i < n; i++)
@@ -144,10 +144,10 @@ static bool is_rarer(uint32_t n, const struct tmk_rise *r)
     return sum / n_later < -CLEARLY * span / sqrt(12 * n_later);
 }
 
-/* Rises are smaller and smaller, and the last of them less than half of the first. */
-static bool is_smaller(const uint64_t *floors, const struct tmk_rise *r)
+/* True when rises get smaller and smaller, and the last of them are less than half of the first. */
+static bool are_rises_smaller(const uint64_t *floors, const struct tmk_trend *r)
 {
-    uint64_t sizes[TMK_RISE_MAX_LEVELS] = {0}, early = 0, late = 0;
+    uint64_t sizes[TMK_TREND_MAX_LEVELS] = {0}, early = 0, late = 0;
     uint32_t n = 0, n_third;
     double score = 0;
     for (uint32_t i = r->from; i <= r->last; i++)
@@ -165,22 +165,24 @@ static bool is_smaller(const uint64_t *floors, const struct tmk_rise *r)
     return late < early / 2 && score < -CLEARLY * deviation;
 }
 
-static enum tmk_rise_kind kind_of(const uint64_t *levels, const uint64_t *floors, uint32_t n,
-                                  const struct tmk_rise *r)
+static enum tmk_trend_kind trend_kind_of(const uint64_t *levels, const uint64_t *floors, uint32_t n,
+                                         const struct tmk_trend *r)
 {
-    if (!is_going_on(n, r) || !is_even(floors, n, r) || r->bytes / 2 <= largest_fall(levels, n))
-        return TMK_RISE_NONE;
-    if (r->n_rises < TMK_RISE_LEAST || n - r->first < TMK_RISE_LEAST_SPAN)
-        return TMK_RISE_FEW;
-    if (r->confidence < LEAST_CONFIDENCE || is_rarer(n, r) || is_smaller(floors, r))
-        return TMK_RISE_SLOWING;
-    return TMK_RISE_LEAK;
+    if (!is_growth_going_on(n, r) || !is_growth_even(floors, n, r) ||
+        r->bytes / 2 <= largest_fall(levels, n))
+        return TMK_TREND_NONE;
+    if (r->n_rises < TMK_TREND_LEAST_RISES || n - r->first < TMK_TREND_LEAST_SPAN)
+        return TMK_TREND_FEW;
+    if (r->confidence < LEAST_CONFIDENCE || are_rises_rarer(n, r) || are_rises_smaller(floors, r))
+        return TMK_TREND_SLOWING;
+    return TMK_TREND_LEAK;
 }
 
-void tmk_rise_judge(const uint64_t *levels, const uint64_t *steps, uint32_t n, struct tmk_rise *ret)
+void tmk_trend_judge(const uint64_t *levels, const uint64_t *steps, uint32_t n,
+                     struct tmk_trend *ret)
 {
-    uint64_t floors[TMK_RISE_MAX_LEVELS];
-    *ret = (struct tmk_rise){0};
+    uint64_t floors[TMK_TREND_MAX_LEVELS];
+    *ret = (struct tmk_trend){0};
     if (n < 2)
         return;
     find_floors(levels, n, floors);
@@ -189,17 +191,17 @@ void tmk_rise_judge(const uint64_t *levels, const uint64_t *steps, uint32_t n, s
     if (ret->n_rises == 0)
         return;
     ret->bytes = floors[n - 1] - floors[ret->first - 1];
-    if (ret->n_rises < TMK_RISE_LEAST_NAMED)
+    if (ret->n_rises < TMK_TREND_LEAST_RISES_NAMED)
         return;
-    measure(floors, steps, ret);
-    ret->confidence = confidence(ret, n);
-    ret->kind = kind_of(levels, floors, n, ret);
+    measure_rate(floors, steps, ret);
+    ret->confidence = trend_confidence(ret, n);
+    ret->kind = trend_kind_of(levels, floors, n, ret);
 }
 
-double tmk_rise_together(const struct tmk_rise *a, const struct tmk_rise *b)
+double tmk_trend_together(const struct tmk_trend *a, const struct tmk_trend *b)
 {
     uint32_t n_both = 0, n_either = 0;
-    for (uint32_t i = 0; i < TMK_RISE_MAX_LEVELS; i++) {
+    for (uint32_t i = 0; i < TMK_TREND_MAX_LEVELS; i++) {
         n_both += a->rose[i] && b->rose[i];
         n_either += a->rose[i] || b->rose[i];
     }

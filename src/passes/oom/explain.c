@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/explain.c - see explain.h: from scenes to cases, by way of what other passes know. */
+/* passes/oom/explain.c - see explain.h: turns scenes into cases with what other passes know. */
 #include "passes/oom/explain.h"
 
 #include <stdlib.h>
@@ -29,8 +29,8 @@ static int sweep_scenes(struct tmk_explanation *x, const struct tmk_visitor *wat
     return rc < 0 ? rc : tmk_scenes_finish(x->scenes, err);
 }
 
-/* The limit is what a first judgement finds without replays, which need it. */
-static int explain(struct tmk_explanation *x, struct tmk_case *c, struct tmk_error *err)
+/* Replays need a limit: a first verdict, made without replays, gives it. */
+static int explain_case(struct tmk_explanation *x, struct tmk_case *c, struct tmk_error *err)
 {
     int rc = tmk_inquirer_ask(x->inquirer, &c->scene, &c->inquiry, err);
     if (rc == 0)
@@ -45,8 +45,8 @@ static int explain(struct tmk_explanation *x, struct tmk_case *c, struct tmk_err
     return tmk_fixes_find(c, &x->arena);
 }
 
-static int explain_all(struct tmk_explanation *x, const struct tmk_visitor *watcher,
-                       struct tmk_error *err)
+static int explain_cases(struct tmk_explanation *x, const struct tmk_visitor *watcher,
+                         struct tmk_error *err)
 {
     int rc = sweep_scenes(x, watcher, err);
     x->n = rc == 0 ? tmk_scenes_n(x->scenes) : 0;
@@ -59,7 +59,7 @@ static int explain_all(struct tmk_explanation *x, const struct tmk_visitor *watc
     for (uint64_t i = 0; i < x->n && rc == 0; i++) {
         x->cases[i].p = x->p;
         x->cases[i].scene = *tmk_scenes_get(x->scenes, i);
-        rc = explain(x, &x->cases[i], err);
+        rc = explain_case(x, &x->cases[i], err);
     }
     return rc;
 }
@@ -71,7 +71,7 @@ int tmk_explanation_open(struct tmk_process *p, const struct tmk_visitor *watche
     if (!x)
         return TMK_ENOMEM;
     x->p = p;
-    int rc = explain_all(x, watcher, err);
+    int rc = explain_cases(x, watcher, err);
     if (rc < 0) {
         tmk_explanation_close(x);
         return rc;

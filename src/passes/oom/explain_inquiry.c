@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/oom/explain_inquiry.c - see explain_inquiry.h.
  *
- * Gaps are looked at for the first few scenes, replays made for devices as they are met: a program
- * that catches the error a thousand times is explained as fast as one that dies of it. Replays are
- * of a device's first OOM alone: what would have come of the job behind it, nobody knows. */
+ * Gaps are looked at for the first few scenes, and replays are made for devices as they are met:
+ * a program that catches the error a thousand times is explained as fast as one that dies of it.
+ * Only a device's first OOM is replayed: nobody knows what the job would have done after it. */
 #include "passes/oom/explain_inquiry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/amount.h"
 #include "passes/frag/fragmentation.h"
 #include "passes/steps.h"
@@ -26,10 +27,10 @@ enum {
 
 /* Above this many events the least limit is not searched for: that takes a dozen replays. */
 #define MAX_SEARCHED 200000u
-/* Events that are replayed in all: a few seconds' worth. */
+/* The events that are replayed in all: a few seconds' worth. */
 #define MAX_EVENTS 40000000u
 
-struct look {
+struct frag_look {
     const struct tmk_scene *scene;
     struct tmk_fragmentation *gaps;
     struct tmk_group *pins;
@@ -38,7 +39,7 @@ struct look {
 struct tmk_inquirer {
     struct tmk_process *p;
     struct tmk_leakage *leakage;
-    struct look looks[MAX_LOOKS];
+    struct frag_look looks[MAX_LOOKS];
     uint32_t n_looks;
     struct {
         uint16_t device;
@@ -50,10 +51,10 @@ struct tmk_inquirer {
 
 /* ---- the sweep ---- */
 
-static int open_look(struct tmk_inquirer *q, const struct tmk_scene *scene)
+static int open_frag_look(struct tmk_inquirer *q, const struct tmk_scene *scene)
 {
     struct tmk_frag_moment moment = {.kind = TMK_FRAG_TIME, .time_ns = scene->time_ns};
-    struct look *look = &q->looks[q->n_looks];
+    struct frag_look *look = &q->looks[q->n_looks];
     if (q->n_looks == MAX_LOOKS || scene->device == TIDEMARK_HOST)
         return 0;
     int rc = tmk_fragmentation_open(q->p, &moment, &look->gaps);
@@ -83,18 +84,19 @@ static int open_whatif(struct tmk_inquirer *q, const struct tmk_scene *scene)
     return rc;
 }
 
-static int open_all(struct tmk_inquirer *q, const struct tmk_scenes *scenes)
+static int open_inquiry_passes(struct tmk_inquirer *q, const struct tmk_scenes *scenes)
 {
     int rc = tmk_leakage_open(q->p, TMK_LEAK_DEFAULT_BYTES, &q->leakage);
     for (uint64_t i = 0; i < tmk_scenes_n(scenes) && rc == 0; i++) {
-        rc = open_look(q, tmk_scenes_get(scenes, i));
+        rc = open_frag_look(q, tmk_scenes_get(scenes, i));
         if (rc == 0)
             rc = open_whatif(q, tmk_scenes_get(scenes, i));
     }
     return rc;
 }
 
-static int finish_all(struct tmk_inquirer *q, const struct tmk_replay *rp, struct tmk_error *err)
+static int finish_inquiry_passes(struct tmk_inquirer *q, const struct tmk_replay *rp,
+                                 struct tmk_error *err)
 {
     int rc = tmk_leakage_finish(q->leakage, rp, err);
     for (uint32_t i = 0; i < q->n_looks && rc == 0; i++)
@@ -104,7 +106,8 @@ static int finish_all(struct tmk_inquirer *q, const struct tmk_replay *rp, struc
     return rc;
 }
 
-static int sweep(struct tmk_inquirer *q, const struct tmk_visitor *watcher, struct tmk_error *err)
+static int sweep_inquiry(struct tmk_inquirer *q, const struct tmk_visitor *watcher,
+                         struct tmk_error *err)
 {
     struct tmk_visitor visitors[2 + MAX_LOOKS + MAX_REPLAYED];
     uint32_t n = 0;
@@ -119,7 +122,7 @@ static int sweep(struct tmk_inquirer *q, const struct tmk_visitor *watcher, stru
     int rc = tmk_process_sweep(q->p, visitors, n, &rp, err);
     if (rc < 0)
         return rc;
-    rc = finish_all(q, &rp, err);
+    rc = finish_inquiry_passes(q, &rp, err);
     tmk_replay_fini(&rp);
     return rc;
 }
@@ -132,9 +135,9 @@ int tmk_inquirer_open(struct tmk_process *p, const struct tmk_scenes *scenes,
     if (!q)
         return TMK_ENOMEM;
     q->p = p;
-    int rc = open_all(q, scenes);
+    int rc = open_inquiry_passes(q, scenes);
     if (rc == 0)
-        rc = sweep(q, watcher, err);
+        rc = sweep_inquiry(q, watcher, err);
     if (rc < 0) {
         tmk_inquirer_close(q);
         return rc;
@@ -160,28 +163,28 @@ struct tmk_inquirer *tmk_inquirer_close(struct tmk_inquirer *q)
 
 /* ---- steps ---- */
 
-static int by_bytes(const void *a, const void *b)
+static int compare_peak_bytes(const void *a, const void *b)
 {
     uint64_t m = *(const uint64_t *)a, n = *(const uint64_t *)b;
     return (m > n) - (m < n);
 }
 
-static uint64_t median(uint64_t *values, uint64_t n)
+static uint64_t median_bytes(uint64_t *values, uint64_t n)
 {
-    qsort(values, n, sizeof *values, by_bytes);
+    qsort(values, n, sizeof *values, compare_peak_bytes);
     return values[n / 2];
 }
 
-/* By how much a step: the medians of quarters rise each time, by a twentieth in all. `newest` has
- * the last step first. */
-static uint64_t growth_of(const uint64_t *newest, uint64_t n)
+/* How much the peaks grow a step, if the medians of quarters rise each time, by a twentieth in
+ * all. `newest` has the last step first. */
+static uint64_t growth_of_peaks(const uint64_t *newest, uint64_t n)
 {
     uint64_t quarter = n / N_QUARTERS, middle[N_QUARTERS], some[LAST_STEPS];
     if (quarter < 2)
         return 0;
     for (int i = 0; i < N_QUARTERS; i++) {
         memcpy(some, newest + (uint64_t)i * quarter, quarter * sizeof *some);
-        middle[i] = median(some, quarter);
+        middle[i] = median_bytes(some, quarter);
         if (i > 0 && middle[i] >= middle[i - 1])
             return 0;
     }
@@ -189,9 +192,9 @@ static uint64_t growth_of(const uint64_t *newest, uint64_t n)
     return rise > middle[0] / 20 ? rise / (quarter * (N_QUARTERS - 1)) : 0;
 }
 
-/* By how much a step what stays grew, if it did with every one; the first may make the optimizer's
- * state. `newest` has the last step first. */
-static uint64_t rise_of(const uint64_t *newest, uint64_t n)
+/* How much the memory kept after a step grew per step, if it did with every one; the first step
+ * may make the optimizer's state. `newest` has the last step first. */
+static uint64_t rise_per_step(const uint64_t *newest, uint64_t n)
 {
     if (n < MIN_RISES + 1)
         return 0;
@@ -201,7 +204,7 @@ static uint64_t rise_of(const uint64_t *newest, uint64_t n)
     return (newest[0] - newest[n - 2]) / (n - 2);
 }
 
-/* The last steps that had ended when the scene came. */
+/* Ask for the last steps that had ended when the scene came. */
 static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene,
                      struct tmk_inquiry *ret)
 {
@@ -221,22 +224,22 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
     ret->n_steps = n;
     if (n == 0)
         return 0;
-    ret->growth_bytes = growth_of(peaks, n);
-    ret->median_bytes = median(peaks, n);
+    ret->growth_bytes = growth_of_peaks(peaks, n);
+    ret->median_bytes = median_bytes(peaks, n);
     ret->most_bytes = peaks[n - 1];
-    ret->rise_bytes = rise_of(ends, n);
-    ret->kept_bytes = median(ends, n);
+    ret->rise_bytes = rise_per_step(ends, n);
+    ret->kept_bytes = median_bytes(ends, n);
     for (uint64_t i = 0; i < n; i++)
         apart[i] = peaks[i] > ret->median_bytes ? peaks[i] - ret->median_bytes
                                                 : ret->median_bytes - peaks[i];
-    ret->deviation_bytes = median(apart, n);
+    ret->deviation_bytes = median_bytes(apart, n);
     return 0;
 }
 
 /* ---- leaks ---- */
 
 /* What a leak had kept when the scene came; it may have gone on since. */
-static uint64_t leaked_by(const struct tmk_leak *leak, const struct tmk_scene *scene)
+static uint64_t bytes_leaked_by(const struct tmk_leak *leak, const struct tmk_scene *scene)
 {
     if (leak->first_ns > scene->time_ns)
         return 0;
@@ -247,10 +250,10 @@ static uint64_t leaked_by(const struct tmk_leak *leak, const struct tmk_scene *s
     return tmk_size_whole(until < bytes ? until : bytes);
 }
 
-/* Without steps, what grows may be a program that is only filling up. It is a leak if it kept on
+/* Without steps, a program that only fills up may look like a leak. It is one if it kept on
  * growing while several times as much came and went. */
-static bool is_believed(const struct tmk_inquirer *q, const struct tmk_leak *leak, uint64_t bytes,
-                        const struct tmk_scene *scene)
+static bool is_leak_believed(const struct tmk_inquirer *q, const struct tmk_leak *leak,
+                             uint64_t bytes, const struct tmk_scene *scene)
 {
     return tmk_leakage_n_steps(q->leakage) > 0 ||
            (leak->confidence >= 0.8 && scene->turnover_bytes / 4 >= bytes);
@@ -262,8 +265,8 @@ static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scen
     uint64_t most = 0;
     for (uint64_t i = 0; i < tmk_leakage_n(q->leakage); i++) {
         const struct tmk_leak *leak = tmk_leakage_get(q->leakage, i);
-        uint64_t bytes = leak->device == scene->device ? leaked_by(leak, scene) : 0;
-        if (!is_believed(q, leak, bytes, scene))
+        uint64_t bytes = leak->device == scene->device ? bytes_leaked_by(leak, scene) : 0;
+        if (!is_leak_believed(q, leak, bytes, scene))
             continue;
         ret->leaked_bytes += bytes;
         if (bytes > most) {
@@ -271,12 +274,13 @@ static void ask_leaks(const struct tmk_inquirer *q, const struct tmk_scene *scen
             ret->leak = leak;
         }
     }
-    /* A leak is alive: it cannot be more than is allocated. */
+    /* Leaked memory is alive, so it cannot be more than is allocated. */
     if (ret->leaked_bytes > scene->allocated_bytes)
         ret->leaked_bytes = scene->allocated_bytes;
 }
 
-/* Too few steps for a verdict, but what stays grew with each: the blocks of earlier ones. */
+/* There are too few steps for a verdict, but the memory kept grew with each: name the blocks of
+ * earlier steps. */
 static void ask_short_leak(const struct tmk_inquirer *q, const struct tmk_scene *scene,
                            struct tmk_inquiry *ret)
 {
@@ -299,8 +303,8 @@ static void ask_short_leak(const struct tmk_inquirer *q, const struct tmk_scene 
 
 /* ---- gaps ---- */
 
-/* The line that made most of the blocks that keep segments. */
-static int find_pin(const struct tmk_inquirer *q, struct look *look, uint64_t device,
+/* Find the line that made most of the blocks that pin segments. */
+static int find_pin(const struct tmk_inquirer *q, struct frag_look *look, uint64_t device,
                     const struct tmk_frag_segment **pinned, uint64_t n, struct tmk_inquiry *ret)
 {
     const struct tmk_peak_row *rows;
@@ -317,7 +321,7 @@ static int find_pin(const struct tmk_inquirer *q, struct look *look, uint64_t de
     return rc;
 }
 
-static int ask_gaps(const struct tmk_inquirer *q, struct look *look, struct tmk_inquiry *ret)
+static int ask_gaps(const struct tmk_inquirer *q, struct frag_look *look, struct tmk_inquiry *ret)
 {
     const struct tmk_frag_segment *pinned[MAX_PINNED];
     for (uint64_t i = 0; i < tmk_fragmentation_n(look->gaps); i++) {
@@ -330,7 +334,8 @@ static int ask_gaps(const struct tmk_inquirer *q, struct look *look, struct tmk_
             ret->pinned_bytes += pinned[k]->free_bytes;
         ret->has_gaps = d->sum.largest_bytes != TMK_BYTES_UNKNOWN;
         for (uint64_t k = 0; k < d->n_segments && !ret->alloc_conf; k++)
-            if (d->segments[k].is_expandable) /* it must have been set, whatever else was */
+            if (d->segments[k]
+                    .is_expandable) /* the setting must have been on, whatever else was set */
                 ret->alloc_conf = "expandable_segments:True";
         ret->largest_bytes = d->sum.largest_bytes;
         return n ? find_pin(q, look, i, pinned, n, ret) : 0;
@@ -362,7 +367,7 @@ struct trials { /* of one scene */
     const struct tmk_whatif *whatif;
     const struct tmk_scene *scene;
     uint64_t limit_bytes;
-    uint64_t end; /* number of the event at which the job ran out, once it is known */
+    uint64_t end; /* number of the event at which the job had its OOM, once known */
 };
 
 static bool is_here(const struct tmk_whatif_result *r, const struct tmk_scene *scene)
@@ -371,17 +376,17 @@ static bool is_here(const struct tmk_whatif_result *r, const struct tmk_scene *s
            r->oom.requested_bytes == scene->request_bytes;
 }
 
-static int replay(struct trials *t, const struct tmk_alloc_conf *conf,
-                  struct tmk_whatif_result *ret, struct tmk_error *err)
+static int replay_trial(struct trials *t, const struct tmk_alloc_conf *conf,
+                        struct tmk_whatif_result *ret, struct tmk_error *err)
 {
     struct tmk_whatif_setting setting = {.conf = *conf, .limit_bytes = t->limit_bytes};
     t->q->n_events += tmk_whatif_facts(t->whatif)->n_events;
     return tmk_whatif_replay(t->whatif, &setting, ret, err);
 }
 
-static int fill(struct trials *t, const struct tmk_alloc_conf *conf,
-                const struct tmk_whatif_result *r, bool is_recorded, struct tmk_trial *trial,
-                struct tmk_error *err)
+static int fill_trial(struct trials *t, const struct tmk_alloc_conf *conf,
+                      const struct tmk_whatif_result *r, bool is_recorded, struct tmk_trial *trial,
+                      struct tmk_error *err)
 {
     trial->runs_out = r->has_oom && r->oom.event <= t->end;
     trial->runs_out_before = trial->runs_out && (r->oom.event < t->end || !is_here(r, t->scene));
@@ -392,15 +397,15 @@ static int fill(struct trials *t, const struct tmk_alloc_conf *conf,
     return tmk_whatif_smallest(t->whatif, conf, &trial->needs_bytes, err);
 }
 
-/* With the recorded settings. The limit is only known to lie between two bounds: it is the one with
- * which the replay runs out where the job did, if there is one; where the lower bound is too little
- * for the replay, halves are tried. */
-static int try_recorded(struct trials *t, const struct tmk_alloc_conf *conf, uint64_t below_bytes,
-                        struct tmk_trial *trial, struct tmk_error *err)
+/* Replay with the recorded settings. The limit is only known to lie between two bounds: it is the
+ * one at which the replay runs out where the job did, if there is one. Where the lower bound is
+ * too little for the replay, the interval is halved. */
+static int try_recorded_conf(struct trials *t, const struct tmk_alloc_conf *conf,
+                             uint64_t below_bytes, struct tmk_trial *trial, struct tmk_error *err)
 {
     struct tmk_whatif_result r;
     uint64_t low = t->limit_bytes, high = below_bytes > low ? below_bytes - 1 : low;
-    int rc = replay(t, conf, &r, err);
+    int rc = replay_trial(t, conf, &r, err);
     for (int i = 0; i < MAX_HALVES && rc == 0 && low < high && !is_here(&r, t->scene); i++) {
         bool is_too_little = r.has_oom && !r.oom.is_recorded;
         if (i > 0 && !is_too_little)
@@ -410,17 +415,17 @@ static int try_recorded(struct trials *t, const struct tmk_alloc_conf *conf, uin
         else
             break; /* even the least is more than it needs */
         t->limit_bytes = i == 0 ? high : low + (high - low) / 2;
-        rc = replay(t, conf, &r, err);
+        rc = replay_trial(t, conf, &r, err);
     }
     if (rc < 0)
         return rc;
     if (is_here(&r, t->scene))
         t->end = r.oom.event;
-    return fill(t, conf, &r, true, trial, err);
+    return fill_trial(t, conf, &r, true, trial, err);
 }
 
-static int try_others(struct trials *t, const char *recorded, struct tmk_inquiry *inquiry,
-                      struct tmk_error *err)
+static int try_other_confs(struct trials *t, const char *recorded, struct tmk_inquiry *inquiry,
+                           struct tmk_error *err)
 {
     static const char *const confs[] = {"",
                                         "expandable_segments:True",
@@ -429,19 +434,19 @@ static int try_others(struct trials *t, const char *recorded, struct tmk_inquiry
                                         "max_split_size_mb:128",
                                         "max_split_size_mb:256",
                                         "max_split_size_mb:512"};
-    _Static_assert(sizeof confs / sizeof confs[0] < TMK_MAX_TRIALS, "and the recorded ones");
-    for (size_t i = 0; i < sizeof confs / sizeof confs[0]; i++) {
+    _Static_assert(TMK_N(confs) < TMK_MAX_TRIALS, "and the recorded ones");
+    for (size_t i = 0; i < TMK_N(confs); i++) {
         struct tmk_alloc_conf conf;
         struct tmk_whatif_result r;
         if (strcmp(confs[i], recorded) == 0)
             continue;
         int rc = tmk_alloc_conf_parse(confs[i], &conf, err);
         if (rc == 0)
-            rc = replay(t, &conf, &r, err);
+            rc = replay_trial(t, &conf, &r, err);
         struct tmk_trial *trial = &inquiry->trials[inquiry->n_trials];
         trial->conf = confs[i];
         if (rc == 0)
-            rc = fill(t, &conf, &r, false, trial, err);
+            rc = fill_trial(t, &conf, &r, false, trial, err);
         if (rc < 0)
             return rc;
         inquiry->n_trials++;
@@ -465,10 +470,10 @@ int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene,
     if (!is_for_it || tmk_whatif_facts(t.whatif)->is_async || q->n_events > MAX_EVENTS ||
         tmk_alloc_conf_parse(recorded, &conf, NULL) < 0)
         return 0;
-    int rc = try_recorded(&t, &conf, verdict->limit_below_bytes, &inquiry->trials[0], err);
+    int rc = try_recorded_conf(&t, &conf, verdict->limit_below_bytes, &inquiry->trials[0], err);
     if (rc < 0)
         return rc;
     inquiry->trials[0].conf = recorded;
     inquiry->n_trials = 1;
-    return t.end == UINT64_MAX ? 0 : try_others(&t, recorded, inquiry, err);
+    return t.end == UINT64_MAX ? 0 : try_other_confs(&t, recorded, inquiry, err);
 }

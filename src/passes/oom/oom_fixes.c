@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/oom_fixes.c - see oom_fixes.h: the order, and fixes of what is not the model's. */
+/* passes/oom/oom_fixes.c - see oom_fixes.h: the order, and fixes that do not change the model. */
 #include "passes/oom/oom_fixes.h"
 
 #include <inttypes.h>
@@ -45,21 +45,15 @@ bool tmk_fixing_is_much(const struct tmk_case *c, uint64_t bytes)
     return bytes > 0 && bytes >= c->verdict.limit_bytes / 20;
 }
 
-static bool is_first(const struct tmk_case *c, enum tmk_cause cause)
+static bool is_first_cause(const struct tmk_case *c, enum tmk_cause cause)
 {
     return c->verdict.rows[0].cause == cause;
 }
 
 /* ---- the allocator ---- */
 
-/* A replay is a witness only if with the recorded settings it runs out where the job did. */
-static bool has_witness(const struct tmk_inquiry *q)
-{
-    return q->n_trials > 0 && q->trials[0].runs_out && !q->trials[0].runs_out_before;
-}
-
-/* How much less the allocator needs with the trial's settings; where that was not searched for, at
- * least what was missing. */
+/* How much less the allocator needs with the trial's settings; where that was not searched for,
+ * at least what was missing. */
 static uint64_t trial_saves(const struct tmk_case *c, const struct tmk_trial *trial)
 {
     uint64_t with = trial->needs_bytes, without = c->inquiry.trials[0].needs_bytes;
@@ -104,13 +98,13 @@ static void advise_conf(struct tmk_fixing *f, const struct tmk_trial *trial)
                        trial->conf, much);
 }
 
-/* Of settings that serve the request the one that needs least, torch's own where they do, and
- * expandable segments, since those never waste more later on. */
+/* Among settings that serve the request, advise the one that needs least: torch's own where they
+ * do, and expandable segments, since those never waste more later on. */
 static void try_settings(struct tmk_fixing *f)
 {
     const struct tmk_inquiry *q = &f->c->inquiry;
     const struct tmk_trial *best = NULL;
-    for (uint32_t i = 1; has_witness(q) && i < q->n_trials; i++) {
+    for (uint32_t i = 1; tmk_inquiry_has_witness(q) && i < q->n_trials; i++) {
         const struct tmk_trial *trial = &q->trials[i];
         if (trial->runs_out)
             continue;
@@ -123,14 +117,14 @@ static void try_settings(struct tmk_fixing *f)
         advise_conf(f, best);
 }
 
-/* Where no replay can tell: gaps there were, and expandable segments close most of them. */
-static void try_unproven(struct tmk_fixing *f)
+/* Where no replay can tell: there were gaps, and expandable segments close most of them. */
+static void try_unproven_conf(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     char size[TMK_AMOUNT_BYTES];
     const char *conf = c->inquiry.alloc_conf;
-    if (!is_first(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver ||
-        has_witness(&c->inquiry) || (conf && strstr(conf, "expandable_segments:True")))
+    if (!is_first_cause(c, TMK_CAUSE_FRAGMENTATION) || c->scene.is_of_driver ||
+        tmk_inquiry_has_witness(&c->inquiry) || (conf && strstr(conf, "expandable_segments:True")))
         return;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "expandable_segments",
@@ -159,7 +153,7 @@ static void empty_cache(struct tmk_fixing *f)
                          .proof = TMK_PROOF_MEASURED,
                          .avoids = unused >= c->verdict.missing_bytes,
                          .cost = A_LINE,
-                         .is_for_cause = is_first(c, TMK_CAUSE_FRAGMENTATION)},
+                         .is_for_cause = is_first_cause(c, TMK_CAUSE_FRAGMENTATION)},
         "Call torch.cuda.empty_cache() before %s asks for memory, or keep torch below a "
         "limit (torch.cuda.set_per_process_memory_fraction): torch had %s cached and not "
         "in use.",
@@ -173,16 +167,17 @@ static void raise_limit(struct tmk_fixing *f)
     char free_text[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     if (c->verdict.limit != TMK_LIMIT_SETTING || left == TMK_BYTES_UNKNOWN || left == 0)
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "limit",
-                                    .saves_bytes = TMK_BYTES_UNKNOWN, /* it is room, no saving */
-                                    .proof = TMK_PROOF_MEASURED,
-                                    .avoids = tmk_fixing_covers(c, left),
-                                    .cost = A_LINE,
-                                    .is_for_cause = is_first(c, TMK_CAUSE_DEMAND)},
-                   "Raise the limit: torch was allowed some %s of the card "
-                   "(torch.cuda.set_per_process_memory_fraction), and %s of it were free.",
-                   tmk_size_text(c->verdict.limit_bytes, limit), tmk_size_text(left, free_text));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "limit",
+                         .saves_bytes = TMK_BYTES_UNKNOWN, /* it makes room, it saves nothing */
+                         .proof = TMK_PROOF_MEASURED,
+                         .avoids = tmk_fixing_covers(c, left),
+                         .cost = A_LINE,
+                         .is_for_cause = is_first_cause(c, TMK_CAUSE_DEMAND)},
+        "Raise the limit: torch was allowed some %s of the card "
+        "(torch.cuda.set_per_process_memory_fraction), and %s of it were free.",
+        tmk_size_text(c->verdict.limit_bytes, limit), tmk_size_text(left, free_text));
 }
 
 /* ---- leaks, large steps, neighbours ---- */
@@ -202,7 +197,7 @@ static void stop_leak(struct tmk_fixing *f)
                          .proof = TMK_PROOF_MEASURED,
                          .avoids = c->inquiry.leaked_bytes >= c->verdict.missing_bytes,
                          .cost = A_LINE,
-                         .is_for_cause = is_first(c, TMK_CAUSE_LEAK)},
+                         .is_for_cause = is_first_cause(c, TMK_CAUSE_LEAK)},
         "Let go of what is kept at %.200s, %s a %s and %s by then: %s.",
         tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
         tmk_size_text(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second),
@@ -211,9 +206,9 @@ static void stop_leak(struct tmk_fixing *f)
         tmk_keeper_advice(leak->keeper));
 }
 
-/* How many times the usual batch would have fitted: what stays between steps does not grow with it.
- */
-static double times_usual(const struct tmk_case *c)
+/* How many times the usual batch would have fitted: memory kept between steps does not grow with
+ * it. */
+static double times_usual_batch(const struct tmk_case *c)
 {
     const struct tmk_inquiry *q = &c->inquiry;
     double fixed = (double)q->kept_bytes, usual = (double)q->median_bytes - fixed;
@@ -229,7 +224,7 @@ static void cap_step(struct tmk_fixing *f)
     char usual[TMK_AMOUNT_BYTES], most[TMK_AMOUNT_BYTES];
     if (above == 0)
         return;
-    double times = times_usual(c);
+    double times = times_usual_batch(c);
     tmk_fixing_add(
         f,
         (struct tmk_fix){.kind = "outlier",
@@ -238,7 +233,7 @@ static void cap_step(struct tmk_fixing *f)
                          .avoids = above >= c->verdict.missing_bytes,
                          .factor = (double)(uint64_t)(times * 10) / 10,
                          .cost = A_LINE,
-                         .is_for_cause = is_first(c, TMK_CAUSE_OUTLIER)},
+                         .is_for_cause = is_first_cause(c, TMK_CAUSE_OUTLIER)},
         "Cap the largest batches: cut or skip the longest samples, or put samples of "
         "like length together. Steps before peaked at %s (the largest at %s); about %.1f "
         "times their batch would still fit.",
@@ -246,7 +241,7 @@ static void cap_step(struct tmk_fixing *f)
         times);
 }
 
-static void move_others(struct tmk_fixing *f)
+static void move_other_processes(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     const struct tmk_scene *s = &c->scene;
@@ -260,7 +255,7 @@ static void move_others(struct tmk_fixing *f)
                                     .proof = TMK_PROOF_MEASURED,
                                     .avoids = tmk_fixing_covers(c, s->others_bytes),
                                     .cost = A_LINE,
-                                    .is_for_cause = is_first(c, TMK_CAUSE_OTHER_PROCESS)},
+                                    .is_for_cause = is_first_cause(c, TMK_CAUSE_OTHER_PROCESS)},
                    "End or move the other processes on %s, which had %s of it (tidemark top and "
                    "nvidia-smi name them), or run this job on another card.",
                    tmk_device_name(s->device, device), tmk_size_text(s->others_bytes, size));
@@ -287,13 +282,13 @@ int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena)
     struct tmk_fixing f = {.c = c, .arena = arena};
     c->n_fixes = 0;
     try_settings(&f);
-    try_unproven(&f);
+    try_unproven_conf(&f);
     empty_cache(&f);
     raise_limit(&f);
     stop_leak(&f);
     cap_step(&f);
-    move_others(&f);
-    if (!is_first(c, TMK_CAUSE_LEAK)) /* it would only come later */
+    move_other_processes(&f);
+    if (!is_first_cause(c, TMK_CAUSE_LEAK)) /* without the leak it would only come later */
         tmk_fixing_model(&f);
     qsort(c->fixes, c->n_fixes, sizeof c->fixes[0], by_worth);
     return f.failed ? TMK_ENOMEM : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/oom_fixes_model.c - see oom_fixes.h: fixes of the model and of how it is trained. All
- * of them are estimates from bytes by category, but for what was plainly there and not needed. */
+/* passes/oom/oom_fixes_model.c - see oom_fixes.h: fixes of the model and of its training. All of
+ * them are estimates from bytes by category, except for what was plainly there and not needed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +17,14 @@ enum { A_CALL = 1, THE_BATCH = 2, TIME = 3, A_LIBRARY = 4, OTHER_TRAINING = 6, A
 
 /* ---- the batch ---- */
 
-/* Leave a part of the limit for what is not seen yet: of a forward that had not ended all that
- * backward adds, gradients of its inputs and the handles and workspaces of cuBLAS. */
-static double room_of(const struct tmk_case *c)
+/* Leave a part of the limit for what is not seen yet: after an interrupted forward that is all
+ * that backward adds, the gradients of its inputs and the handles and workspaces of cuBLAS. */
+static double room_of_limit(const struct tmk_case *c)
 {
     return (c->need.is_estimate ? 0.85 : 0.92) * (double)c->verdict.limit_bytes;
 }
 
-/* What blocks are for is not known: how much it saves can not be said. */
+/* The categories of blocks are not known, so neither is how much this saves. */
 static void some_smaller_batch(struct tmk_fixing *f)
 {
     const struct tmk_process *p = f->c->p;
@@ -52,7 +52,7 @@ static void smaller_batch(struct tmk_fixing *f)
         return;
     double scaling = (double)c->need.scaling_bytes;
     double fixed = (double)(c->need.bytes - c->need.scaling_bytes);
-    double part = (room_of(c) - fixed) / scaling;
+    double part = (room_of_limit(c) - fixed) / scaling;
     int percent = part < 0 ? 0 : part > 0.95 ? 95 : (int)(part * 100);
     if (percent < 2)
         return; /* not even one sample: the rest is too much */
@@ -76,7 +76,8 @@ static void smaller_batch(struct tmk_fixing *f)
 
 /* ---- checkpointing ---- */
 
-/* Up to and with the first part that is a number: "layers.3" of "layers.3.attn.q". 0: none is. */
+/* The length up to and including the first part that is a number: "layers.3" of
+ * "layers.3.attn.q". 0: there is none. */
 static size_t block_length(const char *module)
 {
     const char *at = module;
@@ -95,7 +96,7 @@ struct blocks {
     uint64_t tensor_bytes; /* a large one, as each block's input will be */
 };
 
-static int find_blocks(struct tmk_fixing *f, struct blocks *ret)
+static int find_scene_blocks(struct tmk_fixing *f, struct blocks *ret)
 {
     const struct tmk_scene *s = &f->c->scene;
     struct tmk_textmap seen = {0};
@@ -118,8 +119,8 @@ static int find_blocks(struct tmk_fixing *f, struct blocks *ret)
     return rc;
 }
 
-/* Least that is kept when each `group` blocks are computed again at once: their inputs, and all of
- * one group. */
+/* The least that is kept when the blocks of each `group` are recomputed at once: their inputs,
+ * and all of one group. */
 static uint64_t kept_by_groups(uint32_t n, uint64_t block_bytes, uint64_t input_bytes,
                                uint32_t *ret_group)
 {
@@ -134,12 +135,12 @@ static uint64_t kept_by_groups(uint32_t n, uint64_t block_bytes, uint64_t input_
     return best;
 }
 
-static void checkpointing(struct tmk_fixing *f)
+static void add_checkpointing_fix(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     struct blocks blocks;
     char size[TMK_AMOUNT_BYTES], saved[TMK_AMOUNT_BYTES], groups[48] = "each block";
-    if (!c->need.has_parts || find_blocks(f, &blocks) < 0) {
+    if (!c->need.has_parts || find_scene_blocks(f, &blocks) < 0) {
         f->failed = f->failed || c->need.has_parts;
         return;
     }
@@ -150,7 +151,7 @@ static void checkpointing(struct tmk_fixing *f)
     uint64_t kept = kept_by_groups(blocks.n, blocks.bytes / blocks.n, blocks.tensor_bytes, &group);
     if (kept >= blocks.bytes)
         return;
-    /* Of a forward that had not ended: as much of the rest. */
+    /* An interrupted forward has as much of the rest ahead. */
     double more = (double)c->need.activation_bytes / (double)now;
     uint64_t saves = tmk_size_whole((double)(blocks.bytes - kept) * more);
     if (!tmk_fixing_is_much(c, saves))
@@ -230,7 +231,7 @@ static void smaller_optimizer(struct tmk_fixing *f, const struct weights *w)
                    tmk_size_text(state, size), tmk_size_text(saves, saved));
 }
 
-static void shard(struct tmk_fixing *f)
+static void add_shard_fix(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     uint64_t state = c->scene.category_bytes[TIDEMARK_OPTIMIZER_STATE];
@@ -253,7 +254,7 @@ static void shard(struct tmk_fixing *f)
         n, tmk_size_text(saves, size));
 }
 
-static void train_less(struct tmk_fixing *f, const struct weights *w)
+static void train_fewer_parameters(struct tmk_fixing *f, const struct weights *w)
 {
     const struct tmk_case *c = f->c;
     const uint64_t *of = c->scene.category_bytes;
@@ -357,7 +358,8 @@ static void larger_card(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     const struct tmk_oom_verdict *v = &c->verdict;
-    uint64_t least = v->held_bytes + v->asked_bytes; /* what the need leaves out: the segment */
+    uint64_t least =
+        v->held_bytes + v->asked_bytes; /* the need leaves out that a whole segment is requested */
     char need[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     if (c->verdict.rows[0].cause != TMK_CAUSE_DEMAND || c->scene.device == TIDEMARK_HOST)
         return;
@@ -393,11 +395,11 @@ void tmk_fixing_model(struct tmk_fixing *f)
     drop_gradients(f);
     no_graph(f);
     smaller_batch(f);
-    checkpointing(f);
+    add_checkpointing_fix(f);
     half_precision(f, &w);
     smaller_optimizer(f, &w);
-    shard(f);
-    train_less(f, &w);
+    add_shard_fix(f);
+    train_fewer_parameters(f, &w);
     fewer_inputs(f);
     beside_torch(f);
     larger_card(f);

@@ -6,10 +6,10 @@
 #include "kit/textmap.h"
 #include "model/owners.h"
 
-/* Less of a forward than this says nothing of the rest. */
+/* A forward that got less far than this says nothing of the rest. */
 enum { MIN_DONE = 2, MIN_PART = 5 };
 
-/* Modules that have parameters on the device. */
+/* List the modules that have parameters on the device. */
 static int parameter_modules(const struct tmk_process *p, uint16_t device, struct tmk_textmap *ret)
 {
     for (uint32_t i = 0; i < tmk_parameters_n(p); i++) {
@@ -22,7 +22,7 @@ static int parameter_modules(const struct tmk_process *p, uint16_t device, struc
     return 0;
 }
 
-/* How far a forward had come. */
+/* Find how far a forward had come. */
 static int find_progress(const struct tmk_process *p, const struct tmk_scene *scene,
                          struct tmk_need *need)
 {

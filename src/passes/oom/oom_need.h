@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/oom_need.h - how much the step that ran out would have needed, and how much of that
+/* passes/oom/oom_need.h - how much the step with the OOM would have needed, and how much of that
  * grows with the batch.
  *
- * What was allocated plus what was asked for is the least. Steps that ended before say more, if
- * they needed more. A forward that had come only so far is taken to go on as it began: of the
- * modules with parameters, those that have left an activation are done. That is an estimate, and
- * marked as one.
+ * Allocated plus requested bytes are the least that it needs. Earlier steps say more if they
+ * needed more. A forward that was interrupted is taken to go on as it began: the modules with
+ * parameters that have left an activation are done. That is an estimate and marked as one.
  *
- * With the batch grow activations, inputs, temporaries and autograd's own. Where what blocks are
- * for is not known of most bytes (no categories recorded), nothing is said of that. */
+ * Activations, inputs, temporaries and autograd's own memory grow with the batch. If the
+ * category of most bytes is not known (none were recorded), nothing is said about that. */
 #ifndef TMK_PASSES_OOM_OOM_NEED_H
 #define TMK_PASSES_OOM_OOM_NEED_H
 
@@ -16,14 +15,14 @@
 
 struct tmk_need {
     uint64_t bytes;
-    bool is_estimate;       /* of a forward that had not ended */
-    uint32_t n_done, n_all; /* modules, when it is one */
+    bool is_estimate;       /* the forward was interrupted */
+    uint32_t n_done, n_all; /* modules, if is_estimate */
     bool has_parts;         /* else the next two are not known */
-    uint64_t scaling_bytes; /* of it, with the batch */
+    uint64_t scaling_bytes; /* the part that grows with the batch */
     uint64_t activation_bytes;
 };
 
-/* 0 or TMK_ENOMEM. */
+/* Returns 0 or TMK_ENOMEM. */
 int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene,
                       const struct tmk_inquiry *inquiry, struct tmk_need *ret_need);
 

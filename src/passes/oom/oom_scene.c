@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/oom/oom_scene.c - see oom_scene.h.
  *
- * A driver's refusal of torch's allocator stays pending until it is known what came of it: the
- * allocator's own out-of-memory, or the next block on that device. */
+ * When the driver fails a request of torch's allocator, the request stays pending until its
+ * outcome is known: the allocator's own OOM, or the next block on that device. */
 #include "passes/oom/oom_scene.h"
 
 #include <stdlib.h>
@@ -14,47 +14,48 @@
 
 enum { N_CARDS = TMK_MAX_DEVICES + 1 };
 
-/* Blocks that may be looked at in all: bounds the time that a storm of errors costs. */
+/* The blocks that may be looked at in all: this bounds the time that a storm of errors costs. */
 #define MAX_LOOKED_AT 50000000u
 
-struct place { /* a scene, and what its names are borrowed from */
+struct scene_place { /* a scene, and what its names are borrowed from */
     struct tmk_scene scene;
     struct tmk_labels labels;
     struct tmk_group *activations, *old;
     bool is_taken;
 };
 
-struct card { /* by a device's number, in which alone those of a process differ; the host's last */
-    struct tmk_sample_body seen; /* own and others as last told: not every look does */
+struct scene_device { /* by device number, which alone tells a process's devices apart; the host
+                         comes last */
+    struct tmk_sample_body seen; /* own and others as last told: not every sample tells them */
     bool was_seen, is_pending;
-    uint64_t sampled_reserved; /* of the allocator, when they were */
+    uint64_t sampled_reserved; /* the allocator's reserved bytes at that sample */
     uint64_t first_others_bytes;
-    uint64_t pending_bytes; /* asked for by torch's allocator and refused by the driver */
+    uint64_t pending_bytes; /* requested by torch's allocator and failed by the driver */
     uint64_t n_retries;
     uint64_t turnover_bytes;
     bool had_oom;
-    struct place near;
+    struct scene_place near;
 };
 
 struct tmk_scenes {
     const struct tmk_process *p;
     struct tmk_segment_sums *sums;
-    struct place kept[TMK_MAX_SCENES];
-    struct card cards[N_CARDS];
+    struct scene_place kept[TMK_MAX_SCENES];
+    struct scene_device cards[N_CARDS];
     const struct tmk_scene *found[TMK_MAX_SCENES + N_CARDS];
     uint64_t n_ooms, n_kept, n_found, n_looked_at;
     bool failed;
 };
 
-static void forget(struct place *k)
+static void forget_scene(struct scene_place *k)
 {
     tmk_group_close(k->activations);
     tmk_group_close(k->old);
     tmk_labels_fini(&k->labels);
-    *k = (struct place){0};
+    *k = (struct scene_place){0};
 }
 
-static struct card *card_of(struct tmk_scenes *s, uint16_t device)
+static struct scene_device *scene_device_of(struct tmk_scenes *s, uint16_t device)
 {
     bool is_host = device == TIDEMARK_HOST;
     return &s->cards[is_host ? TMK_MAX_DEVICES : (device & 0xff) % TMK_MAX_DEVICES];
@@ -62,15 +63,16 @@ static struct card *card_of(struct tmk_scenes *s, uint16_t device)
 
 /* ---- taking a scene ---- */
 
-/* Made two steps ago or earlier, and nothing that is kept on purpose. */
-static bool is_old(const struct tmk_scene *scene, const struct tmk_block *b, uint8_t category)
+/* True for blocks made two steps ago or earlier that are not kept on purpose. */
+static bool is_old_block(const struct tmk_scene *scene, const struct tmk_block *b, uint8_t category)
 {
     return b->step != TMK_NO_STEP && scene->step != TMK_NO_STEP && b->step < scene->step - 1 &&
            category != TIDEMARK_PARAMETER && category != TIDEMARK_GRADIENT &&
            category != TIDEMARK_OPTIMIZER_STATE && category != TIDEMARK_BUFFER;
 }
 
-static int add_up_blocks(struct place *k, const struct tmk_process *p, const struct tmk_state *s)
+static int add_up_blocks(struct scene_place *k, const struct tmk_process *p,
+                         const struct tmk_state *s)
 {
     struct tmk_scene *scene = &k->scene;
     int rc = tmk_labels_init(&k->labels, p, s);
@@ -86,7 +88,7 @@ static int add_up_blocks(struct place *k, const struct tmk_process *p, const str
         if (category >= TMK_SCENE_CATEGORIES)
             category = TIDEMARK_UNKNOWN;
         scene->category_bytes[category] += b.size_bytes;
-        if (is_old(scene, &b, category))
+        if (is_old_block(scene, &b, category))
             tmk_group_add(k->old, &b);
         if (category != TIDEMARK_ACTIVATION)
             continue;
@@ -98,7 +100,7 @@ static int add_up_blocks(struct place *k, const struct tmk_process *p, const str
     return rc;
 }
 
-/* What the framework's allocator says, and what all have of the driver. */
+/* Note what the framework's allocator reports, and what all owners have of the driver. */
 static void look_at_process(const struct tmk_scenes *s, const struct tmk_state *state,
                             struct tmk_scene *scene)
 {
@@ -123,13 +125,13 @@ static void look_at_process(const struct tmk_scenes *s, const struct tmk_state *
 }
 
 /* a - b, where both are known and it is not negative. */
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t known_difference(uint64_t a, uint64_t b)
 {
     bool is_known = a != TMK_BYTES_UNKNOWN && b != TMK_BYTES_UNKNOWN && a >= b;
     return is_known ? a - b : TMK_BYTES_UNKNOWN;
 }
 
-static void look_at_card(const struct card *c, struct tmk_scene *scene)
+static void look_at_scene_device(const struct scene_device *c, struct tmk_scene *scene)
 {
     bool is_known = c->was_seen;
     scene->card_total_bytes = is_known ? c->seen.total_bytes : TMK_BYTES_UNKNOWN;
@@ -138,26 +140,26 @@ static void look_at_card(const struct card *c, struct tmk_scene *scene)
     scene->others_bytes = is_known ? c->seen.others_bytes : TMK_BYTES_UNKNOWN;
     scene->others_first_bytes = is_known ? c->first_others_bytes : TMK_BYTES_UNKNOWN;
     if (scene->card_free_bytes == TMK_BYTES_UNKNOWN)
-        scene->card_free_bytes = less(scene->card_total_bytes, scene->card_used_bytes);
-    scene->outside_bytes = less(scene->own_bytes, is_known ? c->sampled_reserved : 0);
+        scene->card_free_bytes = known_difference(scene->card_total_bytes, scene->card_used_bytes);
+    scene->outside_bytes = known_difference(scene->own_bytes, is_known ? c->sampled_reserved : 0);
 }
 
-static void take(struct tmk_scenes *s, struct place *k, const struct tmk_replay *rp,
-                 const struct tmk_event *ev, struct tmk_scene scene)
+static void take_scene(struct tmk_scenes *s, struct scene_place *k, const struct tmk_replay *rp,
+                       const struct tmk_event *ev, struct tmk_scene scene)
 {
     const struct tmk_state *state = &rp->state;
     uint32_t context = tmk_state_thread_context(state, ev->thread);
-    forget(k);
+    forget_scene(k);
     k->is_taken = true;
     scene.time_ns = ev->time_ns;
     scene.step = state->step;
     scene.times = 1;
-    scene.turnover_bytes = card_of(s, scene.device)->turnover_bytes;
+    scene.turnover_bytes = scene_device_of(s, scene.device)->turnover_bytes;
     scene.module = context ? tmk_context_module(s->p, state, context) : NULL;
     scene.stage = context ? tmk_context_stage(s->p, state, context) : NULL;
     scene.stage_kind = scene.stage ? tmk_stage_of(scene.stage) : TMK_STAGE_NONE;
     look_at_process(s, state, &scene);
-    look_at_card(card_of(s, scene.device), &scene);
+    look_at_scene_device(scene_device_of(s, scene.device), &scene);
     k->scene = scene;
     s->n_looked_at += state->n_entries;
     if (s->n_looked_at <= MAX_LOOKED_AT && add_up_blocks(k, s->p, state) < 0)
@@ -166,7 +168,7 @@ static void take(struct tmk_scenes *s, struct place *k, const struct tmk_replay 
 
 static void take_oom(struct tmk_scenes *s, const struct tmk_replay *rp, const struct tmk_event *ev)
 {
-    struct card *c = card_of(s, ev->device);
+    struct scene_device *c = scene_device_of(s, ev->device);
     struct tmk_scene scene = {
         .kind = TMK_SCENE_OOM,
         .device = ev->device,
@@ -184,26 +186,28 @@ static void take_oom(struct tmk_scenes *s, const struct tmk_replay *rp, const st
     c->is_pending = false;
     c->had_oom = true;
     s->n_ooms++;
-    take(s, &s->kept[s->n_kept < TMK_MAX_SCENES ? s->n_kept++ : TMK_MAX_SCENES - 1], rp, ev, scene);
+    take_scene(s, &s->kept[s->n_kept < TMK_MAX_SCENES ? s->n_kept++ : TMK_MAX_SCENES - 1], rp, ev,
+               scene);
 }
 
 /* ---- near misses ---- */
 
-/* One of a device: a refusal says more than a look, the larger of two looks more than the other. */
-static void take_near(struct tmk_scenes *s, const struct tmk_replay *rp, const struct tmk_event *ev,
-                      enum tmk_scene_kind kind, uint64_t bytes)
+/* Keep one near miss per device: a request that the driver failed tells more than a sample, and
+ * the larger of two samples more than the other. */
+static void take_near_scene(struct tmk_scenes *s, const struct tmk_replay *rp,
+                            const struct tmk_event *ev, enum tmk_scene_kind kind, uint64_t bytes)
 {
-    struct card *c = card_of(s, ev->device);
+    struct scene_device *c = scene_device_of(s, ev->device);
     struct tmk_scene scene = {.kind = kind,
                               .device = ev->device,
                               .request_bytes = bytes,
                               .driver_refused = kind == TMK_SCENE_RETRY,
                               .stated_bytes = TMK_BYTES_UNKNOWN,
                               .card_free_bytes = TMK_BYTES_UNKNOWN};
-    take(s, &c->near, rp, ev, scene);
+    take_scene(s, &c->near, rp, ev, scene);
 }
 
-static uint64_t reserved_on(const struct tmk_state *state, uint16_t device)
+static uint64_t reserved_bytes_on(const struct tmk_state *state, uint16_t device)
 {
     for (uint32_t i = 0; i < state->n_devices; i++)
         if (state->devices[i].device == device && state->devices[i].has_reserved)
@@ -211,10 +215,10 @@ static uint64_t reserved_on(const struct tmk_state *state, uint16_t device)
     return 0;
 }
 
-static void note_sample(struct tmk_scenes *s, const struct tmk_replay *rp,
-                        const struct tmk_event *ev)
+static void note_scene_sample(struct tmk_scenes *s, const struct tmk_replay *rp,
+                              const struct tmk_event *ev)
 {
-    struct card *c = card_of(s, ev->device);
+    struct scene_device *c = scene_device_of(s, ev->device);
     const struct tmk_sample_body *now = &ev->sample;
     const struct tmk_scene *near = &c->near.scene;
     if (!c->was_seen)
@@ -228,7 +232,7 @@ static void note_sample(struct tmk_scenes *s, const struct tmk_replay *rp,
         c->seen.others_bytes = now->others_bytes;
     if (now->own_bytes != TMK_BYTES_UNKNOWN) {
         c->seen.own_bytes = now->own_bytes;
-        c->sampled_reserved = reserved_on(&rp->state, ev->device);
+        c->sampled_reserved = reserved_bytes_on(&rp->state, ev->device);
     }
     uint64_t percent = now->total_bytes / 100;
     bool is_full = now->used_bytes != TMK_BYTES_UNKNOWN && now->total_bytes != TMK_BYTES_UNKNOWN &&
@@ -236,43 +240,43 @@ static void note_sample(struct tmk_scenes *s, const struct tmk_replay *rp,
     bool is_more = !c->near.is_taken || (near->kind == TMK_SCENE_FULL &&
                                          now->used_bytes > near->card_used_bytes + percent / 2);
     if (is_full && is_more && !c->had_oom)
-        take_near(s, rp, ev, TMK_SCENE_FULL, 0);
+        take_near_scene(s, rp, ev, TMK_SCENE_FULL, 0);
 }
 
-/* A block came where a request was refused before: the allocator made room. */
-static void note_retry(struct tmk_scenes *s, struct card *c, const struct tmk_replay *rp,
+/* A block came where a request had failed before: the allocator made room. */
+static void note_retry(struct tmk_scenes *s, struct scene_device *c, const struct tmk_replay *rp,
                        const struct tmk_event *ev)
 {
     c->is_pending = false;
     c->n_retries++;
     if (!c->had_oom)
-        take_near(s, rp, ev, TMK_SCENE_RETRY, c->pending_bytes);
+        take_near_scene(s, rp, ev, TMK_SCENE_RETRY, c->pending_bytes);
 }
 
 /* ---- the sweep ---- */
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_scene_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                           struct tmk_block *b)
 {
     (void)b;
     struct tmk_scenes *s = arg;
     tmk_segment_sums_event(s->sums, rp, ev);
     if (ev->kind == TMK_KIND_ALLOC) {
-        struct card *c = card_of(s, ev->device);
+        struct scene_device *c = scene_device_of(s, ev->device);
         c->turnover_bytes += ev->size_bytes;
         if (__builtin_expect(c->is_pending, 0))
             note_retry(s, c, rp, ev);
     } else if (ev->kind == TMK_KIND_SAMPLE) {
-        note_sample(s, rp, ev);
+        note_scene_sample(s, rp, ev);
     } else if (ev->kind == TMK_KIND_OOM && tmk_oom_is_first_try(s->sums->holders, ev)) {
-        card_of(s, ev->device)->is_pending = true;
-        card_of(s, ev->device)->pending_bytes = ev->size_bytes;
+        scene_device_of(s, ev->device)->is_pending = true;
+        scene_device_of(s, ev->device)->pending_bytes = ev->size_bytes;
     } else if (ev->kind == TMK_KIND_OOM) {
         take_oom(s, rp, ev);
     }
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_scene_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_scenes *s = arg;
     tmk_segment_sums_restored(s->sums, rp);
@@ -283,11 +287,11 @@ struct tmk_visitor tmk_scenes_visitor(struct tmk_scenes *s)
     return (struct tmk_visitor){.arg = s,
                                 .kinds = TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(ALLOC) |
                                          TMK_HEARS(SAMPLE) | TMK_HEARS(OOM),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_scene_event,
+                                .restored = on_scene_restored};
 }
 
-static void settle(struct tmk_scenes *s, struct place *k)
+static void settle_scene(struct tmk_scenes *s, struct scene_place *k)
 {
     struct tmk_scene *scene = &k->scene;
     if (scene->has_blocks &&
@@ -300,14 +304,14 @@ static void settle(struct tmk_scenes *s, struct place *k)
 int tmk_scenes_finish(struct tmk_scenes *s, struct tmk_error *err)
 {
     for (uint64_t i = 0; i < s->n_kept; i++)
-        settle(s, &s->kept[i]);
+        settle_scene(s, &s->kept[i]);
     for (uint32_t i = 0; i < N_CARDS; i++) {
-        struct card *c = &s->cards[i];
+        struct scene_device *c = &s->cards[i];
         if (!c->near.is_taken || c->had_oom)
             continue;
         if (c->near.scene.kind == TMK_SCENE_RETRY)
             c->near.scene.times = c->n_retries;
-        settle(s, &c->near);
+        settle_scene(s, &c->near);
     }
     bool failed = s->failed || tmk_segment_sums_check(s->sums) < 0;
     return failed ? tmk_fail(err, TMK_ENOMEM, "no memory for the out-of-memory events") : 0;
@@ -348,9 +352,9 @@ struct tmk_scenes *tmk_scenes_close(struct tmk_scenes *s)
     if (!s)
         return NULL;
     for (int i = 0; i < TMK_MAX_SCENES; i++)
-        forget(&s->kept[i]);
+        forget_scene(&s->kept[i]);
     for (int i = 0; i < N_CARDS; i++)
-        forget(&s->cards[i].near);
+        forget_scene(&s->cards[i].near);
     tmk_segment_sums_close(s->sums);
     free(s);
     return NULL;

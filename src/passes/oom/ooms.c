@@ -10,7 +10,7 @@
 
 enum { MAX_KEPT = 16, N_GROUPS = 3 };
 
-/* Blocks that may be looked at in all: bounds the time that a storm of errors costs. */
+/* The blocks that may be looked at in all: this bounds the time that a storm of errors costs. */
 #define MAX_LOOKED_AT 50000000u
 
 static const enum tmk_by kinds[N_GROUPS] = {TMK_BY_CATEGORY, TMK_BY_MODULE, TMK_BY_SITE};
@@ -31,7 +31,7 @@ struct tmk_ooms {
     bool failed;
 };
 
-static void forget(struct kept *k)
+static void forget_kept_oom(struct kept *k)
 {
     for (int g = 0; g < N_GROUPS; g++)
         tmk_group_close(k->groups[g]);
@@ -39,7 +39,7 @@ static void forget(struct kept *k)
     *k = (struct kept){0};
 }
 
-static uint64_t allocated_on(const struct tmk_state *s, uint16_t device)
+static uint64_t allocated_on_device(const struct tmk_state *s, uint16_t device)
 {
     for (uint32_t i = 0; i < s->n_devices; i++)
         if (s->devices[i].device == device)
@@ -61,7 +61,7 @@ static int add_up_holders(struct kept *k, const struct tmk_process *p, const str
     return rc;
 }
 
-static uint64_t held_on(const struct tmk_segment_sums *sums, uint16_t device)
+static uint64_t held_bytes_on(const struct tmk_segment_sums *sums, uint16_t device)
 {
     for (uint32_t i = 0; i < sums->n_devices; i++)
         if (sums->devices[i].device == device)
@@ -69,15 +69,15 @@ static uint64_t held_on(const struct tmk_segment_sums *sums, uint16_t device)
     return 0;
 }
 
-/* Those of a process differ in their number alone. */
-static void note_sample(struct tmk_ooms *o, const struct tmk_event *ev)
+/* The device number alone tells a process's devices apart. */
+static void note_oom_sample(struct tmk_ooms *o, const struct tmk_event *ev)
 {
     unsigned number = (ev->device & 0xff) % TMK_MAX_DEVICES;
     o->seen[number] = ev->sample;
     o->was_seen[number] = true;
 }
 
-static void look_at_card(const struct tmk_ooms *o, struct tmk_oom *oom)
+static void look_at_oom_device(const struct tmk_ooms *o, struct tmk_oom *oom)
 {
     unsigned number = (oom->device & 0xff) % TMK_MAX_DEVICES;
     bool is_known = o->was_seen[number] && oom->device != TIDEMARK_HOST;
@@ -91,20 +91,20 @@ bool tmk_oom_is_first_try(struct tmk_holders *holders, const struct tmk_event *e
            strcmp(tmk_holders_get(holders, ev->stack)->owner, "torch") == 0;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_oom_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                         struct tmk_block *b)
 {
     (void)b;
     struct tmk_ooms *o = arg;
     const struct tmk_state *s = &rp->state;
     if (ev->kind == TMK_KIND_SAMPLE)
-        note_sample(o, ev);
+        note_oom_sample(o, ev);
     tmk_segment_sums_event(o->sums, rp, ev);
     if (ev->kind != TMK_KIND_OOM || tmk_oom_is_first_try(o->sums->holders, ev))
         return;
     o->n++;
     struct kept *k = &o->kept[o->n_kept < MAX_KEPT ? o->n_kept++ : MAX_KEPT - 1];
-    forget(k);
+    forget_kept_oom(k);
     uint32_t context = tmk_state_thread_context(s, ev->thread);
     k->oom = (struct tmk_oom){
         .time_ns = ev->time_ns,
@@ -113,20 +113,20 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
         .requested_bytes = ev->size_bytes,
         .capacity_bytes = ev->capacity_bytes,
         .free_bytes = ev->free_bytes,
-        .allocated_bytes = allocated_on(s, ev->device),
+        .allocated_bytes = allocated_on_device(s, ev->device),
         .is_of_driver = ev->is_of_driver,
-        .segment_bytes = held_on(o->sums, ev->device),
+        .segment_bytes = held_bytes_on(o->sums, ev->device),
         .module = context ? tmk_context_module(o->p, s, context) : NULL,
         .stage = context ? tmk_context_stage(o->p, s, context) : NULL,
     };
-    look_at_card(o, &k->oom);
+    look_at_oom_device(o, &k->oom);
     k->oom.has_site = tmk_stack_site(o->p, ev->stack, &k->oom.site);
     o->n_looked_at += s->n_entries;
     if (o->n_looked_at <= MAX_LOOKED_AT && add_up_holders(k, o->p, s) < 0)
         o->failed = true;
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_ooms_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_ooms *o = arg;
     tmk_segment_sums_restored(o->sums, rp);
@@ -137,8 +137,8 @@ struct tmk_visitor tmk_ooms_visitor(struct tmk_ooms *o)
     return (struct tmk_visitor){.arg = o,
                                 .kinds =
                                     TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(SAMPLE) | TMK_HEARS(OOM),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_oom_event,
+                                .restored = on_ooms_restored};
 }
 
 int tmk_ooms_finish(struct tmk_ooms *o, struct tmk_error *err)
@@ -193,7 +193,7 @@ struct tmk_ooms *tmk_ooms_close(struct tmk_ooms *o)
     if (!o)
         return NULL;
     for (int i = 0; i < MAX_KEPT; i++)
-        forget(&o->kept[i]);
+        forget_kept_oom(&o->kept[i]);
     tmk_segment_sums_close(o->sums);
     free(o);
     return NULL;

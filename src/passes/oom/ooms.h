@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/oom/ooms.h - every refused allocation, with who held the memory at that moment.
+/* passes/oom/ooms.h - every OOM, with who had the memory at that moment.
  *
- * Holders are added up while the sweep stands at the event. A program that catches the error may
+ * Holders are summed while the sweep stands at the event. A program that catches the error may
  * meet it thousands of times: the first ones and the last are kept, all are counted. */
 #ifndef TMK_PASSES_OOM_OOMS_H
 #define TMK_PASSES_OOM_OOMS_H
@@ -17,18 +17,18 @@ struct tmk_oom {
     uint64_t requested_bytes;
     uint64_t capacity_bytes;          /* 0: not known */
     uint64_t allocated_bytes;         /* in blocks on the device then */
-    bool is_of_driver;                /* it refused, not the framework's allocator */
-    uint64_t segment_bytes;           /* that the process had of the driver on the device */
+    bool is_of_driver;                /* the driver failed it, not the framework's allocator */
+    uint64_t segment_bytes;           /* in the process's driver segments on the device */
     uint64_t used_bytes, total_bytes; /* of the whole device, as last seen; UINT64_MAX: not known */
-    uint64_t free_bytes; /* of the device, as the event has it; UINT64_MAX: not known */
+    uint64_t free_bytes;              /* of the device, as the event tells; UINT64_MAX: not known */
     bool has_site;
-    struct tmk_frame site;      /* who asked */
+    struct tmk_frame site;      /* allocation site of the request */
     const char *module, *stage; /* NULL: none */
 };
 
-/* What the driver refuses torch's allocator of a card is no failure yet: it gives back what it has
- * cached and asks again, and says so itself when that does not help. Host memory it asks for once.
- */
+/* True for a request of torch's allocator for device memory that the driver failed: it is no OOM
+ * yet. The allocator gives back its cache and asks again, and reports the OOM itself when that
+ * does not help. For host memory it asks only once. */
 bool tmk_oom_is_first_try(struct tmk_holders *holders, const struct tmk_event *ev);
 
 struct tmk_ooms;
@@ -36,14 +36,14 @@ struct tmk_ooms;
 int tmk_ooms_open(const struct tmk_process *p, struct tmk_ooms **ret_ooms);
 struct tmk_ooms *tmk_ooms_close(struct tmk_ooms *o);
 struct tmk_visitor tmk_ooms_visitor(struct tmk_ooms *o);
-/* After the sweep: 0 or TMK_ENOMEM. */
+/* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_ooms_finish(struct tmk_ooms *o, struct tmk_error *err);
 
 uint64_t tmk_ooms_n(const struct tmk_ooms *o);      /* that happened */
 uint64_t tmk_ooms_n_kept(const struct tmk_ooms *o); /* in order; the last kept is the last of all */
 const struct tmk_oom *tmk_ooms_get(const struct tmk_ooms *o, uint64_t i);
-/* What was alive on the device then, by category, module or site; borrowed until close. n is 0
- * where holders were not added up. */
+/* The blocks alive on the device then, summed by category, module or site; borrowed until close.
+ * n is 0 where holders were not summed. */
 int tmk_ooms_holders(const struct tmk_ooms *o, uint64_t i, enum tmk_by by,
                      const struct tmk_peak_row **ret_rows, uint64_t *ret_n);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/whatif/whatif_infer.c - what was not recorded but shows in what was; see
+/* passes/whatif/whatif_infer.c - infers what was not recorded from what was; see
  * whatif_internal.h. */
 #include "passes/whatif/whatif_internal.h"
 
-/* What ran out held as much as it could: with that as the limit, the same things happen. But for
- * expandable segments, of which a request may need less than what is held against the limit. */
+/* An allocator with an OOM had reserved as much as it could: with that as the limit, the replay
+ * does the same. Expandable segments are an exception: a request may need less of them than
+ * counts against the limit. */
 static uint64_t limit_of_oom(const struct tmk_whatif *w)
 {
     const struct tmk_whatif_facts *f = &w->facts;
@@ -24,7 +25,7 @@ void tmk_whatif_infer_conf(struct tmk_whatif *w)
     f->alloc_conf = f->is_async ? "backend:cudaMallocAsync" : "expandable_segments:True";
 }
 
-/* A limit that nothing tells, but that was met. Garbage collection gives back, too. */
+/* Find a limit that nothing tells, but that was met. Garbage collection also gives memory back. */
 static void suspect_limit(struct tmk_whatif *w)
 {
     struct tmk_whatif_facts *f = &w->facts;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/whatif/whatif_internal.h - what is kept of a trace for replaying it: whatif.c collects it,
- * whatif_replay.c goes through it.
+/* passes/whatif/whatif_internal.h - the events of a trace as kept for replay: whatif_sweep.c
+ * collects them, whatif_replay.c replays them.
  *
- * Words of 32 bits. A block is a slot, a small number that is used again when it is freed:
+ * They are words of 32 bits. A block is a slot, a small number that is used again when it is
+ * freed:
  *
  *     ALLOC  slot | ALLOC << 30, stream, bytes low, bytes high
  *     FREE   slot | FREE << 30
@@ -30,11 +31,11 @@ enum { NO_SLOT = (1u << OP_SHIFT) - 1 };
 
 struct live_block {
     uint64_t address;
-    uint32_t slot; /* + 1; 0: it is not alive */
+    uint32_t slot; /* slot + 1; 0: the entry is empty */
 };
 
-/* What an allocation may have asked for, when that is less than the block it got. The block's size
- * is what counts under the recorded settings, where it gives the same block again. */
+/* What an allocation may have requested, when that is less than the block it got. Under the
+ * recorded settings the block's size is used, where it gives the same block again. */
 struct request_guess {
     uint64_t word;
     uint64_t bytes;
@@ -55,7 +56,7 @@ struct tmk_whatif {
     uint16_t device;
     bool failed; /* out of memory in the sweep */
     struct tmk_whatif_facts facts;
-    struct tmk_alloc_conf conf; /* of the recording, as far as it is known */
+    struct tmk_alloc_conf conf; /* the recorded settings, as far as known */
 
     uint32_t *words;
     uint64_t n_words, word_room;
@@ -77,13 +78,13 @@ struct tmk_whatif {
 
     struct seed_block *seeds; /* by address */
     uint64_t n_seeds, seed_room;
-    uint64_t n_seed_places; /* of the places: those that were there, by address */
+    uint64_t n_seed_places; /* of `places`: segments that were there at the start, by address */
 
-    struct live_block *held; /* given, not done; in no order */
+    struct live_block *held; /* freed, but another stream still uses them; in no order */
     uint64_t n_held, held_room;
-    bool has_held; /* there ever were some */
+    bool has_held; /* whether there ever were some */
 
-    /* Of the sweep. */
+    /* State of the sweep. */
     struct live_block freed; /* last; its word is the last one */
     struct tmk_whatif_sizes *sizes;
     bool has_begun; /* an event of the device has come */
@@ -92,24 +93,25 @@ struct tmk_whatif {
     int64_t step;
     uint64_t now_ns;
     uint64_t torch_bytes;     /* in torch's segments on the device */
-    uint64_t settled_bytes;   /* the same, before the moment of the last change */
+    uint64_t settled_bytes;   /* the same before the last moment at which it changed */
     uint64_t segment_ns;      /* that moment */
     uint64_t empty_at;        /* word of an EMPTY that waits for what comes next; 0: none */
-    uint64_t reserved_before; /* it */
-    bool grew_since;          /* a segment came after it */
-    uint64_t least_need;      /* of retries and OOMs: held and asked for; 0: none */
-    uint64_t n_needs;         /* that looked like retries */
-    uint64_t reserved_bytes;  /* as the allocator says */
+    uint64_t reserved_before; /* bytes reserved before that EMPTY */
+    bool grew_since;          /* a segment came after that EMPTY */
+    uint64_t least_need;      /* of retries and OOMs: allocated plus requested; 0: none */
+    uint64_t n_needs;         /* how many looked like retries */
+    uint64_t reserved_bytes;  /* as the allocator reports */
 };
 
-/* A slot for a new live block; NO_SLOT: no memory. */
+/* Give a new live block a slot. Returns NO_SLOT without memory. */
 uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address);
-/* The slot of a block that goes; NO_SLOT: it was not known. */
+/* Take the slot of a block that goes. Returns NO_SLOT if it was not known. */
 uint32_t tmk_whatif_remove_live(struct tmk_whatif *w, uint64_t address);
 bool tmk_whatif_is_live(const struct tmk_whatif *w, uint64_t address);
 
-/* Of the sweep that has ended, in this order. Settings that were not recorded, as far as segments
- * show them; the limit that follows from an OOM, or signs that there was one. */
+/* Call both after the sweep, in this order. The first infers settings that were not recorded, as
+ * far as segments show them; the second the limit that follows from an OOM, or from signs of
+ * one. */
 void tmk_whatif_infer_conf(struct tmk_whatif *w);
 void tmk_whatif_infer_limit(struct tmk_whatif *w);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/whatif/whatif_live.c - the live blocks of a what-if sweep by address, each with its slot.
- * They have an index of their own, since entries of the state move. */
+/* passes/whatif/whatif_live.c - the live blocks of a what-if sweep by address, each with its
+ * slot. They have an index of their own, since entries of the state move. */
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -13,7 +13,7 @@ static uint64_t live_hash(uint64_t address)
     return tmk_hash_mix(address, 0);
 }
 
-/* Slot + 1 of the block at an address; 0: there is none. */
+/* The slot + 1 of the block at an address; 0: there is none. */
 static uint32_t find_live(const struct tmk_whatif *w, uint64_t hash, uint64_t address)
 {
     struct tmk_probe probe = tmk_index_probe(&w->live_index, hash);
@@ -23,7 +23,7 @@ static uint32_t find_live(const struct tmk_whatif *w, uint64_t hash, uint64_t ad
     return i;
 }
 
-/* Of two blocks at one address, because a free was not seen, the later one counts. */
+/* Index a block. If a free was not seen, two blocks may have one address: the later one counts. */
 static void index_live(struct tmk_whatif *w, uint64_t address, uint32_t number)
 {
     uint64_t hash = live_hash(address);
@@ -36,7 +36,7 @@ static void index_live(struct tmk_whatif *w, uint64_t address, uint32_t number)
     w->live[old - 1].slot = 0;
 }
 
-/* A slot for a new live block; NO_SLOT: no memory. */
+/* Give a new live block a slot. Returns NO_SLOT without memory. */
 uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address)
 {
     if (!w->n_free_slots && w->n_slots >= NO_SLOT)
@@ -52,7 +52,7 @@ uint32_t tmk_whatif_add_live(struct tmk_whatif *w, uint64_t address)
     return slot;
 }
 
-/* The slot of a block that goes; NO_SLOT: it was not known. */
+/* Take the slot of a block that goes. Returns NO_SLOT if it was not known. */
 uint32_t tmk_whatif_remove_live(struct tmk_whatif *w, uint64_t address)
 {
     uint64_t hash = live_hash(address);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/whatif/whatif_replay.c - the kept allocations through the model; see whatif.h. */
+/* passes/whatif/whatif_replay.c - replays the kept allocations through the model; see whatif.h. */
 #include <stdlib.h>
 
 #include "passes/whatif/whatif_internal.h"
@@ -8,17 +8,17 @@ struct player {
     const struct tmk_whatif *w;
     struct tmk_caching_allocator *model;
     uint32_t *blocks;  /* by slot; 0: none */
-    uint64_t *n_syncs; /* by slot: of the model, when it was given; NULL: none ever is */
+    uint64_t *n_syncs; /* by slot: the model's count when the block was given; NULL: none ever is */
     uint64_t limit_bytes;
     uint64_t guess; /* the next one; n_guesses: none are wanted */
     uint64_t event, time_ns;
     uint64_t n_heeded; /* of the hints */
     int64_t step;
-    bool is_over; /* out of memory where the recording was not */
+    bool is_over; /* an OOM came where the recorded run had none */
     struct tmk_whatif_result *result;
 };
 
-static uint64_t least_of(uint64_t a, uint64_t b)
+static uint64_t least_bytes(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -48,7 +48,7 @@ static uint64_t request_of(struct player *p, const uint32_t *words)
     return two_words(&words[2]);
 }
 
-static int heed(struct player *p)
+static int apply_due_hints(struct player *p)
 {
     const struct tmk_space_hints *hints = &p->w->hints;
     int rc = 0;
@@ -62,7 +62,7 @@ static int play_alloc(struct player *p, const uint32_t *words)
     uint32_t *block = &p->blocks[words[0] & NO_SLOT];
     uint64_t bytes = request_of(p, words);
     *block = TMK_CACHING_NONE;
-    int rc = heed(p);
+    int rc = apply_due_hints(p);
     if (rc == 0)
         rc = tmk_caching_malloc(p->model, bytes, words[1], block);
     else
@@ -107,16 +107,17 @@ static int play_oom(struct player *p, const uint32_t *words)
     return rc <= 0 ? rc : tmk_caching_free(p->model, block);
 }
 
-/* Not what the allocator did itself to get under the limit: the model does that by itself. */
+/* Replay that the program emptied the cache. What the allocator did itself to get under the limit
+ * is left to the model. */
 static int play_empty(struct player *p, uint64_t need)
 {
     const struct tmk_whatif *w = p->w;
-    uint64_t limit = least_of(w->facts.limit_bytes, p->limit_bytes); /* unknown is no bound */
+    uint64_t limit = least_bytes(w->facts.limit_bytes, p->limit_bytes); /* unknown is no bound */
     bool is_own = need && (need > limit || w->conf.gc_threshold > 0);
     return is_own ? 0 : tmk_caching_empty_cache(p->model);
 }
 
-/* Returns the words taken, or an error. */
+/* Replay one OTHER. Returns the words taken, or an error. */
 static int play_other(struct player *p, const uint32_t *words)
 {
     int rc = 0;
@@ -141,7 +142,7 @@ static int play_other(struct player *p, const uint32_t *words)
     return rc < 0 ? rc : 3;
 }
 
-static int play(struct player *p)
+static int play_words(struct player *p)
 {
     const uint32_t *words = p->w->words, *end = words + p->w->n_words;
     int rc = 0;
@@ -171,7 +172,7 @@ static int play(struct player *p)
     return rc < 0 ? rc : 0;
 }
 
-/* Do the settings do what the recorded ones did, for requests as large as there were? */
+/* True when the settings do what the recorded ones did, for requests as large as those seen. */
 static bool is_as_recorded(const struct tmk_whatif *w, const struct tmk_whatif_setting *setting)
 {
     const struct tmk_alloc_conf *a = &setting->conf, *b = &w->conf;
@@ -183,11 +184,11 @@ static bool is_as_recorded(const struct tmk_whatif *w, const struct tmk_whatif_s
             return false;
     return a->expandable_segments == b->expandable_segments &&
            a->large_segment_bytes == b->large_segment_bytes &&
-           least_of(a->max_split_bytes, most) == least_of(b->max_split_bytes, most) &&
+           least_bytes(a->max_split_bytes, most) == least_bytes(b->max_split_bytes, most) &&
            (!has_limit || !(a->gc_threshold > 0 || b->gc_threshold > 0));
 }
 
-/* Does every block that was there lie in a segment that was, one after the other? */
+/* True when every block that was there lies in a segment that was, one after the other. */
 static bool are_seeds_placed(const struct tmk_whatif *w)
 {
     uint64_t k = 0, at = 0;
@@ -204,7 +205,8 @@ static bool are_seeds_placed(const struct tmk_whatif *w)
     return true;
 }
 
-/* One segment as it was. `first` is the first block that may lie in it; returns the one behind. */
+/* Seed one segment as it was. `first` is the first block that may lie in it; returns the one
+ * after it. */
 static int seed_segment(struct player *p, const struct tmk_space_event *place, uint64_t *first)
 {
     const struct tmk_whatif *w = p->w;
@@ -228,8 +230,8 @@ static int seed_segment(struct player *p, const struct tmk_space_event *place, u
     return rc;
 }
 
-/* What was there before the first event: as it lay, or as if it had been asked for in order of
- * address. */
+/* Replay what was there before the first event: as it lay, or as if it had been requested in
+ * order of address. */
 static int play_seeds(struct player *p, bool as_it_lay)
 {
     const struct tmk_whatif *w = p->w;
@@ -252,7 +254,7 @@ static int play_seeds(struct player *p, bool as_it_lay)
     return rc < 0 ? rc : 0;
 }
 
-static void tell(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
+static void tell_result(struct tmk_whatif_result *r, const struct tmk_caching_stats *s)
 {
     r->peak_allocated_bytes = s->peak_allocated_bytes;
     r->peak_reserved_bytes = s->peak_reserved_bytes;
@@ -288,9 +290,9 @@ int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_settin
     if (rc == 0)
         rc = play_seeds(&p, is_recorded && !w->conf.expandable_segments);
     if (rc == 0)
-        rc = play(&p);
+        rc = play_words(&p);
     if (rc == 0)
-        tell(&result, tmk_caching_stats(p.model));
+        tell_result(&result, tmk_caching_stats(p.model));
     tmk_caching_close(p.model);
     free(p.blocks);
     free(p.n_syncs);

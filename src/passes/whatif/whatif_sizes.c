@@ -2,13 +2,14 @@
 /* passes/whatif/whatif_sizes.c - see whatif_sizes.h.
  *
  * Segments and large blocks are kept by address in sets of model/free_set.h, with size 0, so that
- * the one behind and the one before an address are found. Each large allocation is noted; at the
- * end they are gone through forwards and backwards, with an index of the last cut block by stack
- * and MiB, and the nearer one of both is taken. */
+ * the neighbours of an address are found. Each large allocation is noted; at the end the notes
+ * are walked forwards and backwards, with an index of the last cut block by stack and MiB, and the
+ * nearer of the two is taken. */
 #include "passes/whatif/whatif_sizes.h"
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/index.h"
@@ -18,13 +19,13 @@
 
 enum { MIB_SHIFT = 20 };
 
-struct piece {
+struct space_piece {
     uint64_t address;
-    uint64_t bytes; /* 0: the place is free */
+    uint64_t bytes; /* 0: the entry is free */
 };
 
 struct pieces { /* by number, and by address */
-    struct piece *items;
+    struct space_piece *items;
     uint64_t n, room;
     uint32_t *free_items;
     uint64_t n_free, free_room;
@@ -39,7 +40,7 @@ struct note {
     int64_t step;
     uint32_t stack;
     uint8_t rank; /* of the guess */
-    bool is_cut;  /* `bytes` is what was asked for */
+    bool is_cut;  /* `bytes` is what was requested */
 };
 
 struct tmk_whatif_sizes {
@@ -51,7 +52,7 @@ struct tmk_whatif_sizes {
 
 /* ---- pieces ---- */
 
-static int add_piece(struct pieces *p, uint64_t address, uint64_t bytes)
+static int add_free_piece(struct pieces *p, uint64_t address, uint64_t bytes)
 {
     uint64_t i = p->n_free ? p->free_items[p->n_free - 1] : p->n;
     if (i >> TMK_FREE_SET_INDEX_BITS)
@@ -60,7 +61,7 @@ static int add_piece(struct pieces *p, uint64_t address, uint64_t bytes)
         TMK_GROW(p->free_items, p->n + 1, p->free_room) < 0 ||
         tmk_free_set_add(&p->order, 0, address, (uint32_t)i) < 0)
         return TMK_ENOMEM;
-    p->items[i] = (struct piece){address, bytes};
+    p->items[i] = (struct space_piece){address, bytes};
     if (p->n_free)
         p->n_free--;
     else
@@ -68,21 +69,21 @@ static int add_piece(struct pieces *p, uint64_t address, uint64_t bytes)
     return 0;
 }
 
-/* The last one that begins at or before an address; NULL: none. */
-static const struct piece *piece_before(const struct pieces *p, uint64_t address)
+/* The last piece that begins at or before an address; NULL: none. */
+static const struct space_piece *piece_before(const struct pieces *p, uint64_t address)
 {
     struct tmk_free_cursor c = tmk_free_set_find(&p->order, 0, address + TMK_ALLOC_UNIT);
     return tmk_free_set_back(&p->order, &c) ? &p->items[tmk_free_set_block(&p->order, c)] : NULL;
 }
 
-static const struct piece *piece_behind(const struct pieces *p, uint64_t address)
+static const struct space_piece *piece_behind(const struct pieces *p, uint64_t address)
 {
     struct tmk_free_cursor c = tmk_free_set_find(&p->order, 0, address + TMK_ALLOC_UNIT);
     bool is_end = tmk_free_set_is_end(&p->order, c);
     return is_end ? NULL : &p->items[tmk_free_set_block(&p->order, c)];
 }
 
-static void remove_piece(struct pieces *p, uint64_t address)
+static void remove_free_piece(struct pieces *p, uint64_t address)
 {
     struct tmk_free_cursor c = tmk_free_set_find(&p->order, 0, address);
     if (tmk_free_set_is_end(&p->order, c))
@@ -126,20 +127,20 @@ struct tmk_whatif_sizes *tmk_whatif_sizes_close(struct tmk_whatif_sizes *z)
 
 int tmk_whatif_sizes_segment(struct tmk_whatif_sizes *z, uint64_t address, uint64_t bytes)
 {
-    remove_piece(&z->segments, address);
-    return add_piece(&z->segments, address, bytes);
+    remove_free_piece(&z->segments, address);
+    return add_free_piece(&z->segments, address, bytes);
 }
 
 void tmk_whatif_sizes_segment_end(struct tmk_whatif_sizes *z, uint64_t address)
 {
-    remove_piece(&z->segments, address);
+    remove_free_piece(&z->segments, address);
 }
 
-/* Is there free memory between the block and what follows it? */
-static bool was_cut(const struct tmk_whatif_sizes *z, uint64_t address, uint64_t bytes)
+/* True when there is free memory between the block and what follows it. */
+static bool was_block_cut(const struct tmk_whatif_sizes *z, uint64_t address, uint64_t bytes)
 {
-    const struct piece *segment = piece_before(&z->segments, address);
-    const struct piece *next = piece_behind(&z->blocks, address);
+    const struct space_piece *segment = piece_before(&z->segments, address);
+    const struct space_piece *next = piece_behind(&z->blocks, address);
     if (!segment || segment->address + segment->bytes <= address)
         return true; /* nothing is known: take it as it is */
     uint64_t end = segment->address + segment->bytes;
@@ -160,14 +161,14 @@ int tmk_whatif_sizes_alloc(struct tmk_whatif_sizes *z, uint64_t address, uint64_
                                            .distance = UINT64_MAX,
                                            .step = step,
                                            .stack = stack,
-                                           .is_cut = was_cut(z, address, bytes)};
-    remove_piece(&z->blocks, address);
-    return add_piece(&z->blocks, address, bytes);
+                                           .is_cut = was_block_cut(z, address, bytes)};
+    remove_free_piece(&z->blocks, address);
+    return add_free_piece(&z->blocks, address, bytes);
 }
 
 void tmk_whatif_sizes_free(struct tmk_whatif_sizes *z, uint64_t address)
 {
-    remove_piece(&z->blocks, address);
+    remove_free_piece(&z->blocks, address);
 }
 
 /* ---- guesses ---- */
@@ -175,7 +176,8 @@ void tmk_whatif_sizes_free(struct tmk_whatif_sizes *z, uint64_t address)
 /* How good a guess is. */
 enum { NOTHING, NEAR, SEEN, SAME_STEP, SEEN_IN_STEP };
 
-/* Tables of notes: each finds the last one with the same stack and what else it is about. */
+/* Tables of notes: each finds the last one with the same stack and whatever else the lookup
+ * compares. */
 enum lookup { BY_MIB, BY_SIZE, BY_STEP_AND_MIB, BY_STEP_AND_SIZE };
 
 static const struct {
@@ -188,7 +190,7 @@ static const struct {
     {BY_MIB, NEAR},
 };
 
-static bool is_same(enum lookup lookup, const struct note *a, const struct note *b)
+static bool is_same_note(enum lookup lookup, const struct note *a, const struct note *b)
 {
     bool with_step = lookup == BY_STEP_AND_MIB || lookup == BY_STEP_AND_SIZE;
     bool with_size = lookup == BY_SIZE || lookup == BY_STEP_AND_SIZE;
@@ -196,7 +198,7 @@ static bool is_same(enum lookup lookup, const struct note *a, const struct note 
            (with_size ? a->bytes == b->bytes : a->bytes >> MIB_SHIFT == b->bytes >> MIB_SHIFT);
 }
 
-static uint64_t hash_of(enum lookup lookup, const struct note *note)
+static uint64_t hash_of_note(enum lookup lookup, const struct note *note)
 {
     bool with_step = lookup == BY_STEP_AND_MIB || lookup == BY_STEP_AND_SIZE;
     bool with_size = lookup == BY_SIZE || lookup == BY_STEP_AND_SIZE;
@@ -204,21 +206,21 @@ static uint64_t hash_of(enum lookup lookup, const struct note *note)
     return tmk_hash_mix(tmk_hash_mix(note->stack, size), with_step ? (uint64_t)note->step : 0);
 }
 
-/* Number + 1 of the last note that is the same; 0: there is none. */
+/* The number + 1 of the last note that is the same; 0: there is none. */
 static uint32_t find_note(const struct tmk_whatif_sizes *z, uint64_t hash, enum lookup lookup,
                           const struct note *like)
 {
     struct tmk_probe probe = tmk_index_probe(&z->note_index, hash);
     uint32_t i;
-    while ((i = tmk_probe_next(&probe)) && !is_same(lookup, &z->notes[i - 1], like))
+    while ((i = tmk_probe_next(&probe)) && !is_same_note(lookup, &z->notes[i - 1], like))
         continue;
     return i;
 }
 
-/* From now on note `i` is the last one of those that are the same. */
-static int set_last(struct tmk_whatif_sizes *z, enum lookup lookup, uint64_t i)
+/* Make note `i` the last one of those that are the same. */
+static int set_last_note(struct tmk_whatif_sizes *z, enum lookup lookup, uint64_t i)
 {
-    uint64_t hash = hash_of(lookup, &z->notes[i]);
+    uint64_t hash = hash_of_note(lookup, &z->notes[i]);
     uint32_t old = find_note(z, hash, lookup, &z->notes[i]);
     if (old)
         tmk_index_renumber(&z->note_index, hash, old, (uint32_t)i + 1);
@@ -229,12 +231,12 @@ static int set_last(struct tmk_whatif_sizes *z, enum lookup lookup, uint64_t i)
     return 0;
 }
 
-/* A cut block that is like note `i`, but for `mib_less`. */
-static void consider(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t mib_less)
+/* Consider a cut block that is like note `i`, but for `mib_less`. */
+static void consider_note(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t mib_less)
 {
     struct note *note = &z->notes[i], like = *note;
     like.bytes -= mib_less << MIB_SHIFT;
-    uint64_t other = find_note(z, hash_of(tries[t].lookup, &like), tries[t].lookup, &like);
+    uint64_t other = find_note(z, hash_of_note(tries[t].lookup, &like), tries[t].lookup, &like);
     if (!other || tries[t].rank < note->rank)
         return;
     uint64_t bytes = z->notes[other - 1].bytes;
@@ -248,28 +250,28 @@ static void consider(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t 
     note->rank = tries[t].rank;
 }
 
-static int look_at(struct tmk_whatif_sizes *z, uint64_t i, size_t t)
+static int look_at_note(struct tmk_whatif_sizes *z, uint64_t i, size_t t)
 {
     const struct note *note = &z->notes[i];
     bool with_mib = tries[t].lookup == BY_MIB || tries[t].lookup == BY_STEP_AND_MIB;
     if (note->is_cut)
-        return set_last(z, tries[t].lookup, i);
-    consider(z, i, t, 0);
+        return set_last_note(z, tries[t].lookup, i);
+    consider_note(z, i, t, 0);
     if (with_mib)
-        consider(z, i, t, 1);
+        consider_note(z, i, t, 1);
     return 0;
 }
 
-/* Forwards and backwards: the nearer one counts. */
-static int try_all(struct tmk_whatif_sizes *z, size_t t)
+/* Walk forwards and backwards: the nearer one counts. */
+static int try_all_notes(struct tmk_whatif_sizes *z, size_t t)
 {
     int rc = 0;
     tmk_index_clear(&z->note_index);
     for (uint64_t i = 0; i < z->n_notes && rc == 0; i++)
-        rc = look_at(z, i, t);
+        rc = look_at_note(z, i, t);
     tmk_index_clear(&z->note_index);
     for (uint64_t i = z->n_notes; i > 0 && rc == 0; i--)
-        rc = look_at(z, i - 1, t);
+        rc = look_at_note(z, i - 1, t);
     return rc;
 }
 
@@ -277,8 +279,8 @@ int tmk_whatif_sizes_resolve(struct tmk_whatif_sizes *z,
                              void (*tell)(void *arg, uint64_t key, uint64_t bytes), void *arg)
 {
     int rc = 0;
-    for (size_t t = 0; t < sizeof tries / sizeof tries[0] && rc == 0; t++)
-        rc = try_all(z, t);
+    for (size_t t = 0; t < TMK_N(tries) && rc == 0; t++)
+        rc = try_all_notes(z, t);
     for (uint64_t i = 0; i < z->n_notes && rc == 0; i++)
         if (z->notes[i].guess && z->notes[i].guess < z->notes[i].bytes)
             tell(arg, z->notes[i].key, z->notes[i].guess);

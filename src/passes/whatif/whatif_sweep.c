@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/whatif/whatif.c - see whatif.h: one sweep that keeps what replay needs.
+/* passes/whatif/whatif_sweep.c - the one sweep that keeps what replay needs; see whatif.h.
  *
- * The live blocks have a table of their own (whatif_live.c). After a gap, or
- * when the trace begins in the middle, blocks that are there without an allocation are taken as
- * allocated at that moment, in order of address, and those that are gone as freed.
+ * The live blocks have an index of their own (whatif_live.c). After a gap, or when the trace
+ * begins in the middle, blocks that are there without an allocation are taken as allocated at
+ * that moment, in order of address, and those that are gone as freed.
  *
- * That the program emptied the cache is seen in segments that go; so is a retry, after which the
- * same allocation gets a segment. They are kept alike, with what was needed: replay knows the limit
- * and tells them apart. */
+ * Segments that go show that the program emptied the cache; so does a retry, after which the same
+ * allocation gets a segment. Both are kept alike, with the bytes needed: the replay knows the
+ * limit and tells them apart. */
 #include "passes/whatif/whatif.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void put_words(struct tmk_whatif *w, const uint32_t *words, uint64_t n)
     w->n_words += n;
 }
 
-static void put_other(struct tmk_whatif *w, enum whatif_other kind, uint64_t value)
+static void put_other_word(struct tmk_whatif *w, enum whatif_other kind, uint64_t value)
 {
     uint32_t words[] = {(uint32_t)OP_OTHER << OP_SHIFT | kind, (uint32_t)value,
                         (uint32_t)(value >> 32)};
@@ -43,16 +43,16 @@ static void put_request(struct tmk_whatif *w, uint32_t head, uint16_t stream, ui
     put_words(w, words, 4);
 }
 
-/* Before an event of the device: when it is, seldom. */
+/* Put the time before an event of the device, but seldom. */
 static void put_moment(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns)
 {
     if (!w->has_begun || s->step != w->step) {
         w->step = s->step;
-        put_other(w, OTHER_STEP, (uint64_t)s->step);
+        put_other_word(w, OTHER_STEP, (uint64_t)s->step);
         w->n_since_time = OP_TIME_EVERY;
     }
     if (w->n_since_time++ >= OP_TIME_EVERY) {
-        put_other(w, OTHER_TIME, ns);
+        put_other_word(w, OTHER_TIME, ns);
         w->n_since_time = 0;
     }
     w->has_begun = true;
@@ -63,20 +63,20 @@ static void put_moment(struct tmk_whatif *w, const struct tmk_state *s, uint64_t
 /* ---- segments ---- */
 
 /* Imported traces have no segments but torch's, and no native stacks. */
-static bool is_torch(struct tmk_whatif *w, uint32_t stack)
+static bool is_torch_stack(struct tmk_whatif *w, uint32_t stack)
 {
     const char *owner = tmk_holders_get(w->holders, stack)->owner;
     return strcmp(owner, "torch") == 0 || tmk_reader_info(w->p->reader, "imported") != NULL;
 }
 
-/* What changed at one moment counts as one: an expandable segment that grows ends and begins anew.
- * Memory that went without a block's doing was given back. */
+/* What changed at one moment counts as one change: an expandable segment that grows ends and
+ * begins anew. If memory went without a block's doing, it was given back. */
 static void settle_segments(struct tmk_whatif *w)
 {
     if (w->torch_bytes < w->settled_bytes && !w->empty_at && w->has_begun) {
         w->reserved_before = w->settled_bytes;
         w->grew_since = false;
-        put_other(w, OTHER_EMPTY, 0);
+        put_other_word(w, OTHER_EMPTY, 0);
         w->empty_at = w->failed ? 0 : w->n_words - 2;
     } else if (w->torch_bytes > w->settled_bytes) {
         w->grew_since = true;
@@ -100,11 +100,11 @@ static void keep_place(struct tmk_whatif *w, uint64_t address, uint64_t size_byt
     w->places[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->facts.n_events};
 }
 
-static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
+static void on_whatif_segment(struct tmk_whatif *w, const struct tmk_event *ev)
 {
-    if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch(w, ev->stack))
+    if (!tmk_segment_is_on_device(ev->segment_kind) || !is_torch_stack(w, ev->stack))
         return;
-    if (ev->segment_kind == TMK_SEGMENT_POOL) { /* the driver's to fill and to empty */
+    if (ev->segment_kind == TMK_SEGMENT_POOL) { /* the driver fills and empties it */
         w->n_pools++;
         return;
     }
@@ -122,7 +122,7 @@ static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
                            const struct tmk_driver_segment *segment)
 {
     if (!tmk_segment_is_on_device(segment->kind) || segment->device != w->device ||
-        segment->kind == TMK_SEGMENT_POOL || !is_torch(w, segment->stack))
+        segment->kind == TMK_SEGMENT_POOL || !is_torch_stack(w, segment->stack))
         return;
     before_segment(w, ns);
     tmk_whatif_sizes_segment_end(w->sizes, segment->address);
@@ -133,7 +133,7 @@ static void on_segment_end(struct tmk_whatif *w, uint64_t ns,
 
 /* ---- allocations and frees ---- */
 
-/* The limit was less than what a retry, or an OOM, would have had torch hold. */
+/* The limit was less than what torch would have reserved after a retry, or an OOM. */
 static void note_need(struct tmk_whatif *w, uint64_t need)
 {
     if (need && (!w->least_need || need < w->least_need))
@@ -159,8 +159,8 @@ static void settle_empty(struct tmk_whatif *w, uint64_t bytes, bool was_refused)
 }
 
 /* `b` is the block, or what is known of one that was never entered. */
-static void on_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns,
-                     const struct tmk_block *b, uint64_t requested_bytes)
+static void on_whatif_alloc(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns,
+                            const struct tmk_block *b, uint64_t requested_bytes)
 {
     uint64_t bytes = requested_bytes ? requested_bytes : b->size_bytes;
     settle_empty(w, bytes, false);
@@ -190,7 +190,7 @@ static int by_place_address(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-/* All that is alive was there before: the words so far are taken back, each block is a seed. */
+/* Everything alive was there before: take back the words so far, each block is a seed. */
 static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
 {
     if (TMK_GROW(w->seeds, w->live_index.n + 1, w->seed_room) < 0) {
@@ -220,7 +220,8 @@ static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
     w->empty_at = 0;
 }
 
-static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns, uint64_t address)
+static void on_whatif_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns,
+                           uint64_t address)
 {
     uint32_t slot = tmk_whatif_remove_live(w, address);
     if (slot == NO_SLOT)
@@ -234,7 +235,7 @@ static void on_free(struct tmk_whatif *w, const struct tmk_state *s, uint64_t ns
 }
 
 /* The block just freed is still in use by another stream: its slot is not free yet. */
-static void on_held(struct tmk_whatif *w, uint64_t address)
+static void on_whatif_held(struct tmk_whatif *w, uint64_t address)
 {
     uint32_t slot = w->freed.slot - 1;
     uint32_t word = slot | (uint32_t)OP_FREE << OP_SHIFT;
@@ -251,7 +252,7 @@ static void on_held(struct tmk_whatif *w, uint64_t address)
     w->has_held = true;
 }
 
-static void on_released(struct tmk_whatif *w, uint64_t address)
+static void on_whatif_released(struct tmk_whatif *w, uint64_t address)
 {
     uint64_t i = 0;
     while (i < w->n_held && w->held[i].address != address)
@@ -260,12 +261,13 @@ static void on_released(struct tmk_whatif *w, uint64_t address)
         return;
     uint32_t slot = w->held[i].slot - 1;
     w->held[i] = w->held[--w->n_held];
-    put_other(w, OTHER_DONE, slot);
+    put_other_word(w, OTHER_DONE, slot);
     w->free_slots[w->n_free_slots++] = slot; /* there was room when it was taken out */
 }
 
 /* A recorded request that failed for good: everything cached had been given back by then. */
-static void on_oom(struct tmk_whatif *w, const struct tmk_state *s, const struct tmk_event *ev)
+static void on_whatif_oom(struct tmk_whatif *w, const struct tmk_state *s,
+                          const struct tmk_event *ev)
 {
     settle_empty(w, ev->size_bytes, true);
     put_moment(w, s, ev->time_ns);
@@ -279,8 +281,8 @@ static void on_oom(struct tmk_whatif *w, const struct tmk_state *s, const struct
 
 /* ---- samples ---- */
 
-/* What the process has of the card beside torch's memory: the most that was seen. */
-static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample)
+/* The most that the process was seen to have on the device beside torch's memory. */
+static void on_whatif_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample)
 {
     struct tmk_whatif_facts *f = &w->facts;
     if (sample->total_bytes != UINT64_MAX)
@@ -294,15 +296,15 @@ static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample
 
 /* ---- the sweep ---- */
 
-/* An import says that what it has told so far was there before its first event. */
+/* An import marks that what it has told so far was there before its first event. */
 static bool is_history_mark(const struct tmk_whatif *w, const struct tmk_event *ev)
 {
     const char *name = tmk_reader_string(w->p->reader, ev->name);
     return name && strcmp(name, "history begins") == 0;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_whatif_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
     struct tmk_whatif *w = arg;
     const struct tmk_state *s = &rp->state;
@@ -316,36 +318,36 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     if (ev->device != w->device)
         return;
     if (ev->kind == TMK_KIND_ALLOC)
-        on_alloc(w, s, ev->time_ns,
-                 &(struct tmk_block){.address = ev->address,
-                                     .size_bytes = ev->size_bytes,
-                                     .stack = ev->stack,
-                                     .stream = ev->stream},
-                 ev->requested_bytes);
+        on_whatif_alloc(w, s, ev->time_ns,
+                        &(struct tmk_block){.address = ev->address,
+                                            .size_bytes = ev->size_bytes,
+                                            .stack = ev->stack,
+                                            .stream = ev->stream},
+                        ev->requested_bytes);
     else if (ev->kind == TMK_KIND_FREE && b)
-        on_free(w, s, ev->time_ns, b->address);
+        on_whatif_free(w, s, ev->time_ns, b->address);
     else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
-        on_oom(w, s, ev);
+        on_whatif_oom(w, s, ev);
     else if (ev->kind == TMK_KIND_HELD)
-        on_held(w, ev->address);
+        on_whatif_held(w, ev->address);
     else if (ev->kind == TMK_KIND_RELEASED)
-        on_released(w, ev->address);
+        on_whatif_released(w, ev->address);
     else if (ev->kind == TMK_KIND_RESERVED)
         w->reserved_bytes = ev->size_bytes;
     else if (ev->kind == TMK_KIND_SEGMENT)
-        on_segment(w, ev);
+        on_whatif_segment(w, ev);
     else if (ev->kind == TMK_KIND_SAMPLE)
-        on_sample(w, &ev->sample);
+        on_whatif_sample(w, &ev->sample);
 }
 
-static int by_address(const void *a, const void *b)
+static int compare_found_addresses(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
 /* Blocks that we have and the state has not were freed unseen. */
-static void forget_gone(struct tmk_whatif *w, struct tmk_state *s)
+static void forget_gone_blocks(struct tmk_whatif *w, struct tmk_state *s)
 {
     uint64_t *gone = malloc((w->live_index.n + 1ull) * sizeof *gone), n = 0;
     if (!gone) {
@@ -358,14 +360,14 @@ static void forget_gone(struct tmk_whatif *w, struct tmk_state *s)
         if (w->live[i].slot && !(b && b->live))
             gone[n++] = w->live[i].address;
     }
-    qsort(gone, n, sizeof *gone, by_address);
+    qsort(gone, n, sizeof *gone, compare_found_addresses);
     for (uint64_t i = 0; i < n; i++)
-        on_free(w, s, s->now_ns, gone[i]);
+        on_whatif_free(w, s, s->now_ns, gone[i]);
     free(gone);
 }
 
 /* Blocks that the state has and we have not were there before, or came unseen. */
-static void take_found(struct tmk_whatif *w, struct tmk_state *s)
+static void take_found_blocks(struct tmk_whatif *w, struct tmk_state *s)
 {
     uint64_t *found = malloc((s->n_live + 1ull) * sizeof *found), n = 0;
     if (!found) {
@@ -377,38 +379,38 @@ static void take_found(struct tmk_whatif *w, struct tmk_state *s)
         if (b->live && b->device == w->device && !tmk_whatif_is_live(w, b->address))
             found[n++] = b->address;
     }
-    qsort(found, n, sizeof *found, by_address);
+    qsort(found, n, sizeof *found, compare_found_addresses);
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_block *b = tmk_state_find(s, w->device, found[i]);
         if (b)
-            on_alloc(w, s, s->now_ns, b, tmk_state_requested(s, b));
+            on_whatif_alloc(w, s, s->now_ns, b, tmk_state_requested(s, b));
     }
     w->n_found += n;
     free(found);
 }
 
-/* Torch's segments that are there already. */
+/* Take torch's segments that are there already. */
 static void take_segments(struct tmk_whatif *w, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->segments.n; i++) {
         const struct tmk_driver_segment *segment = &s->segments.items[i];
         if (segment->device == w->device)
-            on_segment(w, &(struct tmk_event){.segment_kind = segment->kind,
-                                              .stack = segment->stack,
-                                              .address = segment->address,
-                                              .size_bytes = segment->size_bytes});
+            on_whatif_segment(w, &(struct tmk_event){.segment_kind = segment->kind,
+                                                     .stack = segment->stack,
+                                                     .address = segment->address,
+                                                     .size_bytes = segment->size_bytes});
     }
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_whatif_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_whatif *w = arg;
     struct tmk_state *s = (struct tmk_state *)&rp->state; /* finding changes nothing */
     bool is_first = !w->has_begun && !w->n_seeds;
     if (is_first)
         take_segments(w, s);
-    forget_gone(w, s);
-    take_found(w, s);
+    forget_gone_blocks(w, s);
+    take_found_blocks(w, s);
     if (is_first && w->live_index.n)
         begin_history(w, s);
     else
@@ -423,8 +425,8 @@ struct tmk_visitor tmk_whatif_visitor(struct tmk_whatif *w)
                                          TMK_HEARS(MARK) | TMK_HEARS(HELD) | TMK_HEARS(RELEASED) |
                                          TMK_HEARS(RESERVED) | TMK_HEARS(SEGMENT) |
                                          TMK_HEARS(SEGMENT_END) | TMK_HEARS(SAMPLE),
-                                .event = on_event,
-                                .restored = on_restored};
+                                .event = on_whatif_event,
+                                .restored = on_whatif_restored};
 }
 
 /* ---- before and after ---- */

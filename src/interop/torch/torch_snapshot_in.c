@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/torch_snapshot.c - see torch_snapshot.h; the format is that of torch's
- * memory_snapshot.cpp and memory.py. */
+/* interop/torch/torch_snapshot_in.c - reads a torch snapshot; see torch_snapshot.h. torch's
+ * memory_snapshot.cpp and memory.py write the format. */
 #include "interop/torch/torch_snapshot.h"
 
 #include <stdlib.h>
@@ -8,15 +8,14 @@
 
 #include "interop/pickle/feed.h"
 #include "interop/torch/torch_reader.h"
-#include "interop/torch/torch_settings.h"
 #include "kit/grow.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"
 
-/* Lists of a snapshot that stream. */
+/* The lists of a snapshot that stream. */
 enum { LIST_SEGMENTS = 1, LIST_ANNOTATIONS = 2, LIST_EVENTS = 16 /* + device */ };
 
-/* For a byte that was read. Snapshots take about one at most: docs/limits.md. */
+/* For each byte read. Snapshots take about one at most: docs/limits.md. */
 enum { STEPS_PER_BYTE = 4 };
 
 /* ---- events ---- */
@@ -51,8 +50,8 @@ static uint8_t action_of(const struct tmk_pickle_value *v)
     }
 }
 
-/* As our own export writes it. */
-static uint8_t category_of(const struct tmk_pickle_value *v)
+/* The category as our own export writes it. */
+static uint8_t category_of_word(const struct tmk_pickle_value *v)
 {
     for (unsigned i = 0; v->kind == TMK_PICKLE_TEXT && i <= TIDEMARK_OTHER; i++) {
         const char *name = tmk_category_name((uint8_t)i);
@@ -100,7 +99,7 @@ static int set_field(struct tmk_import_reader *r, uint16_t device, struct tmk_im
         ev->name = tmk_import_string(r, value);
         break;
     case TMK_WORD_category:
-        ev->category = category_of(value);
+        ev->category = category_of_word(value);
         break;
     default:
         break;
@@ -108,7 +107,7 @@ static int set_field(struct tmk_import_reader *r, uint16_t device, struct tmk_im
     return 0;
 }
 
-static void note_time(struct tmk_import_snapshot *s, uint64_t time_us)
+static void note_snapshot_time(struct tmk_import_snapshot *s, uint64_t time_us)
 {
     if (time_us == 0)
         return; /* old files have no times */
@@ -116,8 +115,8 @@ static void note_time(struct tmk_import_snapshot *s, uint64_t time_us)
     s->last_us = time_us > s->last_us ? time_us : s->last_us;
 }
 
-static int add_event(struct tmk_import_reader *r, uint16_t device,
-                     const struct tmk_pickle_object *dict, struct tmk_error *err)
+static int add_snapshot_event(struct tmk_import_reader *r, uint16_t device,
+                              const struct tmk_pickle_object *dict, struct tmk_error *err)
 {
     struct tmk_import_snapshot *s = r->s;
     struct tmk_import_event ev = {0};
@@ -126,7 +125,7 @@ static int add_event(struct tmk_import_reader *r, uint16_t device,
         if (rc < 0)
             return rc;
     }
-    note_time(s, ev.time_us);
+    note_snapshot_time(s, ev.time_us);
     s->n_events++;
     if (ev.action == TMK_IMPORT_NO_ACTION) {
         s->n_unknown++;
@@ -161,14 +160,14 @@ static int add_annotation(struct tmk_import_reader *r, const struct tmk_pickle_o
     a.is_end = stage == TMK_WORD_END;
     a.order = s->n_annotations;
     a.device = (uint16_t)device;
-    note_time(s, a.time_us);
+    note_snapshot_time(s, a.time_us);
     if (TMK_GROW(s->annotations, s->n_annotations + 1, s->annotation_room) < 0)
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
     s->annotations[s->n_annotations++] = a;
     return 0;
 }
 
-/* Those of one moment stay as they came. */
+/* Annotations of one moment keep their order. */
 static int compare_times(const void *va, const void *vb)
 {
     const struct tmk_import_annotation *a = va, *b = vb;
@@ -179,7 +178,7 @@ static int compare_times(const void *va, const void *vb)
 
 /* ---- the whole ---- */
 
-static uint16_t on_list(void *arg, const char *key, unsigned level, uint64_t index)
+static uint16_t on_snapshot_list(void *arg, const char *key, unsigned level, uint64_t index)
 {
     struct tmk_import_reader *r = arg;
     if (level == 1 && strcmp(key, "segments") == 0)
@@ -194,9 +193,9 @@ static uint16_t on_list(void *arg, const char *key, unsigned level, uint64_t ind
     return (uint16_t)(LIST_EVENTS + index);
 }
 
-/* The same dict may come any number of times: each costs what it holds. */
-static int take_item(struct tmk_import_reader *r, uint16_t stream, struct tmk_pickle_object *dict,
-                     struct tmk_error *err)
+/* The same dict may come any number of times: each time costs what it contains. */
+static int take_snapshot_item(struct tmk_import_reader *r, uint16_t stream,
+                              struct tmk_pickle_object *dict, struct tmk_error *err)
 {
     if (stream == LIST_SEGMENTS)
         return tmk_import_add_segment(r, dict, err);
@@ -206,29 +205,29 @@ static int take_item(struct tmk_import_reader *r, uint16_t stream, struct tmk_pi
     if (!r->s->events[device])
         return tmk_fail(err, TMK_EIO, "cannot make a temporary file in %s", r->folder);
     int rc = tmk_import_set_device(r->s, device, err);
-    return rc < 0 ? rc : add_event(r, device, dict, err);
+    return rc < 0 ? rc : add_snapshot_event(r, device, dict, err);
 }
 
-static int on_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
-                   struct tmk_error *err)
+static int on_snapshot_item(void *arg, uint16_t stream, struct tmk_pickle_object *dict,
+                            struct tmk_error *err)
 {
     struct tmk_import_reader *r = arg;
     tmk_work_limit_pay(&r->s->work, tmk_feed_counted_bytes(r->feed));
     if (!tmk_work_take(&r->s->work, TMK_IMPORT_ITEM_STEPS + dict->n))
         return tmk_work_fail(&r->s->work, err);
-    int rc = take_item(r, stream, dict, err);
+    int rc = take_snapshot_item(r, stream, dict, err);
     return rc == 0 && !tmk_work_take(&r->s->work, 0) ? tmk_work_fail(&r->s->work, err) : rc;
 }
 
-static void on_progress(void *arg, uint64_t done, uint64_t total)
+static void on_feed_progress(void *arg, uint64_t done, uint64_t total)
 {
     struct tmk_import_reader *r = arg;
     if (r->tell && total > 0)
         r->tell(r->tell_arg, (uint32_t)(done * 900 / total), 1000);
 }
 
-/* What the file is, when it is no pickle. */
-static int look_at_start(struct tmk_feed *f, struct tmk_error *err)
+/* Say what the file is when it is no pickle. */
+static int look_at_file_start(struct tmk_feed *f, struct tmk_error *err)
 {
     int rc = tmk_feed_need(f, 4);
     if (rc < 0)
@@ -274,11 +273,13 @@ static int read_root(struct tmk_import_reader *r, struct tmk_error *err)
     return s->names.failed ? tmk_fail(err, TMK_ENOMEM, "out of memory") : 0;
 }
 
-static int read_once(struct tmk_import_reader *r, struct tmk_feed *feed, bool is_careful,
-                     struct tmk_error *err)
+static int read_snapshot_once(struct tmk_import_reader *r, struct tmk_feed *feed, bool is_careful,
+                              struct tmk_error *err)
 {
-    struct tmk_pickle_visitor visitor = {
-        .arg = r, .stream = on_list, .item = on_item, .progress = on_progress};
+    struct tmk_pickle_visitor visitor = {.arg = r,
+                                         .stream = on_snapshot_list,
+                                         .item = on_snapshot_item,
+                                         .progress = on_feed_progress};
     *r->s = (struct tmk_import_snapshot){.first_us = UINT64_MAX};
     tmk_work_limit_init(&r->s->work, STEPS_PER_BYTE, feed->no_limits);
     r->feed = feed;
@@ -303,11 +304,11 @@ int tmk_import_snapshot_read(struct tmk_import_snapshot *s, const char *path, co
     if (rc < 0)
         return rc;
     feed.no_limits = no_limits;
-    rc = look_at_start(&feed, err);
+    rc = look_at_file_start(&feed, err);
     if (rc == 0)
-        rc = read_once(&r, &feed, false, err);
+        rc = read_snapshot_once(&r, &feed, false, err);
     if (rc == TMK_EAGAIN)
-        rc = read_once(&r, &feed, true, err);
+        rc = read_snapshot_once(&r, &feed, true, err);
     tmk_feed_fini(&feed);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/names.c - see names.h. */
-#include "interop/torch/names.h"
+/* interop/torch/torch_names.c - see torch_names.h. */
+#include "interop/torch/torch_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "kit/seeded_hash.h"
 #include "trace/layout.h"
 
-static uint32_t fail(struct tmk_names *n)
+static uint32_t fail_names(struct tmk_names *n)
 {
     n->failed = true;
     return 0;
@@ -38,10 +38,10 @@ uint32_t tmk_names_string(struct tmk_names *n, const char *text, size_t bytes)
         return known;
     if (TMK_GROW(n->strings, n->n_strings + 1, n->string_room) < 0 ||
         tmk_grow_index(&n->string_index) < 0)
-        return fail(n);
+        return fail_names(n);
     char *copy = tmk_arena_text(&n->arena, text, length);
     if (!copy)
-        return fail(n);
+        return fail_names(n);
     n->strings[n->n_strings++] = (struct tmk_name){.text = copy, .bytes = length};
     tmk_index_add(&n->string_index, hash, (uint32_t)n->n_strings);
     return (uint32_t)n->n_strings;
@@ -71,7 +71,7 @@ uint32_t tmk_names_frame(struct tmk_names *n, uint32_t file, uint32_t function, 
         return known;
     if (TMK_GROW(n->frames, n->n_frames + 1, n->frame_room) < 0 ||
         tmk_grow_index(&n->frame_index) < 0)
-        return fail(n);
+        return fail_names(n);
     n->frames[n->n_frames++] = f;
     tmk_index_add(&n->frame_index, hash, (uint32_t)n->n_frames);
     return (uint32_t)n->n_frames;
@@ -104,7 +104,7 @@ uint32_t tmk_names_stack(struct tmk_names *n, const uint32_t *frames, uint32_t n
     if (TMK_GROW(n->stacks, n->n_stacks + 1, n->stack_room) < 0 ||
         TMK_GROW(n->stack_frames, n->n_stack_frames + n_frames, n->stack_frame_room) < 0 ||
         tmk_grow_index(&n->stack_index) < 0)
-        return fail(n);
+        return fail_names(n);
     memcpy(n->stack_frames + n->n_stack_frames, frames, (size_t)n_frames * sizeof *frames);
     n->stacks[n->n_stacks++] = (struct tmk_name_stack){.first = n->n_stack_frames, .n = n_frames};
     n->n_stack_frames += n_frames;

@@ -12,14 +12,14 @@
 
 #define assert_near(a, b) assert_true((a) > (b)-1e-9 && (a) < (b) + 1e-9)
 
-static uint64_t levels[TMK_RISE_MAX_LEVELS], steps[TMK_RISE_MAX_LEVELS];
+static uint64_t levels[TMK_TREND_MAX_LEVELS], steps[TMK_TREND_MAX_LEVELS];
 
-static struct tmk_rise judge(uint32_t n)
+static struct tmk_trend judge(uint32_t n)
 {
-    struct tmk_rise r;
+    struct tmk_trend r;
     for (uint32_t i = 0; i < n; i++)
         steps[i] = i + 1;
-    tmk_rise_judge(levels, steps, n, &r);
+    tmk_trend_judge(levels, steps, n, &r);
     return r;
 }
 
@@ -28,8 +28,8 @@ static void every_step(void **state)
     (void)state;
     for (uint32_t i = 0; i < 30; i++)
         levels[i] = 1000 + 100 * i;
-    struct tmk_rise r = judge(30);
-    assert_int_equal(r.kind, TMK_RISE_LEAK);
+    struct tmk_trend r = judge(30);
+    assert_int_equal(r.kind, TMK_TREND_LEAK);
     assert_int_equal(r.n_rises, 29);
     assert_int_equal(r.first, 1);
     assert_int_equal(r.last, 29);
@@ -44,8 +44,8 @@ static void every_third_step(void **state)
     (void)state;
     for (uint32_t i = 0; i < 60; i++)
         levels[i] = i / 3 * 300;
-    struct tmk_rise r = judge(60);
-    assert_int_equal(r.kind, TMK_RISE_LEAK);
+    struct tmk_trend r = judge(60);
+    assert_int_equal(r.kind, TMK_TREND_LEAK);
     assert_int_equal(r.n_rises, 19);
     assert_near(r.per_step, 100);
     assert_near(r.confidence, 19.0 / 20);
@@ -56,8 +56,8 @@ static void with_a_swing(void **state)
     (void)state;
     for (uint32_t i = 0; i < 60; i++)
         levels[i] = 20 * i + i % 4 * 50;
-    struct tmk_rise r = judge(60);
-    assert_int_equal(r.kind, TMK_RISE_LEAK);
+    struct tmk_trend r = judge(60);
+    assert_int_equal(r.kind, TMK_TREND_LEAK);
     assert_near(r.per_step, 20);
 }
 
@@ -66,7 +66,7 @@ static void after_a_warm_up(void **state)
     (void)state;
     for (uint32_t i = 0; i < 100; i++)
         levels[i] = 10 * i + (i < 8 ? 500 * i : 4000);
-    struct tmk_rise r = judge(100);
+    struct tmk_trend r = judge(100);
     assert_near(r.per_step, 10);
 }
 
@@ -75,13 +75,13 @@ static void begun_late(void **state)
     (void)state;
     for (uint32_t i = 0; i < 62; i++)
         levels[i] = 7000 + (i < 50 ? 0 : 10 * (i - 49));
-    struct tmk_rise r = judge(62);
-    assert_int_equal(r.kind, TMK_RISE_LEAK);
+    struct tmk_trend r = judge(62);
+    assert_int_equal(r.kind, TMK_TREND_LEAK);
     assert_int_equal(r.first, 50);
     assert_int_equal(r.bytes, 120);
     for (uint32_t i = 0; i < 56; i++) /* only seven times by now */
         levels[i] = 7000 + (i < 50 ? 0 : 10 * (i - 49));
-    assert_int_equal(judge(56).kind, TMK_RISE_FEW);
+    assert_int_equal(judge(56).kind, TMK_TREND_FEW);
 }
 
 static void no_leaks(void **state)
@@ -89,22 +89,22 @@ static void no_leaks(void **state)
     (void)state;
     for (uint32_t i = 0; i < 60; i++)
         levels[i] = 500;
-    assert_int_equal(judge(60).kind, TMK_RISE_NONE);
+    assert_int_equal(judge(60).kind, TMK_TREND_NONE);
     assert_int_equal(judge(60).n_rises, 0);
     for (uint32_t i = 0; i < 60; i++) /* a cache that is full */
         levels[i] = i < 40 ? 10 * i : 400;
-    assert_int_equal(judge(60).kind, TMK_RISE_NONE);
+    assert_int_equal(judge(60).kind, TMK_TREND_NONE);
     for (uint32_t i = 0; i < 60; i++) /* state of the first steps */
         levels[i] = i < 3 ? 1000 * i : 3000;
-    assert_int_equal(judge(60).kind, TMK_RISE_NONE);
+    assert_int_equal(judge(60).kind, TMK_TREND_NONE);
     for (uint32_t i = 0; i < 60; i++) /* one step up half way */
         levels[i] = i < 30 ? 1000 : 9000;
-    assert_int_equal(judge(60).kind, TMK_RISE_NONE);
+    assert_int_equal(judge(60).kind, TMK_TREND_NONE);
     for (uint32_t i = 0; i < 60; i++) /* it shrinks */
         levels[i] = 10000 - 10 * i;
-    assert_int_equal(judge(60).kind, TMK_RISE_NONE);
-    assert_int_equal(judge(0).kind, TMK_RISE_NONE);
-    assert_int_equal(judge(1).kind, TMK_RISE_NONE);
+    assert_int_equal(judge(60).kind, TMK_TREND_NONE);
+    assert_int_equal(judge(0).kind, TMK_TREND_NONE);
+    assert_int_equal(judge(1).kind, TMK_TREND_NONE);
 }
 
 /* A sawtooth whose last tooth is under way and as high as the others were. */
@@ -113,8 +113,8 @@ static void sawtooth(void **state)
     (void)state;
     for (uint32_t i = 0; i < 59; i++)
         levels[i] = i % 12 * 100;
-    struct tmk_rise r = judge(59);
-    assert_int_equal(r.kind, TMK_RISE_NONE);
+    struct tmk_trend r = judge(59);
+    assert_int_equal(r.kind, TMK_TREND_NONE);
     assert_int_equal(r.n_bursts, 4);
     assert_int_equal(r.burst_bytes, 1100);
 }
@@ -135,13 +135,13 @@ static void at_random(void **state)
         uint32_t n = 10 + next_random(&seed) % 400;
         for (uint32_t i = 0; i < n; i++)
             levels[i] = next_random(&seed) % 1000;
-        assert_int_not_equal(judge(n).kind, TMK_RISE_LEAK);
+        assert_int_not_equal(judge(n).kind, TMK_TREND_LEAK);
     }
     for (int turn = 0; turn < 100; turn++) {
         for (uint32_t i = 0; i < 500; i++)
             levels[i] = 20 * i + next_random(&seed) % 1000;
-        struct tmk_rise r = judge(500);
-        assert_int_equal(r.kind, TMK_RISE_LEAK);
+        struct tmk_trend r = judge(500);
+        assert_int_equal(r.kind, TMK_TREND_LEAK);
         assert_true(r.per_step > 19.0 && r.per_step < 21.0);
     }
 }
@@ -161,19 +161,19 @@ static void filling(void **state)
             has[key] = true;
             levels[i] = level;
         }
-        assert_int_not_equal(judge(150).kind, TMK_RISE_LEAK);
+        assert_int_not_equal(judge(150).kind, TMK_TREND_LEAK);
     }
     for (int turn = 0; turn < 200; turn++) {
         uint64_t level = 0;
         for (uint32_t i = 0; i < 150; i++)
             levels[i] = level += next_random(&seed) % 4 == 0 ? 1000 : 0;
-        n_leaks += judge(150).kind == TMK_RISE_LEAK;
+        n_leaks += judge(150).kind == TMK_TREND_LEAK;
     }
     assert_in_range(n_leaks, 190, 200);
     uint64_t level = 0, more = 100000;
     for (uint32_t i = 0; i < 100; i++, more = more * 98 / 100) /* each step adds less */
         levels[i] = level += more;
-    assert_int_equal(judge(100).kind, TMK_RISE_SLOWING);
+    assert_int_equal(judge(100).kind, TMK_TREND_SLOWING);
 }
 
 static void few(void **state)
@@ -181,12 +181,12 @@ static void few(void **state)
     (void)state;
     for (uint32_t i = 0; i < 120; i++) /* what three of four evaluations leave behind */
         levels[i] = (i + 29) / 30 * 1000;
-    struct tmk_rise r = judge(120);
+    struct tmk_trend r = judge(120);
     assert_int_equal(r.n_rises, 4);
     for (uint32_t i = 0; i < 119; i++)
         levels[i] = i / 30 * 1000;
     r = judge(119);
-    assert_int_equal(r.kind, TMK_RISE_FEW);
+    assert_int_equal(r.kind, TMK_TREND_FEW);
     assert_int_equal(r.n_rises, 3);
     assert_int_equal(r.bytes, 3000);
 }
@@ -196,12 +196,12 @@ static void together(void **state)
     (void)state;
     for (uint32_t i = 0; i < 40; i++)
         levels[i] = i / 2;
-    struct tmk_rise even = judge(40);
+    struct tmk_trend even = judge(40);
     for (uint32_t i = 0; i < 40; i++)
         levels[i] = (i + 1) / 2;
-    struct tmk_rise odd = judge(40);
-    assert_near(tmk_rise_together(&even, &even), 1);
-    assert_near(tmk_rise_together(&even, &odd), 0);
+    struct tmk_trend odd = judge(40);
+    assert_near(tmk_trend_together(&even, &even), 1);
+    assert_near(tmk_trend_together(&even, &odd), 0);
 }
 
 int main(void)

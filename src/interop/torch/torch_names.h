@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/torch/names.h - strings, frames and stacks that will become definitions of a trace: each
- * once, numbered from 1 as the trace numbers them. 0 is none. */
-#ifndef TMK_INTEROP_TORCH_NAMES_H
-#define TMK_INTEROP_TORCH_NAMES_H
+/* interop/torch/torch_names.h - the strings, frames and stacks that become a trace's definitions:
+ * each once, numbered from 1 as the trace numbers them. 0 is none. */
+#ifndef TMK_INTEROP_TORCH_TORCH_NAMES_H
+#define TMK_INTEROP_TORCH_TORCH_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,10 +40,11 @@ struct tmk_names {
     bool failed; /* no memory: what was asked for since is 0 */
 };
 
-/* Texts longer than a trace takes are cut. Zero is an empty set of names. */
+/* The number of a string; texts longer than a trace allows are cut. Zero is an empty set of
+ * names. */
 uint32_t tmk_names_string(struct tmk_names *n, const char *text, size_t bytes);
 uint32_t tmk_names_frame(struct tmk_names *n, uint32_t file, uint32_t function, uint32_t line);
-/* Of more than TMK_NAMES_MAX_FRAMES the innermost count. None: 0. */
+/* Only the innermost TMK_NAMES_MAX_FRAMES frames count. No frames: 0. */
 enum { TMK_NAMES_MAX_FRAMES = 1000 };
 uint32_t tmk_names_stack(struct tmk_names *n, const uint32_t *frames, uint32_t n_frames);
 void tmk_names_fini(struct tmk_names *n);

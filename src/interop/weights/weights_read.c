@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/weights.c - see weights.h: files, folders and indexes; what a file is, by its
- * bytes. */
+/* interop/weights/weights_read.c - reads files, folders and indexes of weights, and tells formats
+ * by their bytes; see weights.h. */
 #include "interop/weights/weights.h"
 
 #include <dirent.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "base/index.h"
 #include "interop/weights/weights_in.h"
@@ -21,7 +22,7 @@
 enum {
     MAX_INDEX_BYTES = 64 << 20,
     MAX_SHARDS = 100000,
-    MOST_PER_ELEMENT = 64, /* bytes that an estimate takes for an element, and more */
+    MOST_PER_ELEMENT = 64, /* bytes an element that an estimate allows, and more */
 };
 
 static const struct {
@@ -115,11 +116,11 @@ int tmk_weight_measure(struct tmk_weight *t, struct tmk_error *err)
 
 /* ---- a file ---- */
 
-/* Behind the two bytes of a pickle's protocol: the number with which torch.save began then. */
+/* What follows the two bytes of a pickle's protocol: the magic number of torch.save before 1.6. */
 static const uint8_t legacy_magic[] = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
                                        0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 
-static int legacy(struct tmk_error *err)
+static int fail_legacy_format(struct tmk_error *err)
 {
     return tmk_fail(err, TMK_EFORMAT,
                     "written in torch.save's format of before 1.6. Convert it: python3 -c 'import "
@@ -139,7 +140,7 @@ static int read_by_kind(struct tmk_weights *w, const struct tmk_weights_source *
         return tmk_checkpoint_read(w, s, err);
     }
     if (n == sizeof head && memcmp(head + 2, legacy_magic, sizeof legacy_magic) == 0)
-        return legacy(err);
+        return fail_legacy_format(err);
     if (n >= 9 && head[8] == '{') {
         w->files[s->file].format = "safetensors";
         return tmk_safetensors_read(w, s, err);
@@ -163,8 +164,8 @@ static int open_source(const char *path, struct tmk_weights_source *ret, struct 
     return 0;
 }
 
-static int read_file(struct tmk_weights *w, const char *path, const char **ret_path,
-                     struct tmk_error *err)
+static int read_weight_file(struct tmk_weights *w, const char *path, const char **ret_path,
+                            struct tmk_error *err)
 {
     struct tmk_weights_source s = {.fd = -1};
     if (TMK_GROW(w->files, w->n_files + 1, w->files_room) < 0)
@@ -184,20 +185,21 @@ static int read_file(struct tmk_weights *w, const char *path, const char **ret_p
 
 /* ---- an index of shards ---- */
 
-struct index {
-    struct tmk_textmap names, shards; /* tensors; files, in order of first coming */
+struct shard_index {
+    struct tmk_textmap names, shards; /* tensors; files, in order of first occurrence */
     uint32_t *shard_of;               /* by name */
     uint64_t room;
 };
 
-static void index_fini(struct index *x)
+static void index_fini(struct shard_index *x)
 {
     tmk_textmap_fini(&x->names);
     tmk_textmap_fini(&x->shards);
     free(x->shard_of);
 }
 
-static int index_put(struct index *x, const char *name, const char *shard, struct tmk_error *err)
+static int index_put(struct shard_index *x, const char *name, const char *shard,
+                     struct tmk_error *err)
 {
     uint32_t number, file;
     uint64_t before = x->names.n;
@@ -217,7 +219,7 @@ static int index_put(struct index *x, const char *name, const char *shard, struc
     return 0;
 }
 
-static int index_parse(struct tmk_weights *w, struct index *x, const char *text, size_t n,
+static int index_parse(struct tmk_weights *w, struct shard_index *x, const char *text, size_t n,
                        struct tmk_error *err)
 {
     struct tmk_json_in j;
@@ -251,7 +253,7 @@ static int index_parse(struct tmk_weights *w, struct index *x, const char *text,
     return has_map ? 0 : tmk_fail(err, TMK_EFORMAT, "this JSON is no index: it has no weight_map");
 }
 
-static int index_load(struct tmk_weights *w, struct index *x, const char *path,
+static int index_load(struct tmk_weights *w, struct shard_index *x, const char *path,
                       struct tmk_error *err)
 {
     struct tmk_weights_source s = {.fd = -1};
@@ -272,8 +274,8 @@ static int index_load(struct tmk_weights *w, struct index *x, const char *path,
     return rc;
 }
 
-/* What the index says is in a shard has to be there. */
-static int index_check(const struct tmk_weights *w, const struct index *x, uint64_t first,
+/* Check that each tensor is in the shard that the index names. */
+static int index_check(const struct tmk_weights *w, const struct shard_index *x, uint64_t first,
                        uint64_t first_file, struct tmk_error *err)
 {
     if (!x->shard_of)
@@ -296,7 +298,7 @@ static int index_check(const struct tmk_weights *w, const struct index *x, uint6
     return rc;
 }
 
-static const char *beside(struct tmk_weights *w, const char *path, const char *name)
+static const char *path_beside(struct tmk_weights *w, const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
     int n = slash ? (int)(slash - path) + 1 : 0;
@@ -306,14 +308,14 @@ static const char *beside(struct tmk_weights *w, const char *path, const char *n
 static int read_index(struct tmk_weights *w, const char *path, const char **ret_path,
                       struct tmk_error *err)
 {
-    struct index x = {0};
+    struct shard_index x = {0};
     uint64_t first = w->n, first_file = w->n_files;
     *ret_path = tmk_arena_text(&w->arena, path, strlen(path));
     const char *index_path = *ret_path;
     int rc = index_path ? index_load(w, &x, path, err) : TMK_ENOMEM;
     for (uint64_t i = 0; i < x.shards.n && rc == 0; i++) {
-        const char *shard = beside(w, path, x.shards.texts[i]);
-        rc = shard ? read_file(w, shard, ret_path, err) : TMK_ENOMEM;
+        const char *shard = path_beside(w, path, x.shards.texts[i]);
+        rc = shard ? read_weight_file(w, shard, ret_path, err) : TMK_ENOMEM;
     }
     if (rc == 0) {
         *ret_path = index_path;
@@ -325,7 +327,7 @@ static int read_index(struct tmk_weights *w, const char *path, const char **ret_
 
 /* ---- folders ---- */
 
-static bool has_suffix(const char *name, const char *suffix)
+static bool has_name_suffix(const char *name, const char *suffix)
 {
     size_t n = strlen(name), m = strlen(suffix);
     return n > m && strcmp(name + n - m, suffix) == 0;
@@ -333,15 +335,15 @@ static bool has_suffix(const char *name, const char *suffix)
 
 static int is_safetensors(const struct dirent *e)
 {
-    return e->d_name[0] != '.' && has_suffix(e->d_name, ".safetensors");
+    return e->d_name[0] != '.' && has_name_suffix(e->d_name, ".safetensors");
 }
 
-static int is_torch(const struct dirent *e)
+static int is_torch_file(const struct dirent *e)
 {
     /* training_args.bin lies beside a Trainer's model, and is a pickle of settings. */
     return e->d_name[0] != '.' && strcmp(e->d_name, "training_args.bin") != 0 &&
-           (has_suffix(e->d_name, ".bin") || has_suffix(e->d_name, ".pt") ||
-            has_suffix(e->d_name, ".pth"));
+           (has_name_suffix(e->d_name, ".bin") || has_name_suffix(e->d_name, ".pt") ||
+            has_name_suffix(e->d_name, ".pth"));
 }
 
 static int read_all_of(struct tmk_weights *w, const char *folder,
@@ -355,7 +357,7 @@ static int read_all_of(struct tmk_weights *w, const char *folder,
     for (int i = 0; i < n; i++) {
         if (rc == 0) {
             const char *path = tmk_arena_format(&w->arena, "%s/%s", folder, found[i]->d_name);
-            rc = path ? read_file(w, path, ret_path, err) : TMK_ENOMEM;
+            rc = path ? read_weight_file(w, path, ret_path, err) : TMK_ENOMEM;
         }
         free(found[i]);
     }
@@ -369,7 +371,7 @@ static int read_folder(struct tmk_weights *w, const char *folder, const char **r
     static const char *const indexes[] = {"model.safetensors.index.json",
                                           "diffusion_pytorch_model.safetensors.index.json",
                                           "pytorch_model.bin.index.json"};
-    for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) {
+    for (size_t i = 0; i < TMK_N(indexes); i++) {
         struct stat st;
         const char *path = tmk_arena_format(&w->arena, "%s/%s", folder, indexes[i]);
         if (!path)
@@ -379,14 +381,14 @@ static int read_folder(struct tmk_weights *w, const char *folder, const char **r
     }
     int rc = read_all_of(w, folder, is_safetensors, ret_path, err);
     if (rc == 0)
-        rc = read_all_of(w, folder, is_torch, ret_path, err);
+        rc = read_all_of(w, folder, is_torch_file, ret_path, err);
     if (rc == 0)
         return tmk_fail(err, TMK_EFORMAT,
                         "no .safetensors, .bin, .pt or .pth file is in this folder");
     return rc < 0 ? rc : 0;
 }
 
-/* Whoever adds sizes up needs no test of its own. */
+/* Check the sums here, so that callers that add sizes need no test. */
 static int check_sums(const struct tmk_weights *w, struct tmk_error *err)
 {
     uint64_t n_elements = 0, n_bytes = 0;
@@ -400,7 +402,7 @@ static int check_sums(const struct tmk_weights *w, struct tmk_error *err)
 
 /* ---- what is there twice ---- */
 
-static bool same_data(const struct tmk_weight *a, const struct tmk_weight *b)
+static bool has_same_data(const struct tmk_weight *a, const struct tmk_weight *b)
 {
     if (a->file != b->file || a->offset != b->offset || a->type != b->type ||
         a->n_elements != b->n_elements || a->n_elements == 0 || !a->has_data || !b->has_data)
@@ -412,7 +414,7 @@ static bool same_data(const struct tmk_weight *a, const struct tmk_weight *b)
                            memcmp(a->strides, b->strides, a->n_dims * sizeof *a->strides) == 0);
 }
 
-static uint64_t hash_of(const struct tmk_weight *t)
+static uint64_t hash_of_tensor_data(const struct tmk_weight *t)
 {
     uint64_t h = tmk_hash_mix(tmk_hash_mix(tmk_hash_seeded_u64(t->offset), t->file), t->n_elements);
     if (!t->strides)
@@ -421,18 +423,19 @@ static uint64_t hash_of(const struct tmk_weight *t)
     return tmk_hash_mix(h, tmk_hash_seeded_bytes(t->strides, t->n_dims * sizeof *t->strides));
 }
 
-/* Number + 1 of a weight that has the same data; 0: none has. */
-static uint32_t find_same(const struct tmk_weights *w, const struct tmk_index *index, uint64_t hash,
-                          const struct tmk_weight *t)
+/* The number + 1 of a tensor with the same data; 0: none has. */
+static uint32_t find_same_data(const struct tmk_weights *w, const struct tmk_index *index,
+                               uint64_t hash, const struct tmk_weight *t)
 {
     struct tmk_probe probe = tmk_index_probe(index, hash);
     uint32_t i;
-    while ((i = tmk_probe_next(&probe)) && !same_data(&w->all[i - 1], t))
+    while ((i = tmk_probe_next(&probe)) && !has_same_data(&w->all[i - 1], t))
         continue;
     return i;
 }
 
-/* By an index of data ranges, so that a million tensors take no square of it. */
+/* Find tied tensors by an index of data ranges, so that a million tensors do not take quadratic
+ * time. */
 static int find_tied(struct tmk_weights *w)
 {
     struct tmk_index index = {0};
@@ -440,9 +443,9 @@ static int find_tied(struct tmk_weights *w)
     for (uint64_t i = 0; i < w->n && rc == 0; i++) {
         struct tmk_weight *t = &w->all[i];
         if (t->n_elements == 0 || !t->has_data)
-            continue; /* alike, and the same as no other */
-        uint64_t hash = hash_of(t);
-        t->same_as = find_same(w, &index, hash, t);
+            continue; /* equal, and not tied to a third one */
+        uint64_t hash = hash_of_tensor_data(t);
+        t->same_as = find_same_data(w, &index, hash, t);
         if (!t->same_as && (rc = tmk_grow_index(&index)) == 0)
             tmk_index_add(&index, hash, (uint32_t)i + 1);
     }
@@ -450,7 +453,7 @@ static int find_tied(struct tmk_weights *w)
     return rc;
 }
 
-static int find_twice(struct tmk_weights *w)
+static int find_names_twice(struct tmk_weights *w)
 {
     struct tmk_textmap names = {0};
     uint32_t number;
@@ -476,8 +479,8 @@ static int read_path(struct tmk_weights *w, const char *path, const char **ret_p
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open");
     if (S_ISDIR(st.st_mode))
         return read_folder(w, path, ret_path, err);
-    return has_suffix(path, ".json") ? read_index(w, path, ret_path, err)
-                                     : read_file(w, path, ret_path, err);
+    return has_name_suffix(path, ".json") ? read_index(w, path, ret_path, err)
+                                          : read_weight_file(w, path, ret_path, err);
 }
 
 int tmk_weights_read(struct tmk_weights *w, const char *const *paths, uint32_t n_paths,
@@ -495,7 +498,7 @@ int tmk_weights_read(struct tmk_weights *w, const char *const *paths, uint32_t n
     if (rc == 0)
         rc = find_tied(w);
     if (rc == 0)
-        rc = find_twice(w);
+        rc = find_names_twice(w);
     if (rc == TMK_ENOMEM)
         tmk_fail(err, rc, "out of memory");
     if (ret_path)

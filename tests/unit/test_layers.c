@@ -12,7 +12,7 @@ struct asked {
     struct tmk_run *run;
     struct tmk_timeline *timeline;
     struct tmk_labels labels;
-    struct tmk_strata *strata;
+    struct tmk_layers *block_layers;
     const struct tmk_timeline_part *parts;
 };
 
@@ -32,16 +32,17 @@ static struct asked ask(struct tmk_run *run, const uint64_t *times, uint32_t n, 
     assert_int_equal(tmk_labels_init(&a.labels, p, &rp.state), 0);
     tmk_replay_fini(&rp);
     a.parts = tmk_timeline_parts(a.timeline, device);
-    assert_int_equal(tmk_strata_open(&a.labels, TMK_BY_CATEGORY, a.timeline, device, &a.strata), 0);
-    sweep(p, tmk_strata_visitor(a.strata), &rp);
-    assert_int_equal(tmk_strata_finish(a.strata, &rp, NULL), 0);
+    assert_int_equal(
+        tmk_layers_open(&a.labels, TMK_BY_CATEGORY, a.timeline, device, &a.block_layers), 0);
+    sweep(p, tmk_layers_visitor(a.block_layers), &rp);
+    assert_int_equal(tmk_layers_finish(a.block_layers, &rp, NULL), 0);
     tmk_replay_fini(&rp);
     return a;
 }
 
 static void end(struct asked *a)
 {
-    tmk_strata_close(a->strata);
+    tmk_layers_close(a->block_layers);
     tmk_labels_fini(&a->labels);
     tmk_timeline_close(a->timeline);
     tmk_run_close(a->run);
@@ -49,10 +50,10 @@ static void end(struct asked *a)
 
 static uint64_t bytes_of(const struct asked *a, const char *key, uint32_t part)
 {
-    for (uint32_t k = 0; k < tmk_strata_n(a->strata); k++) {
-        const char *name = tmk_strata_key(a->strata, k);
+    for (uint32_t k = 0; k < tmk_layers_n(a->block_layers); k++) {
+        const char *name = tmk_layers_key(a->block_layers, k);
         if (name && key ? strcmp(name, key) == 0 : name == key)
-            return tmk_strata_bytes(a->strata, k)[part];
+            return tmk_layers_bytes(a->block_layers, k)[part];
     }
     return 0;
 }
@@ -60,8 +61,8 @@ static uint64_t bytes_of(const struct asked *a, const char *key, uint32_t part)
 static uint64_t sum_of(const struct asked *a, uint32_t part)
 {
     uint64_t sum = 0;
-    for (uint32_t k = 0; k < tmk_strata_n(a->strata); k++)
-        sum += tmk_strata_bytes(a->strata, k)[part];
+    for (uint32_t k = 0; k < tmk_layers_n(a->block_layers); k++)
+        sum += tmk_layers_bytes(a->block_layers, k)[part];
     return sum;
 }
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* passes/leak/leak.h - one finding of the leak pass: where it grows, how fast, and what keeps it.
+ *
+ * leaks.h finds them and says what counts as a leak. */
+#ifndef TMK_PASSES_LEAK_LEAK_H
+#define TMK_PASSES_LEAK_LEAK_H
+
+#include "model/run.h"
+
+enum { TMK_LEAK_TIME_PARTS = 60 }; /* equal parts of time, where there are no steps */
+
+/* What keeps the blocks, as far as the trace tells. */
+enum tmk_leak_keeper {
+    TMK_KEEPER_UNKNOWN,
+    TMK_KEEPER_GRAPH,     /* autograd's, of a loss or an output that is kept */
+    TMK_KEEPER_CONTAINER, /* a list, a dict, a cache, an attribute */
+    TMK_KEEPER_HOOK,      /* a hook or a callback of a module's made them */
+    TMK_KEEPER_CYCLE,     /* a reference cycle: they go in bursts, when Python collects garbage */
+    TMK_KEEPER_GROWING,   /* one block that is made anew, larger each time (torch.cat) */
+    TMK_KEEPER_LOADER,    /* batches of a data loader */
+};
+
+/* Why a line that grew is named but not judged. */
+enum tmk_leak_doubt {
+    TMK_DOUBT_NONE,
+    TMK_DOUBT_FEW,     /* it rose too few times */
+    TMK_DOUBT_SLOWING, /* it rises slower and slower */
+    TMK_DOUBT_LET_GO,  /* it was let go after the last step */
+    TMK_DOUBT_JOINED,  /* after the last step one block was made that is as large as all of it */
+};
+
+/* The growth of one stack in one context. */
+struct tmk_leak_part {
+    uint32_t stack;
+    const char *module, *stage; /* NULL: none */
+    uint8_t category;
+    double bytes_per_step;
+    double blocks_per_step;
+};
+
+struct tmk_leak {
+    uint16_t device;
+    bool has_site;
+    struct tmk_frame site; /* the owning line: the innermost frame of the user's code */
+    uint32_t stack;        /* of the blocks made there */
+    uint8_t category;      /* the one with the most of its bytes */
+    const char *module;    /* likewise; NULL: none */
+    const char *stage;
+    double bytes_per_step; /* without steps: per part of time */
+    double blocks_per_step;
+    double bytes_per_second;
+    int64_t first_step;        /* TMK_NO_STEP without steps */
+    uint64_t first_ns;         /* trace time of its first rise */
+    uint64_t bytes;            /* its growth */
+    uint32_t n_rises;          /* times that it grew */
+    enum tmk_leak_doubt doubt; /* of findings that were not judged */
+    double confidence;         /* see leaks.h */
+    enum tmk_leak_keeper keeper;
+    const struct tmk_leak_part *parts; /* largest first */
+    uint64_t n_parts;
+};
+
+/* "few", "slowing", "let_go" or "joined". */
+const char *tmk_doubt_name(enum tmk_leak_doubt doubt);
+
+/* The keeper's name: "graph", "container" ...; NULL: not known. text and advice are for people:
+ * what it means, and what to do. */
+const char *tmk_keeper_name(enum tmk_leak_keeper keeper);
+const char *tmk_keeper_text(enum tmk_leak_keeper keeper);
+const char *tmk_keeper_advice(enum tmk_leak_keeper keeper);
+
+#endif
