@@ -6,7 +6,7 @@
 
 #include "base/valid.h"
 
-static bool is_left(const struct tmk_segment *segment)
+static bool is_segment_left(const struct tmk_segment *segment)
 {
     return segment->held && segment->n_pins == 0;
 }
@@ -76,10 +76,10 @@ static bool list_is_valid(const struct tmk_store *s)
     uint64_t n_left = 0, n_listed = 0;
     const struct tmk_segment *before = NULL;
     for (uint32_t i = 0; i < s->n_segments; i++)
-        n_left += is_left(&s->segments[i]);
+        n_left += is_segment_left(&s->segments[i]);
     for (const struct tmk_segment *segment = s->left_first; segment; segment = segment->after) {
         TMK_HOLDS(segment->before == before);
-        TMK_HOLDS(is_left(segment));
+        TMK_HOLDS(is_segment_left(segment));
         before = segment; /* so no segment is met twice */
         n_listed++;
     }

@@ -59,8 +59,8 @@ static void set_string(struct tmk_fill *f, uint32_t column, uint64_t row, uint32
         tmk_rows_text(f->rows, column, row, tmk_source_text(f->source, string));
 }
 
-/* A free has the size of its block, a sample what is in use, if it is known. */
-static void set_size(struct tmk_fill *f, uint64_t row, unsigned has)
+/* Set the size: a free has its block's, a sample what is in use, if known. */
+static void set_event_size(struct tmk_fill *f, uint64_t row, unsigned has)
 {
     const struct tmk_event *ev = &f->walk->event;
     if (has & TMK_HAS_SIZE)
@@ -94,7 +94,7 @@ static void set_range(const struct event_maker *m, uint64_t row)
     set_string(m->f, COL_name, row, name);
 }
 
-/* The name of a segment is its kind. */
+/* Set the texts; a segment's name is its kind. */
 static void set_words(const struct event_maker *m, uint64_t row, unsigned has)
 {
     struct tmk_fill *f = m->f;
@@ -128,7 +128,7 @@ static void set_fields(const struct event_maker *m, uint64_t row)
     if (ev->kind == TMK_KIND_DROP)
         set_lost(f, row);
     else
-        set_size(f, row, has);
+        set_event_size(f, row, has);
     if (has & WORD_FIELDS)
         set_words(m, row, has);
 }

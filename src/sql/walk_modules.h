@@ -9,7 +9,7 @@
 #include "sql/walk.h"
 #include "tidemark/tidemark.h"
 
-/* A range opens; `value` is what the event's section has. 0 or TMK_ENOMEM. */
+/* Open a range; `value` comes from the event's section. Returns 0 or TMK_ENOMEM. */
 TMK_WALK_INLINE int tmk_walk_push(struct tmk_walk *w, uint32_t value,
                                   void (*row)(void *arg, const struct tmk_walk *w,
                                               const struct tmk_walk_range *range, bool is_post),

@@ -37,7 +37,7 @@ static uint64_t argument_of(const uint8_t *at, unsigned bytes)
     return value;
 }
 
-/* 1, 0: stop there, TMK_ENOMEM. */
+/* Scan an instruction that is not simple. Returns 1; 0: stop there; or TMK_ENOMEM. */
 static int scan_instruction(struct tmk_feed *f, struct tmk_pickle_memo *m,
                             const struct tmk_pickle_instruction *op, uint64_t argument)
 {

@@ -422,7 +422,7 @@ static void push_persistent_id(struct cell_machine *m)
 
 /* ---- the loop ---- */
 
-/* Instructions that make a value out of bytes; false: it is none of them. */
+/* Run an instruction that makes a value from bytes. Returns false when it is none of these. */
 static bool run_plain_opcode(struct cell_machine *m, enum tmk_pickle_op op, uint64_t argument)
 {
     switch (op) {
@@ -469,7 +469,7 @@ static bool run_plain_opcode(struct cell_machine *m, enum tmk_pickle_op op, uint
     }
 }
 
-/* Those that make or fill a container. A set is a list here. */
+/* Run an instruction that makes or fills a container, likewise. A set is a list here. */
 static bool run_container_opcode(struct cell_machine *m, enum tmk_pickle_op op)
 {
     switch (op) {
