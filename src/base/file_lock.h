@@ -3,10 +3,10 @@
  *
  * A lock goes when the last reference to the open file does: closing a descriptor of another open
  * file of the same name does not end it, although it would end a POSIX lock. A mapping is such a
- * reference on most file systems, not on overlayfs: whoever closes the descriptor and counts on the
- * mapping asks whether the lock is still there. Files have two: one for each of their first two
- * bytes. Where the kernel knows no such locks (gVisor), flock() stands in, which has one for the
- * whole file. */
+ * reference on most file systems, not on overlayfs: a process that closes the descriptor and counts
+ * on the mapping checks whether the lock still exists. Files have two: one for each of their first
+ * two bytes. Where the kernel knows no such locks (gVisor), flock() stands in, which has one for
+ * the whole file. */
 #ifndef TMK_BASE_FILE_LOCK_H
 #define TMK_BASE_FILE_LOCK_H
 

@@ -4,7 +4,7 @@
  * Nobody includes this file: meson.build puts it in front of every source (-include). A program
  * linked on a new glibc asks for the newest version of each symbol and then does not start on an
  * older one. tools/check_symbols holds the package to GLIBC_2.34 for the tools and GLIBC_2.28 for
- * libtidemark.so, which goes into processes in containers we did not choose. What gets in the way:
+ * libtidemark.so, which goes into processes in any container. What gets in the way:
  *
  *   2.38  strtol, scanf and kin become __isoc23_* under _GNU_SOURCE: switched off, for all code.
  *   2.34  libpthread and libdl moved into libc, and their functions got a new version there; the

@@ -30,7 +30,7 @@
 enum {
     TMPFS_KIND = 0x01021994, /* of struct statfs */
     SHARE = 10,
-    OPEN_TRIES = 1600, /* 0.8 s: whoever begins the count looks at the run's rings */
+    OPEN_TRIES = 1600, /* 0.8 s: the process that begins the count reads the run's rings */
     OPEN_WAIT_NS = 500000,
 };
 static const uint64_t memory_most = 256ull << 20;

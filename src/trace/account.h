@@ -6,7 +6,7 @@
  * where rings lie, or in the run folder where there is no tmpfs. A process asks here before it
  * takes memory for a ring; counting is an atomic addition, so a thread of the program may ask.
  * Together they get a tenth of what the tmpfs had free when the run began, at most 256 MiB. A ring
- * counts until it is removed, whoever removes it. disk_share.h counts the disk space of the run.
+ * counts until any process removes it. disk_share.h counts the disk space of the run.
  *
  * Every process that has the account open holds a shared lock on it, kept by the mapping as a
  * ring's is (ring_file.h), or by a descriptor where it does not lie on a tmpfs. A process that is

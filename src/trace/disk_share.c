@@ -21,7 +21,7 @@
 enum {
     SHARE = 10,
     LOCK_BYTE = 0,
-    LOCK_TRIES = 100, /* 50 ms: whoever has the lock reads and writes 32 bytes */
+    LOCK_TRIES = 100, /* 50 ms: the owner of the lock reads and writes 32 bytes */
     LOCK_WAIT_NS = 500000,
     MOST_FILES = 10000, /* of a run that are looked at */
 };
@@ -59,7 +59,7 @@ const char *tmk_boot_id(void)
             digits[at++] = text[i];
     while (at < TMK_BOOT_ID_BYTES - 1)
         digits[at++] = '0';
-    memcpy(id, digits, sizeof id); /* whoever does so at the same time writes the same */
+    memcpy(id, digits, sizeof id); /* a thread that does so at the same time writes the same */
     atomic_store(&is_known, true);
     return id;
 }

@@ -408,7 +408,7 @@ static void keep_clock(struct tmk_drain *d)
 {
     struct tmk_ring_header *h = d->ring->header;
     uint64_t ns = to_ns(d, d->cut_ticks);
-    /* Ticks are 0 meanwhile: whoever finds them so counts from the start of the trace. */
+    /* Ticks are 0 meanwhile: a thread that finds them so counts from the start of the trace. */
     __atomic_store_n(&h->clock_ticks, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&h->clock_rate, (uint64_t)(d->ns_per_tick * 4294967296.0), __ATOMIC_RELEASE);
     __atomic_store_n(&h->clock_ns, ns, __ATOMIC_RELEASE);

@@ -31,7 +31,7 @@ enum {
     FIRST_SHAPE_SLOTS = 1024,
 };
 
-/* What an event of each kind adds to its data section at most. */
+/* The most bytes that an event of each kind adds to its data section. */
 static const uint32_t data_bound[N_DATA] = {0, 10, 5, 5 + 2 + 5, 6, 1, 10, 56};
 
 struct dictionary_mark { /* by entry: its number in the chunk with that stamp */

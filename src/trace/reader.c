@@ -119,7 +119,7 @@ static int read_exact(const struct tmk_reader *r, void *buffer, size_t n, uint64
         ssize_t k = pread(r->fd, (uint8_t *)buffer + got, n - got, (off_t)(offset + got));
         if (k < 0 && errno == EINTR)
             continue;
-        if (k <= 0) /* at its end: it was cut while we read */
+        if (k <= 0) /* at its end: it was cut meanwhile */
             return k < 0 ? TMK_EIO : TMK_EDAMAGED;
         got += (size_t)k;
     }
@@ -287,7 +287,7 @@ static int read_trace_header(struct tmk_reader *r, struct tmk_error *err)
 
 static void note_chunk_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
 {
-    /* After a file was written round, what lies between head and tail is left over, not damage. */
+    /* After a file was written round, the bytes between head and tail are left over, not damage. */
     bool expected = !r->damage.status_lost && r->status.tail > r->status.head &&
                     from >= r->status.head && to <= r->status.tail;
     if (expected || to <= from)

@@ -28,7 +28,7 @@ void tmk_refusals_path(const char *folder, bool is_inside, struct tmk_text *out)
 
 /* ---- the file's owner ---- */
 
-struct line_scan { /* where in a line we are */
+struct line_scan { /* the position in a line */
     unsigned n_numbers, n_digits;
 };
 

@@ -43,7 +43,7 @@ struct tmk_replay {
     struct tmk_driver_segment ended; /* the one that the SEGMENT or SEGMENT_END being visited ended;
                                         kind 0: none */
 
-    /* What was met on the way. */
+    /* The findings of the sweep. */
     uint32_t n_gaps;
     uint32_t n_bad_chunks;
     uint64_t n_replayed;
