@@ -80,7 +80,7 @@ static void add_statistics(struct tmk_json *j, const struct tmk_device_use *u)
     tmk_json_end(j);
 }
 
-static void add_actions(struct tmk_json *j, const struct tmk_prediction *p)
+static void add_actions(struct tmk_json *j, const struct tmk_device_forecast *p)
 {
     const char *advice;
     if (p->risk_level == TMK_RISK_UNKNOWN) {
@@ -94,8 +94,8 @@ static void add_actions(struct tmk_json *j, const struct tmk_prediction *p)
 }
 
 /* Those of the prediction's fields that the tool has, in its order. */
-static void add_outlook(struct tmk_json *j, const struct tmk_prediction *p,
-                        const struct tmk_device_use *u)
+static void add_oom_fields(struct tmk_json *j, const struct tmk_device_forecast *p,
+                           const struct tmk_device_use *u)
 {
     bool is_known = p->risk_level != TMK_RISK_UNKNOWN;
     tmk_json_text(j, "risk_level", tmk_risk_text(p->risk_level));
@@ -107,7 +107,7 @@ static void add_outlook(struct tmk_json *j, const struct tmk_prediction *p,
 }
 
 /* What that tool does not have. */
-static void add_bounds(struct tmk_json *j, const struct tmk_prediction *p)
+static void add_bounds(struct tmk_json *j, const struct tmk_device_forecast *p)
 {
     tmk_json_fixed(j, "predicted_low", p->has_time ? p->predicted_low : NAN, 1);
     tmk_json_fixed(j, "predicted_high", p->has_time ? p->predicted_high : NAN, 1);
@@ -115,12 +115,12 @@ static void add_bounds(struct tmk_json *j, const struct tmk_prediction *p)
                   p->risk_level != TMK_RISK_UNKNOWN ? tmk_growth_cause_name(p->cause) : NULL);
 }
 
-void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
-                          const struct tmk_alarm *alarm, const struct tmk_prediction *p)
+void tmk_device_forecast_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
+                               const struct tmk_alarm *alarm, const struct tmk_device_forecast *p)
 {
     tmk_json_object(j, key);
     add_device(j, "device_id", u);
-    add_outlook(j, p, u);
+    add_oom_fields(j, p, u);
     tmk_json_text(j, "name", text_or_null(u->device->name));
     add_bytes(j, "allocated", u->has_now, u->now.used_bytes);
     add_bytes(j, "total", u->has_now, u->now.total_bytes);
@@ -136,11 +136,11 @@ void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_
     tmk_json_end(j);
 }
 
-static void add_forecast(struct tmk_json *j, const struct tmk_device_use *u,
-                         const struct tmk_prediction *p)
+static void add_device_forecast(struct tmk_json *j, const struct tmk_device_use *u,
+                         const struct tmk_device_forecast *p)
 {
     tmk_json_object(j, "forecast");
-    add_outlook(j, p, u);
+    add_oom_fields(j, p, u);
     add_bounds(j, p);
     tmk_json_end(j);
 }
@@ -156,11 +156,11 @@ static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
     tmk_json_text(j, "id", text_or_null(u->device->id));
     tmk_json_text(j, "limited_by", u->has_limit ? "control group" : NULL);
     tmk_json_text(j, "error", text_or_null(u->reason));
-    struct tmk_prediction p = tmk_prediction_of(u, TMK_PREDICTION_WARM_UP_NS);
+    struct tmk_device_forecast p = tmk_device_use_forecast(u, TMK_DEVICE_FORECAST_WARM_UP_NS);
     if (st->alarms)
-        tmk_prediction_write(j, "oom", u, &st->alarms[i], &p);
+        tmk_device_forecast_write(j, "oom", u, &st->alarms[i], &p);
     else
-        add_forecast(j, u, &p);
+        add_device_forecast(j, u, &p);
     if (st->is_whole) {
         tmk_json_null(j, "fragmentation");
         tmk_json_text(j, "fragmentation_reason",

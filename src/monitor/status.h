@@ -17,9 +17,9 @@
 #include "kit/json.h"
 #include "monitor/alarm.h"
 #include "monitor/leaks.h"
-#include "monitor/prediction.h"
 #include "monitor/resident.h"
 #include "monitor/sampler.h"
+#include "monitor/use_forecast.h"
 
 enum { TMK_ISO_BYTES = 32 };
 
@@ -39,8 +39,8 @@ const char *tmk_iso_text(time_t t, char *buffer);
 void tmk_status_write(struct tmk_json *j, const struct tmk_status *status);
 
 /* What is known about a device's running out of memory, with that tool's keys. */
-void tmk_prediction_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
-                          const struct tmk_alarm *alarm, const struct tmk_prediction *p);
+void tmk_device_forecast_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
+                               const struct tmk_alarm *alarm, const struct tmk_device_forecast *p);
 
 /* "verdict" and "leaks", as elements of the object that is open; then "watched": every device and
  * process that was looked at. */

@@ -25,7 +25,7 @@ static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
                       const struct tmk_args *args, FILE *out)
 {
     double threshold;
-    uint64_t warm_up_ns = TMK_PREDICTION_WARM_UP_NS;
+    uint64_t warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS;
     int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
     if (status == 0)
         status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);

@@ -12,7 +12,7 @@
 static void add_forecast(struct tmk_table *t, const struct tmk_device_use *u, uint64_t warm_up_ns)
 {
     char text[TMK_AMOUNT_BYTES];
-    struct tmk_prediction p = tmk_prediction_of(u, warm_up_ns);
+    struct tmk_device_forecast p = tmk_device_use_forecast(u, warm_up_ns);
     if (p.has_time)
         tmk_table_cellf(t, "%s, in %s", tmk_risk_text(p.risk_level),
                         tmk_time_text((uint64_t)(p.predicted_oom_time * 1e9), text));
@@ -73,8 +73,8 @@ static void print_json(const struct tmk_oom_watch *w, double threshold)
     tmk_json_array(&j, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
         const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
-        struct tmk_prediction p = tmk_prediction_of(u, w->warm_up_ns);
-        tmk_prediction_write(&j, NULL, u, &w->alarms[i], &p);
+        struct tmk_device_forecast p = tmk_device_use_forecast(u, w->warm_up_ns);
+        tmk_device_forecast_write(&j, NULL, u, &w->alarms[i], &p);
     }
     tmk_json_end(&j);
     tmk_json_end(&j);
@@ -121,7 +121,7 @@ static int run(const struct tmk_args *args)
     struct tmk_monitoring m = {0};
     double threshold;
     bool once = !tmk_args_get(args, "monitor");
-    uint64_t warm_up_ns = TMK_PREDICTION_WARM_UP_NS;
+    uint64_t warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS;
     if (once && (tmk_args_get(args, "duration") || tmk_args_get(args, "interval") ||
                  tmk_args_get(args, "warm-up"))) {
         tmk_say("--duration, --interval and --warm-up want --monitor: without it, oom looks once");

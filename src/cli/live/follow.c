@@ -33,7 +33,7 @@ static void write_report(const struct follow *f)
 }
 
 /* Advice for people, as `tidemark oom` gives it; which language is the reader's choice. */
-static void write_actions(struct tmk_json *j, const char *key, const struct tmk_prediction *p,
+static void write_actions(struct tmk_json *j, const char *key, const struct tmk_device_forecast *p,
                           const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
 {
     const char *advice;
@@ -48,8 +48,8 @@ static void write_warning(const struct tmk_oom_watch *w, unsigned i)
     struct tmk_json j;
     tmk_json_init(&j, stdout, 0);
     tmk_json_object(&j, NULL);
-    tmk_prediction_write(&j, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
-                         &w->forecasts[i].prediction);
+    tmk_device_forecast_write(&j, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
+                              &w->forecasts[i].prediction);
     write_actions(&j, "actions", &w->forecasts[i].prediction, tmk_growth_cause_advice);
     write_actions(&j, "actions_zh", &w->forecasts[i].prediction, tmk_growth_cause_advice_zh);
     tmk_json_end(&j);

@@ -31,7 +31,7 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
 {
     unsigned n = tmk_sampler_n_devices(m->sampler);
     *w = (struct tmk_oom_watch){
-        .m = m, .out = out, .command = command, .warm_up_ns = TMK_PREDICTION_WARM_UP_NS};
+        .m = m, .out = out, .command = command, .warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS};
     w->alarms = tmk_xcalloc(n, sizeof *w->alarms);
     w->forecasts = tmk_xcalloc(n, sizeof *w->forecasts);
     w->running = tmk_xcalloc(n, sizeof *w->running);
@@ -102,7 +102,7 @@ static void print_holders(FILE *out, const char *label, const struct tmk_device_
     }
 }
 
-static void print_time(FILE *out, const struct words *say, const struct tmk_prediction *p)
+static void print_time(FILE *out, const struct words *say, const struct tmk_device_forecast *p)
 {
     if (p->has_time)
         fprintf(out, "   %s: %s%.1f%s (%.1f %s %.1f)\n   %s: %.2f\n", say->when,
@@ -112,13 +112,13 @@ static void print_time(FILE *out, const struct words *say, const struct tmk_pred
         fprintf(out, "   %s: -\n   %s: -\n", say->when, say->confidence);
 }
 
-enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p)
+enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_device_forecast *p)
 {
     return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
 }
 
 static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
-                 const struct tmk_prediction *p, const struct tmk_device_processes *holders)
+                 const struct tmk_device_forecast *p, const struct tmk_device_processes *holders)
 {
     const struct words *say = tmk_language_is_chinese() ? &chinese : &english;
     bool is_host = u->device->kind == TMK_DEVICE_HOST;
@@ -148,7 +148,7 @@ static void set(const char *name, const char *format, ...)
 }
 
 static void set_environment(const struct tmk_device_use *u, const struct tmk_alarm *alarm,
-                            const struct tmk_prediction *p,
+                            const struct tmk_device_forecast *p,
                             const struct tmk_device_processes *holders)
 {
     set("TIDEMARK_OOM_DEVICE", "%s", u->label);
@@ -247,25 +247,25 @@ static void ring(struct tmk_oom_watch *w, unsigned i)
     free(holders);
 }
 
-/* The longer it was watched, the slower its outlook changes, and the more there is to look at. */
-static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
+/* The longer a device was watched, the slower its forecast changes, and the longer that takes. */
+static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_watched_device *f)
 {
     return w->m->elapsed_ns >= f->due_ns;
 }
 
 static void look_ahead(struct tmk_oom_watch *w, const struct tmk_device_use *u,
-                       struct tmk_oom_forecast *f)
+                       struct tmk_oom_watched_device *f)
 {
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
-    f->prediction = tmk_prediction_of(u, w->warm_up_ns);
+    f->prediction = tmk_device_use_forecast(u, w->warm_up_ns);
     f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
 }
 
 /* Once when it gets high, once more when it gets critical, and again after it was neither. */
-static bool is_worse(struct tmk_oom_forecast *f)
+static bool is_worse(struct tmk_oom_watched_device *f)
 {
     enum tmk_risk before = f->warned_risk, now = f->prediction.risk_level;
-    bool is_alarm = tmk_prediction_is_alarm(&f->prediction);
+    bool is_alarm = tmk_device_forecast_is_alarm(&f->prediction);
     f->warned_risk = !is_alarm ? TMK_RISK_UNKNOWN : now > before ? now : before;
     return is_alarm && now > before;
 }
@@ -273,7 +273,7 @@ static bool is_worse(struct tmk_oom_forecast *f)
 static void look_at(struct tmk_oom_watch *w, unsigned i)
 {
     const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
-    struct tmk_oom_forecast *f = &w->forecasts[i];
+    struct tmk_oom_watched_device *f = &w->forecasts[i];
     if (!u->has_now)
         return;
     bool passed = tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)), worse = false;

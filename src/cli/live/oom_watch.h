@@ -8,8 +8,8 @@
 
 #define TMK_OOM_PERCENT 85.0 /* warn from here on, unless told otherwise */
 
-struct tmk_oom_forecast { /* of a device: made anew now and then, not at each sample */
-    struct tmk_prediction prediction;
+struct tmk_oom_watched_device { /* its forecast is remade now and then, not at each sample */
+    struct tmk_device_forecast prediction;
     uint64_t due_ns;           /* since the first sample: when it is worth making again */
     enum tmk_risk warned_risk; /* the highest that was warned of since it was lower than high */
     uint64_t n_warned;         /* for what was forecast alone */
@@ -21,7 +21,7 @@ struct tmk_oom_watch {
     void (*rang)(const struct tmk_oom_watch *w, unsigned device); /* instead; NULL: a text */
     const char *command;                                          /* NULL: none */
     struct tmk_alarm *alarms;                                     /* by device */
-    struct tmk_oom_forecast *forecasts;                           /* by device */
+    struct tmk_oom_watched_device *forecasts;                     /* by device */
     uint64_t warm_up_ns; /* nothing that was watched for less is forecast to run out */
     pid_t *running;      /* the command of each device; 0: none runs */
 };
@@ -31,8 +31,8 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
                         const char *command, FILE *out);
 /* Look at what was sampled last; `arg` is the watch, so that this fits tmk_monitoring_run(). */
 void tmk_oom_watch_look(void *arg);
-/* What is advised about: whatever the outlook is, a device that warns has little left. */
-enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p);
+/* The cause to advise about: whatever the forecast is, a device that warns has little left. */
+enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_device_forecast *p);
 /* Was the threshold passed, on any device, at any time? */
 bool tmk_oom_watch_is_over(const struct tmk_oom_watch *w);
 /* The same, or was it forecast that a device runs out? That is: was there a warning? */
