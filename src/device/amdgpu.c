@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/source.h"
-#include "kit/lines.h"
+#include "device/device_source.h"
+#include "kit/kernel_files.h"
 
 enum { CARDS_MOST = 64, CLIENTS_MOST = 64, FDINFO_BYTES = 2048 };
 
@@ -31,8 +31,8 @@ enum { CARDS_MOST = 64, CLIENTS_MOST = 64, FDINFO_BYTES = 2048 };
 static bool read_file(const struct tmk_devices *d, unsigned card, const char *name, char *to,
                       size_t size)
 {
-    bool good =
-        tmk_lines_read(to, size, "%s/class/drm/card%u/device/%s", d->roots.sys, card, name) > 0;
+    bool good = tmk_kernel_file_read(to, size, "%s/class/drm/card%u/device/%s", d->roots.sys, card,
+                                     name) > 0;
     to[strcspn(to, "\n")] = '\0';
     return good;
 }
@@ -184,7 +184,7 @@ static void take_process(struct holding *h, const char *process)
     while (folder && (entry = readdir(folder))) {
         if (!isdigit((unsigned char)entry->d_name[0]) || !is_dri(process, entry->d_name))
             continue;
-        tmk_lines_read(text, sizeof text, "%s/fdinfo/%s", process, entry->d_name);
+        tmk_kernel_file_read(text, sizeof text, "%s/fdinfo/%s", process, entry->d_name);
         take_fdinfo(h, text);
     }
     if (folder)

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/signals.h"
+#include "device/device_source.h"
 #include "device/pids.h"
-#include "device/source.h"
 
 static const struct tmk_device_source *const sources[TMK_DEVICE_N_KINDS] = {
     [TMK_DEVICE_NVIDIA] = &tmk_source_nvml,

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
-#include "device/source.h"
-#include "kit/lines.h"
+#include "device/device_source.h"
+#include "kit/kernel_files.h"
 
 enum { TEXT_BYTES = 8192 };
 
@@ -46,7 +46,7 @@ static int host_memory(struct tmk_devices *d, const struct tmk_device *device,
 {
     (void)device;
     char text[TEXT_BYTES];
-    tmk_lines_read(text, sizeof text, "%s/meminfo", d->roots.proc);
+    tmk_kernel_file_read(text, sizeof text, "%s/meminfo", d->roots.proc);
     uint64_t total = kilobytes(text, "MemTotal:"), available = kilobytes(text, "MemAvailable:");
     if (total == TMK_BYTES_UNKNOWN || available == TMK_BYTES_UNKNOWN || available > total)
         return tmk_fail(err, TMK_EIO, "%s/meminfo does not tell how much memory there is",
@@ -63,8 +63,8 @@ static uint64_t resident_bytes(const char *proc, const char *pid)
 {
     char text[128];
     long numbers[2] = {0};
-    tmk_lines_read(text, sizeof text, "%s/%s/statm", proc, pid);
-    if (tmk_lines_numbers(text, numbers, 2) < 2 || numbers[1] < 0)
+    tmk_kernel_file_read(text, sizeof text, "%s/%s/statm", proc, pid);
+    if (tmk_kernel_numbers(text, numbers, 2) < 2 || numbers[1] < 0)
         return 0;
     return (uint64_t)numbers[1] * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -121,7 +121,7 @@ int tmk_host_pressure_read(const struct tmk_device_roots *roots, unsigned *ret_s
                            struct tmk_error *err)
 {
     char text[256];
-    tmk_lines_read(text, sizeof text, "%s/pressure/memory", roots->proc);
+    tmk_kernel_file_read(text, sizeof text, "%s/pressure/memory", roots->proc);
     const char *some = tmk_lines_field(text, "some avg10=");
     char *dot;
     unsigned long whole = strtoul(some, &dot, 10);
@@ -144,10 +144,10 @@ int tmk_host_process_read(const struct tmk_device_roots *roots, pid_t pid,
                           struct tmk_host_process *ret, struct tmk_error *err)
 {
     char status[TEXT_BYTES], rollup[TEXT_BYTES];
-    if (tmk_lines_read(status, sizeof status, "%s/%d/status", roots->proc, (int)pid) <= 0)
+    if (tmk_kernel_file_read(status, sizeof status, "%s/%d/status", roots->proc, (int)pid) <= 0)
         return tmk_fail(err, TMK_ENOENT, "there is no process %d; see: ps -e", (int)pid);
     /* Of other users' it is refused: "". */
-    tmk_lines_read(rollup, sizeof rollup, "%s/%d/smaps_rollup", roots->proc, (int)pid);
+    tmk_kernel_file_read(rollup, sizeof rollup, "%s/%d/smaps_rollup", roots->proc, (int)pid);
     uint64_t exact = kilobytes(rollup, "Rss:");
     *ret = (struct tmk_host_process){
         .rss_bytes = exact != TMK_BYTES_UNKNOWN ? exact : kilobytes(status, "VmRSS:"),

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/nvml_abi.h"
-#include "device/source.h"
+#include "device/device_source.h"
 #include "kit/grow.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 
 enum {
     RAW_PROCESSES_FIRST = 1024,
@@ -85,7 +85,7 @@ static const struct {
 static void read_module_version(const struct tmk_devices *d, struct tmk_driver *driver)
 {
     char text[512];
-    tmk_lines_read(text, sizeof text, "%s/driver/nvidia/version", d->roots.proc);
+    tmk_kernel_file_read(text, sizeof text, "%s/driver/nvidia/version", d->roots.proc);
     const char *line = tmk_lines_field(text, "NVRM version:");
     for (const char *word = line; *word && *word != '\n'; word += strspn(word, " ")) {
         size_t n = strcspn(word, " \n"), n_digits = strspn(word, "0123456789.");
@@ -100,7 +100,7 @@ static void read_module_version(const struct tmk_devices *d, struct tmk_driver *
 static unsigned long read_hex(const char *folder, const char *device, const char *name)
 {
     char text[32];
-    tmk_lines_read(text, sizeof text, "%s/%s/%s", folder, device, name);
+    tmk_kernel_file_read(text, sizeof text, "%s/%s/%s", folder, device, name);
     return strtoul(text, NULL, 16);
 }
 

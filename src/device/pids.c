@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 
 enum {
     STATUS_BYTES = 4096,  /* NSpid stands in the first few hundred */
@@ -30,13 +30,13 @@ struct identity {
 static bool identify(const char *proc, const char *name, struct identity *ret)
 {
     char status[STATUS_BYTES];
-    if (tmk_lines_read(status, sizeof status, "%s/%s/status", proc, name) <= 0)
+    if (tmk_kernel_file_read(status, sizeof status, "%s/%s/status", proc, name) <= 0)
         return false;
     const char *title = tmk_lines_field(status, "Name:");
     ret->pid = (pid_t)strtol(name, NULL, 10);
     snprintf(ret->name, sizeof ret->name, "%.*s", (int)strcspn(title, "\n"), title);
     ret->n_numbers =
-        tmk_lines_numbers(tmk_lines_field(status, "NSpid:"), ret->numbers, NAMESPACES_MOST);
+        tmk_kernel_numbers(tmk_lines_field(status, "NSpid:"), ret->numbers, NAMESPACES_MOST);
     return true;
 }
 

@@ -2,8 +2,8 @@
 /* forecast/device_forecast.h - forecast whether a watched device runs out of memory.
  *
  * The caller gives the device's use over time as points; the result has all the fields that the
- * callback of Tiny Torch's OOMDetector receives. monitor/use_forecast.h makes the points from what
- * a sampler has seen. */
+ * callback of Tiny Torch's OOMDetector receives. monitor/watched_forecast.h makes the points from
+ * what a sampler has seen. */
 #ifndef TMK_FORECAST_DEVICE_FORECAST_H
 #define TMK_FORECAST_DEVICE_FORECAST_H
 

@@ -151,12 +151,12 @@ bool tmk_mapping_same_file(const struct tmk_mapping *a, const struct tmk_mapping
 /* ---- ELF ---- */
 
 /* Tables in a library without bias are offsets, otherwise the loader has made them addresses. */
-static uint64_t table_at(const struct tmk_module *m, uint64_t value)
+static uint64_t table_at(const struct tmk_image_module *m, uint64_t value)
 {
     return value < m->bias ? value + m->bias : value;
 }
 
-static void take_entry(struct tmk_module *m, const Elf64_Dyn *d)
+static void take_entry(struct tmk_image_module *m, const Elf64_Dyn *d)
 {
     switch (d->d_tag) {
     case DT_SYMTAB:
@@ -179,7 +179,7 @@ static void take_entry(struct tmk_module *m, const Elf64_Dyn *d)
     }
 }
 
-static int read_dynamic(const struct tmk_image *image, struct tmk_module *m, uint64_t address)
+static int read_dynamic(const struct tmk_image *image, struct tmk_image_module *m, uint64_t address)
 {
     for (int i = 0; i < MAX_DYNAMIC; i++) {
         Elf64_Dyn d;
@@ -248,11 +248,11 @@ bool tmk_module_data_tail(const struct tmk_image *image, const struct tmk_mappin
 }
 
 int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *head,
-                    struct tmk_module *ret)
+                    struct tmk_image_module *ret)
 {
     Elf64_Phdr headers[MAX_PROGRAM_HEADERS];
     int n_headers = read_headers(image, head, headers);
-    struct tmk_module m = {.head = head};
+    struct tmk_image_module m = {.head = head};
     uint64_t dynamic = 0;
     bool has_bias = false;
     for (int i = 0; i < n_headers; i++) {
@@ -276,7 +276,7 @@ struct hash_table {
     uint64_t bloom, buckets, chains; /* addresses */
 };
 
-static bool read_hash(const struct tmk_image *image, const struct tmk_module *m,
+static bool read_hash(const struct tmk_image *image, const struct tmk_image_module *m,
                       struct hash_table *t)
 {
     uint32_t head[4];
@@ -307,7 +307,8 @@ static bool may_have(const struct tmk_image *image, const struct hash_table *t, 
            (word >> (hash % 64) & 1) && (word >> ((hash >> t->shift) % 64) & 1);
 }
 
-static bool is_hidden(const struct tmk_image *image, const struct tmk_module *m, uint32_t index)
+static bool is_hidden(const struct tmk_image *image, const struct tmk_image_module *m,
+                      uint32_t index)
 {
     uint16_t version = 0;
     return m->versym && tmk_image_read(image, m->versym + 2ull * index, &version, sizeof version) &&
@@ -315,8 +316,8 @@ static bool is_hidden(const struct tmk_image *image, const struct tmk_module *m,
 }
 
 /* Is symbol `index` a function of that name, defined here? */
-static bool is_wanted(const struct tmk_image *image, const struct tmk_module *m, uint32_t index,
-                      const char *name, Elf64_Sym *ret)
+static bool is_wanted(const struct tmk_image *image, const struct tmk_image_module *m,
+                      uint32_t index, const char *name, Elf64_Sym *ret)
 {
     char found[64];
     size_t n = strlen(name) + 1;
@@ -327,7 +328,7 @@ static bool is_wanted(const struct tmk_image *image, const struct tmk_module *m,
            tmk_image_read(image, m->strtab + ret->st_name, found, n) && memcmp(found, name, n) == 0;
 }
 
-bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_module *module,
+bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_image_module *module,
                        const char *name, struct tmk_range *ret)
 {
     struct hash_table t;
@@ -355,7 +356,7 @@ bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_module *m
 }
 
 /* Symbols in all: the last one is the end of the longest chain. 0: cannot be told. */
-static uint32_t count_symbols(const struct tmk_image *image, const struct tmk_module *m)
+static uint32_t count_symbols(const struct tmk_image *image, const struct tmk_image_module *m)
 {
     struct hash_table t;
     uint32_t last = 0, bucket, entry = 0;
@@ -371,7 +372,7 @@ static uint32_t count_symbols(const struct tmk_image *image, const struct tmk_mo
     return 0;
 }
 
-int tmk_module_widen(const struct tmk_image *image, const struct tmk_module *module,
+int tmk_module_widen(const struct tmk_image *image, const struct tmk_image_module *module,
                      struct tmk_range *range)
 {
     uint32_t n = count_symbols(image, module);

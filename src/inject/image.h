@@ -37,7 +37,7 @@ struct tmk_image {
 };
 
 /* A loaded ELF file: what its dynamic section says. */
-struct tmk_module {
+struct tmk_image_module {
     const struct tmk_mapping
         *head;     /* the mapping with its header; good until the image is closed */
     uint64_t bias; /* address minus address in the file */
@@ -71,7 +71,7 @@ bool tmk_mapping_same_file(const struct tmk_mapping *a, const struct tmk_mapping
 
 /* The ELF file that begins at `head`. 0, or TMK_EFORMAT when it is none or has no symbols. */
 int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *head,
-                    struct tmk_module *ret);
+                    struct tmk_image_module *ret);
 
 /* The unused bytes behind the code of the ELF file that begins at `head`: up to the end of the
  * page, so they can be executed, but no part of the file is meant to be there. False: there are
@@ -84,13 +84,13 @@ bool tmk_module_data_tail(const struct tmk_image *image, const struct tmk_mappin
                           struct tmk_range *ret);
 
 /* Range of a function that the module defines (its default version, should there be several). */
-bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_module *module,
+bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_image_module *module,
                        const char *name, struct tmk_range *ret);
 
 /* The gap between exported symbols around [range->start, range->end): what of the module lies there
  * is between the end of the one before and the start of the one behind. For functions that a
  * library does not export but that were compiled into one object with some that it does. */
-int tmk_module_widen(const struct tmk_image *image, const struct tmk_module *module,
+int tmk_module_widen(const struct tmk_image *image, const struct tmk_image_module *module,
                      struct tmk_range *range);
 
 #endif

@@ -125,7 +125,7 @@ static int no_libc(const struct job *j, struct tmk_error *err)
                     pid);
 }
 
-static bool find_in(const struct job *j, const struct tmk_module *m, const char *name,
+static bool find_in(const struct job *j, const struct tmk_image_module *m, const char *name,
                     uint64_t *ret)
 {
     struct tmk_range range;
@@ -136,15 +136,15 @@ static bool find_in(const struct job *j, const struct tmk_module *m, const char 
 }
 
 /* The loader's functions: in libc since 2.34, before that in libdl, or libc's own pair. */
-static bool find_loader_functions(struct job *j, const struct tmk_module *libc)
+static bool find_loader_functions(struct job *j, const struct tmk_image_module *libc)
 {
     struct tmk_stub_block *b = &j->block;
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_dl);
-    struct tmk_module dl;
+    struct tmk_image_module dl;
     bool has_dl = head && tmk_module_init(&j->image, head, &dl) == 0;
     b->dlopen_flags = RTLD_NOW | RTLD_GLOBAL; /* what is loaded later finds our hooks by name */
     for (int i = 0; i < 2; i++) {
-        const struct tmk_module *m = i == 0 ? libc : has_dl ? &dl : NULL;
+        const struct tmk_image_module *m = i == 0 ? libc : has_dl ? &dl : NULL;
         if (!find_in(j, m, "dlopen", &b->dlopen) || !find_in(j, m, "dlsym", &b->dlsym))
             continue;
         (void)find_in(j, m, "dlerror", &b->dlerror);
@@ -155,8 +155,8 @@ static bool find_loader_functions(struct job *j, const struct tmk_module *libc)
            find_in(j, libc, "__libc_dlsym", &b->dlsym);
 }
 
-static bool find_functions(struct job *j, const struct tmk_module *libc,
-                           const struct tmk_module *threads)
+static bool find_functions(struct job *j, const struct tmk_image_module *libc,
+                           const struct tmk_image_module *threads)
 {
     struct tmk_stub_block *b = &j->block;
     return find_in(j, libc, "__errno_location", &b->errno_location) &&
@@ -187,8 +187,8 @@ static const struct tmk_mapping *find_program(const struct job *j, bool is_kerne
 }
 
 /* Where a borrowed thread finds its way back: behind code that is never unloaded. */
-static int find_places(struct job *j, const struct tmk_module *libc,
-                       const struct tmk_module *threads, struct tmk_error *err)
+static int find_places(struct job *j, const struct tmk_image_module *libc,
+                       const struct tmk_image_module *threads, struct tmk_error *err)
 {
     const struct tmk_mapping *const heads[] = {
         libc->head,
@@ -210,7 +210,7 @@ static int find_places(struct job *j, const struct tmk_module *libc,
 static void find_ours(struct job *j)
 {
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_ours);
-    struct tmk_module ours;
+    struct tmk_image_module ours;
     uint64_t function;
     j->out.was_loaded = head && tmk_module_init(&j->image, head, &ours) == 0 &&
                         find_in(j, &ours, j->in->symbol, &function);
@@ -219,7 +219,7 @@ static void find_ours(struct job *j)
 static int look_at_libraries(struct job *j, struct tmk_error *err)
 {
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_libc);
-    struct tmk_module libc, threads;
+    struct tmk_image_module libc, threads;
     if (!head || tmk_module_init(&j->image, head, &libc) < 0)
         return no_libc(j, err);
     threads = libc;
@@ -406,10 +406,10 @@ static uint64_t word_at(const struct job *j, size_t offset)
  * has happened yet, and it is tried again elsewhere. */
 static bool waits_for_lock(struct job *j)
 {
-    struct tmk_moment m = {.call = -1};
+    struct tmk_thread_place m = {.call = -1};
     if (tmk_borrow_interrupt(&j->borrowed, j->deadline_ns) < 0)
         return false;
-    return tmk_moment_read(j->borrowed.pid, j->borrowed.tid, &m) && m.call == SYS_futex;
+    return tmk_thread_place_read(j->borrowed.pid, j->borrowed.tid, &m) && m.call == SYS_futex;
 }
 
 static int run_stub(struct job *j, struct tmk_error *err)
@@ -506,14 +506,14 @@ static bool is_returning(const struct job *j, const struct user_regs_struct *g)
     return false;
 }
 
-static bool is_safe_stopped(const struct job *j, const struct tmk_moment *before)
+static bool is_safe_stopped(const struct job *j, const struct tmk_thread_place *before)
 {
     struct user_regs_struct g;
-    struct tmk_moment m = {.call = -1};
+    struct tmk_thread_place m = {.call = -1};
     pid_t tid = j->borrowed.tid;
     if (tmk_general_get(tid, &g) < 0)
         return false;
-    (void)tmk_moment_read(j->borrowed.pid, tid, &m);
+    (void)tmk_thread_place_read(j->borrowed.pid, tid, &m);
     m.pc = tmk_general_pc(&g);
     m.sp = tmk_general_sp(&g);
     if (m.call < 0 && before->call >= 0 && before->pc - m.pc <= 4) {
@@ -539,7 +539,7 @@ static uint64_t end_borrow(struct job *j)
 }
 
 /* Stop a thread and use it if that is still right. 1: done, 0: not this one, <0: failed. */
-static int try_thread(struct job *j, pid_t tid, const struct tmk_moment *before,
+static int try_thread(struct job *j, pid_t tid, const struct tmk_thread_place *before,
                       struct tmk_error *err)
 {
     sigset_t all, old;
@@ -570,14 +570,14 @@ enum { RANK_IDLE, RANK_RUNNING, RANK_DISTURBED, RANK_NOT_NOW };
 
 /* A thread that waits in a call which goes on after the stop loses nothing. One that runs must be
  * stopped to be judged. One that waits in another call will see it end early. */
-static unsigned rank_of(const struct job *j, pid_t tid, struct tmk_moment *ret)
+static unsigned rank_of(const struct job *j, pid_t tid, struct tmk_thread_place *ret)
 {
     pid_t inner;
     char state;
-    *ret = (struct tmk_moment){.call = -1};
+    *ret = (struct tmk_thread_place){.call = -1};
     if (!tmk_subject_read_thread(tid, &state, &inner) || strchr("DZX", state))
         return RANK_NOT_NOW;
-    if (!tmk_moment_read(j->image.pid, tid, ret))
+    if (!tmk_thread_place_read(j->image.pid, tid, ret))
         return RANK_RUNNING;
     if (!tmk_safety_of(&j->safety, ret))
         return RANK_NOT_NOW;
@@ -638,7 +638,7 @@ static void free_places(struct job *j)
 static int try_threads(struct job *j, struct tmk_error *err)
 {
     pid_t tids[MAX_THREADS];
-    struct tmk_moment moment;
+    struct tmk_thread_place moment;
     size_t n = tmk_subject_threads(j->image.pid, tids, MAX_THREADS);
     for (unsigned wanted = RANK_IDLE; wanted < RANK_NOT_NOW; wanted++) {
         for (size_t i = 0; i < n; i++) {

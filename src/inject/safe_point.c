@@ -85,7 +85,7 @@ bool tmk_call_restarts(long call)
 }
 
 /* Reading and writing a pipe or a terminal: malloc and the loader only read files. */
-static bool is_stream_call(const struct tmk_safety *s, const struct tmk_moment *m)
+static bool is_stream_call(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
     char path[64];
     struct stat st;
@@ -96,7 +96,7 @@ static bool is_stream_call(const struct tmk_safety *s, const struct tmk_moment *
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-bool tmk_moment_read(pid_t pid, pid_t tid, struct tmk_moment *ret)
+bool tmk_thread_place_read(pid_t pid, pid_t tid, struct tmk_thread_place *ret)
 {
     char path[64], text[256], *at = text;
     snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
@@ -107,7 +107,7 @@ bool tmk_moment_read(pid_t pid, pid_t tid, struct tmk_moment *ret)
     text[n > 0 ? n : 0] = '\0';
     if (n <= 0 || strncmp(text, "running", 7) == 0)
         return false;
-    struct tmk_moment m = {.call = strtol(at, &at, 10)};
+    struct tmk_thread_place m = {.call = strtol(at, &at, 10)};
     for (int i = 0; i < 6 && m.call >= 0; i++) {
         uint64_t argument = strtoull(at, &at, 16);
         m.argument = i == 0 ? argument : m.argument;
@@ -147,7 +147,7 @@ static bool stack_is_clean(const struct tmk_safety *s, uint64_t sp, size_t n)
 }
 
 /* How much of the stack to look at, given that the thread is in watched code. */
-static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_moment *m)
+static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
     if (is_among(plain_waits, sizeof plain_waits / sizeof plain_waits[0], m->call) ||
         is_stream_call(s, m))
@@ -157,7 +157,7 @@ static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_mome
     return NEAR_BYTES;
 }
 
-static bool code_is_safe(const struct tmk_safety *s, const struct tmk_moment *m)
+static bool code_is_safe(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
     if (is_in(s->unsafe, s->n_unsafe, m->pc))
         return false;
@@ -175,7 +175,7 @@ static bool handlers_are_safe(const struct tmk_safety *s, uint64_t sp)
     size_t got = s->sigreturn ? tmk_image_read_some(s->image, start, stack, sizeof stack) : 0;
     int n_found = 0;
     for (size_t i = 0; i + 8 <= got; i += 8) {
-        struct tmk_moment m = {.call = -1};
+        struct tmk_thread_place m = {.call = -1};
         memcpy(&word, stack + i, sizeof word);
         if (word != s->sigreturn)
             continue;
@@ -187,7 +187,7 @@ static bool handlers_are_safe(const struct tmk_safety *s, uint64_t sp)
     return true;
 }
 
-bool tmk_safety_of(const struct tmk_safety *s, const struct tmk_moment *m)
+bool tmk_safety_of(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
     return code_is_safe(s, m) && handlers_are_safe(s, m->sp);
 }
@@ -234,8 +234,8 @@ static const char *const allocator_names[] = {
     "__default_morecore",
 };
 
-static void add_symbols(struct tmk_safety *s, const struct tmk_module *m, const char *const *names,
-                        size_t n)
+static void add_symbols(struct tmk_safety *s, const struct tmk_image_module *m,
+                        const char *const *names, size_t n)
 {
     struct tmk_range range;
     for (size_t i = 0; i < n; i++)
@@ -245,7 +245,7 @@ static void add_symbols(struct tmk_safety *s, const struct tmk_module *m, const 
 
 /* malloc.o of the C library: from its first exported function to its last, and the functions before
  * and between that are not exported. */
-static int add_libc_allocator(struct tmk_safety *s, const struct tmk_module *libc,
+static int add_libc_allocator(struct tmk_safety *s, const struct tmk_image_module *libc,
                               struct tmk_error *err)
 {
     struct tmk_range all = {UINT64_MAX, 0}, range;
@@ -267,12 +267,12 @@ static int add_libc_allocator(struct tmk_safety *s, const struct tmk_module *lib
 
 /* jemalloc and its kin: a library that defines malloc is unsafe as a whole; of a program that does,
  * the functions. */
-static void add_other_allocators(struct tmk_safety *s, const struct tmk_module *libc)
+static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_module *libc)
 {
     const struct tmk_mapping *program = NULL;
     for (uint64_t i = 0; i < s->image->n; i++) {
         const struct tmk_mapping *m = &s->image->mappings[i];
-        struct tmk_module module;
+        struct tmk_image_module module;
         struct tmk_range range;
         if (m->path[0] != '/' || m->file_offset != 0 || tmk_mapping_same_file(m, libc->head))
             continue;
@@ -313,7 +313,7 @@ static bool is_unwinder(const char *name)
 }
 
 int tmk_safety_init(struct tmk_safety *ret, const struct tmk_image *image,
-                    const struct tmk_module *libc, const struct tmk_module *threads,
+                    const struct tmk_image_module *libc, const struct tmk_image_module *threads,
                     const struct tmk_mapping *loader, struct tmk_error *err)
 {
     static const char *const thread_names[] = {"pthread_create"};

@@ -30,7 +30,7 @@ struct tmk_safety {
 };
 
 /* Where a thread is. */
-struct tmk_moment {
+struct tmk_thread_place {
     uint64_t pc, sp;
     long call;         /* the system call it waits in; -1: in none */
     uint64_t argument; /* the first of it */
@@ -39,13 +39,13 @@ struct tmk_moment {
 /* Learn where the unsafe parts are. `libc`, `threads` (the module with pthread_create) and `loader`
  * (a mapping of ld.so; may be NULL) are the target's. */
 int tmk_safety_init(struct tmk_safety *ret, const struct tmk_image *image,
-                    const struct tmk_module *libc, const struct tmk_module *threads,
+                    const struct tmk_image_module *libc, const struct tmk_image_module *threads,
                     const struct tmk_mapping *loader, struct tmk_error *err);
 
-bool tmk_safety_of(const struct tmk_safety *s, const struct tmk_moment *m);
+bool tmk_safety_of(const struct tmk_safety *s, const struct tmk_thread_place *m);
 
 /* The moment of a thread that waits in the kernel, from outside. False: it runs (or is gone). */
-bool tmk_moment_read(pid_t pid, pid_t tid, struct tmk_moment *ret);
+bool tmk_thread_place_read(pid_t pid, pid_t tid, struct tmk_thread_place *ret);
 
 /* Does a stop leave no trace in this call: will the kernel, or we, start it again? */
 bool tmk_call_restarts(long call);

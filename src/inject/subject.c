@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "base/filters.h"
 #include "inject/arch.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 
 enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192, NAMESPACES_MOST = 32 }; /* of the kernel */
 
@@ -25,7 +25,7 @@ enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192, NAMESPACES_MOST = 32 }; /* o
 /* All of a small file of /proc/PID, as text; its length, -1: cannot be read. */
 static ssize_t read_small(pid_t pid, const char *name, char *to, size_t size)
 {
-    return tmk_lines_read(to, size, "/proc/%d/%s", (int)pid, name);
+    return tmk_kernel_file_read(to, size, "/proc/%d/%s", (int)pid, name);
 }
 
 static long number(const char *text)
@@ -37,7 +37,7 @@ static long number(const char *text)
 static pid_t inner_pid(const char *status)
 {
     long numbers[NAMESPACES_MOST];
-    unsigned n = tmk_lines_numbers(tmk_lines_field(status, "NSpid:"), numbers, NAMESPACES_MOST);
+    unsigned n = tmk_kernel_numbers(tmk_lines_field(status, "NSpid:"), numbers, NAMESPACES_MOST);
     return n ? (pid_t)numbers[n - 1] : 0;
 }
 
@@ -157,7 +157,7 @@ void tmk_asker_read(struct tmk_asker *ret)
     read_small(ret->pid, "status", status, sizeof status);
     ret->may_trace =
         strtoull(tmk_lines_field(status, "CapEff:"), NULL, 16) >> CAPABILITY_PTRACE & 1;
-    tmk_lines_read(scope, sizeof scope, "/proc/sys/kernel/yama/ptrace_scope");
+    tmk_kernel_file_read(scope, sizeof scope, "/proc/sys/kernel/yama/ptrace_scope");
     ret->ptrace_scope = (int)number(scope);
     struct tmk_filters own = {0};
     if (tmk_filters_parse(status, true, &own))

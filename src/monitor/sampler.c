@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "device/host.h"
 #include "kit/grow.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 #include "monitor/growth.h"
 
 struct tmk_sampler {
@@ -21,7 +21,7 @@ struct tmk_sampler {
     uint64_t next_processes_ns;
     struct tmk_device_processes listed; /* too large for the stack */
     unsigned n;
-    struct tmk_device_use uses[];
+    struct tmk_watched_device uses[];
 };
 
 /* ---- open, close ---- */
@@ -45,7 +45,7 @@ int tmk_sampler_open(struct tmk_devices *devices, const struct tmk_selection *se
     s->settings = *settings;
     s->n = selection->n;
     for (unsigned i = 0; i < s->n; i++) {
-        struct tmk_device_use *u = &s->uses[i];
+        struct tmk_watched_device *u = &s->uses[i];
         u->index = selection->items[i];
         u->device = tmk_devices_get(devices, u->index);
         u->is_part_of_other =
@@ -61,7 +61,7 @@ int tmk_sampler_open(struct tmk_devices *devices, const struct tmk_selection *se
 struct tmk_sampler *tmk_sampler_close(struct tmk_sampler *s)
 {
     for (unsigned i = 0; s && i < s->n; i++) {
-        struct tmk_device_use *u = &s->uses[i];
+        struct tmk_watched_device *u = &s->uses[i];
         tmk_history_fini(&u->history);
         for (uint64_t k = 0; k < u->n_processes; k++)
             tmk_history_fini(&u->processes[k].history);
@@ -73,7 +73,7 @@ struct tmk_sampler *tmk_sampler_close(struct tmk_sampler *s)
 
 /* ---- memory ---- */
 
-double tmk_device_use_percent(const struct tmk_device_use *u)
+double tmk_device_use_percent(const struct tmk_watched_device *u)
 {
     return u->now.total_bytes ? 100.0 * (double)u->now.used_bytes / (double)u->now.total_bytes : 0;
 }
@@ -85,13 +85,13 @@ uint64_t tmk_device_free_bytes(const struct tmk_device_memory *m)
     return taken < m->total_bytes ? m->total_bytes - taken : 0;
 }
 
-double tmk_device_taken_percent(const struct tmk_device_use *u)
+double tmk_device_taken_percent(const struct tmk_watched_device *u)
 {
     uint64_t total = u->now.total_bytes;
     return total ? 100.0 * (double)(total - tmk_device_free_bytes(&u->now)) / (double)total : 0;
 }
 
-static void miss(struct tmk_device_use *u, const char *reason)
+static void miss(struct tmk_watched_device *u, const char *reason)
 {
     u->has_now = false;
     u->n_gaps++;
@@ -99,7 +99,7 @@ static void miss(struct tmk_device_use *u, const char *reason)
     tmk_history_gap(&u->history);
 }
 
-static int take(struct tmk_device_use *u, uint64_t time_ns, const struct tmk_device_memory *m)
+static int take(struct tmk_watched_device *u, uint64_t time_ns, const struct tmk_device_memory *m)
 {
     u->now = *m;
     u->has_now = true;
@@ -120,7 +120,7 @@ static int take(struct tmk_device_use *u, uint64_t time_ns, const struct tmk_dev
 }
 
 /* In a container the machine may be almost empty and the container full. */
-static void apply_limit(const struct tmk_sampler *s, struct tmk_device_use *u,
+static void apply_limit(const struct tmk_sampler *s, struct tmk_watched_device *u,
                         struct tmk_device_memory *m)
 {
     struct tmk_host_limit l;
@@ -134,7 +134,7 @@ static void apply_limit(const struct tmk_sampler *s, struct tmk_device_use *u,
     m->used_bytes = l.used_bytes;
 }
 
-static int look_at(struct tmk_sampler *s, struct tmk_device_use *u, uint64_t time_ns)
+static int look_at(struct tmk_sampler *s, struct tmk_watched_device *u, uint64_t time_ns)
 {
     struct tmk_device_memory m;
     struct tmk_error why = {0};
@@ -157,8 +157,8 @@ static uint64_t read_start_ticks(const struct tmk_sampler *s, pid_t pid)
 {
     enum { STAT_BYTES = 1024, BEFORE_START = 20 }; /* fields from the one behind the name on */
     char text[STAT_BYTES];
-    if (!s->settings.roots ||
-        tmk_lines_read(text, sizeof text, "%s/%d/stat", s->settings.roots->proc, (int)pid) <= 0)
+    if (!s->settings.roots || tmk_kernel_file_read(text, sizeof text, "%s/%d/stat",
+                                                   s->settings.roots->proc, (int)pid) <= 0)
         return 0;
     const char *at = strrchr(text, ')');
     for (unsigned i = 0; at && i < BEFORE_START; i++)
@@ -176,7 +176,7 @@ static bool is_same(const struct tmk_process_use *p, pid_t pid, uint64_t start_t
     return is_known ? p->start_ticks == start_ticks : !p->has_ended;
 }
 
-static struct tmk_process_use *find_process(struct tmk_device_use *u, pid_t pid,
+static struct tmk_process_use *find_process(struct tmk_watched_device *u, pid_t pid,
                                             uint64_t start_ticks)
 {
     for (uint64_t i = 0; i < u->n_processes; i++)
@@ -185,7 +185,7 @@ static struct tmk_process_use *find_process(struct tmk_device_use *u, pid_t pid,
     return NULL;
 }
 
-static struct tmk_process_use *add_process(struct tmk_device_use *u)
+static struct tmk_process_use *add_process(struct tmk_watched_device *u)
 {
     struct tmk_process_use *more =
         tmk_grow(u->processes, u->n_processes + 1, &u->processes_room, sizeof *more);
@@ -198,7 +198,7 @@ static struct tmk_process_use *add_process(struct tmk_device_use *u)
     return p;
 }
 
-static int take_process(const struct tmk_sampler *s, struct tmk_device_use *u, uint64_t time_ns,
+static int take_process(const struct tmk_sampler *s, struct tmk_watched_device *u, uint64_t time_ns,
                         const struct tmk_device_process *now)
 {
     uint64_t start_ticks = read_start_ticks(s, now->pid);
@@ -223,7 +223,7 @@ static int64_t rise_of(const struct tmk_process_use *p)
     return (int64_t)(h->entries[h->n - 1].last_bytes - h->entries[0].min_bytes);
 }
 
-static void forget(struct tmk_device_use *u, uint64_t i)
+static void forget(struct tmk_watched_device *u, uint64_t i)
 {
     tmk_history_fini(&u->processes[i].history);
     u->n_processes--;
@@ -231,7 +231,7 @@ static void forget(struct tmk_device_use *u, uint64_t i)
 }
 
 /* Room for those that grew more; true: there may still be too many. */
-static bool forget_least(struct tmk_device_use *u)
+static bool forget_least(struct tmk_watched_device *u)
 {
     uint64_t least = u->n_processes, n = 0;
     for (uint64_t i = 0; i < u->n_processes; i++) {
@@ -249,7 +249,7 @@ static bool forget_least(struct tmk_device_use *u)
 
 /* One that leaked until it was killed is what is looked for; one that was too short to be judged is
  * not. */
-static void keep_ended(struct tmk_device_use *u)
+static void keep_ended(struct tmk_watched_device *u)
 {
     for (uint64_t i = u->n_processes; i-- > 0;) {
         struct tmk_process_use *p = &u->processes[i];
@@ -265,7 +265,7 @@ static void keep_ended(struct tmk_device_use *u)
 }
 
 /* A list that cannot be had now leaves the processes as they were, with a gap. */
-static int look_at_processes(struct tmk_sampler *s, struct tmk_device_use *u, uint64_t time_ns)
+static int look_at_processes(struct tmk_sampler *s, struct tmk_watched_device *u, uint64_t time_ns)
 {
     struct tmk_error why = {0};
     if (tmk_devices_processes(s->devices, u->index, &s->listed, &why) < 0) {
@@ -346,7 +346,7 @@ unsigned tmk_sampler_n_devices(const struct tmk_sampler *s)
     return s->n;
 }
 
-const struct tmk_device_use *tmk_sampler_device(const struct tmk_sampler *s, unsigned i)
+const struct tmk_watched_device *tmk_sampler_device(const struct tmk_sampler *s, unsigned i)
 {
     return &s->uses[i];
 }

@@ -43,7 +43,7 @@ struct tmk_process_use {
 };
 
 /* A device, and what was seen of it. Times are ns since the first sample was due. */
-struct tmk_device_use {
+struct tmk_watched_device {
     unsigned index;
     const struct tmk_device *device;
     char label[TMK_LABEL_BYTES];
@@ -77,15 +77,15 @@ int tmk_sampler_look(struct tmk_sampler *s, struct tmk_error *err);
 
 unsigned tmk_sampler_n_devices(const struct tmk_sampler *s);
 /* Borrowed until close; changed by each look. */
-const struct tmk_device_use *tmk_sampler_device(const struct tmk_sampler *s, unsigned i);
+const struct tmk_watched_device *tmk_sampler_device(const struct tmk_sampler *s, unsigned i);
 uint64_t tmk_sampler_start_ns(const struct tmk_sampler *s); /* CLOCK_MONOTONIC */
 uint64_t tmk_sampler_n_missed(const struct tmk_sampler *s); /* samples slept through */
 const struct tmk_sampler_settings *tmk_sampler_settings(const struct tmk_sampler *s);
 
 /* Share of its memory that is used now; only where has_now. */
-double tmk_device_use_percent(const struct tmk_device_use *u);
+double tmk_device_use_percent(const struct tmk_watched_device *u);
 /* The same with what the driver keeps for itself: 100 is where nobody can have any more. */
-double tmk_device_taken_percent(const struct tmk_device_use *u);
+double tmk_device_taken_percent(const struct tmk_watched_device *u);
 /* What a program could still have: neither used nor kept by the driver. */
 uint64_t tmk_device_free_bytes(const struct tmk_device_memory *m);
 

@@ -43,7 +43,7 @@ static const char *text_or_null(const char *text)
 }
 
 /* A card's number as a number, as that tool has it; else the name. */
-static void add_device(struct tmk_json *j, const char *key, const struct tmk_device_use *u)
+static void add_device(struct tmk_json *j, const char *key, const struct tmk_watched_device *u)
 {
     if (u->label[strspn(u->label, "0123456789")] == '\0')
         tmk_json_u64(j, key, strtoull(u->label, NULL, 10));
@@ -53,7 +53,7 @@ static void add_device(struct tmk_json *j, const char *key, const struct tmk_dev
 
 /* ---- a device ---- */
 
-static void add_current(struct tmk_json *j, const struct tmk_device_use *u)
+static void add_current(struct tmk_json *j, const struct tmk_watched_device *u)
 {
     tmk_json_object(j, "current_usage");
     add_bytes(j, "allocated", u->has_now, u->now.used_bytes);
@@ -64,7 +64,7 @@ static void add_current(struct tmk_json *j, const struct tmk_device_use *u)
     tmk_json_end(j);
 }
 
-static void add_statistics(struct tmk_json *j, const struct tmk_device_use *u)
+static void add_statistics(struct tmk_json *j, const struct tmk_watched_device *u)
 {
     bool known = u->n_samples > 0;
     double n = known ? (double)u->n_samples : 1;
@@ -95,7 +95,7 @@ static void add_actions(struct tmk_json *j, const struct tmk_device_forecast *p)
 
 /* Those of the prediction's fields that the tool has, in its order. */
 static void add_oom_fields(struct tmk_json *j, const struct tmk_device_forecast *p,
-                           const struct tmk_device_use *u)
+                           const struct tmk_watched_device *u)
 {
     bool is_known = p->risk_level != TMK_RISK_UNKNOWN;
     tmk_json_text(j, "risk_level", tmk_risk_text(p->risk_level));
@@ -115,8 +115,9 @@ static void add_bounds(struct tmk_json *j, const struct tmk_device_forecast *p)
                   p->risk_level != TMK_RISK_UNKNOWN ? tmk_growth_cause_name(p->cause) : NULL);
 }
 
-void tmk_device_forecast_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
-                               const struct tmk_alarm *alarm, const struct tmk_device_forecast *p)
+void tmk_device_forecast_write(struct tmk_json *j, const char *key,
+                               const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
+                               const struct tmk_device_forecast *p)
 {
     tmk_json_object(j, key);
     add_device(j, "device_id", u);
@@ -136,8 +137,8 @@ void tmk_device_forecast_write(struct tmk_json *j, const char *key, const struct
     tmk_json_end(j);
 }
 
-static void add_device_forecast(struct tmk_json *j, const struct tmk_device_use *u,
-                         const struct tmk_device_forecast *p)
+static void add_device_forecast(struct tmk_json *j, const struct tmk_watched_device *u,
+                                const struct tmk_device_forecast *p)
 {
     tmk_json_object(j, "forecast");
     add_oom_fields(j, p, u);
@@ -145,9 +146,9 @@ static void add_device_forecast(struct tmk_json *j, const struct tmk_device_use 
     tmk_json_end(j);
 }
 
-static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
+static void add_one(struct tmk_json *j, const struct tmk_monitor_status *st, unsigned i)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(st->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(st->sampler, i);
     tmk_json_object(j, u->label);
     add_current(j, u);
     add_statistics(j, u);
@@ -156,7 +157,7 @@ static void add_one(struct tmk_json *j, const struct tmk_status *st, unsigned i)
     tmk_json_text(j, "id", text_or_null(u->device->id));
     tmk_json_text(j, "limited_by", u->has_limit ? "control group" : NULL);
     tmk_json_text(j, "error", text_or_null(u->reason));
-    struct tmk_device_forecast p = tmk_device_use_forecast(u, TMK_DEVICE_FORECAST_WARM_UP_NS);
+    struct tmk_device_forecast p = tmk_watched_device_forecast(u, TMK_DEVICE_FORECAST_WARM_UP_NS);
     if (st->alarms)
         tmk_device_forecast_write(j, "oom", u, &st->alarms[i], &p);
     else
@@ -212,7 +213,7 @@ static void add_summary(struct tmk_json *j, const struct tmk_sampler *s)
     double total = 0, answered = 0, used = 0;
     unsigned n = tmk_sampler_n_devices(s);
     for (unsigned i = 0; i < n; i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(s, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(s, i);
         if (u->n_samples == 0 || u->is_part_of_other)
             continue;
         total += (double)u->now.total_bytes;
@@ -228,7 +229,7 @@ static void add_summary(struct tmk_json *j, const struct tmk_sampler *s)
     tmk_json_end(j);
 }
 
-void tmk_status_write(struct tmk_json *j, const struct tmk_status *st)
+void tmk_monitor_status_write(struct tmk_json *j, const struct tmk_monitor_status *st)
 {
     char iso[TMK_ISO_BYTES];
     tmk_json_object(j, NULL);

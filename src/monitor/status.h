@@ -16,14 +16,14 @@
 
 #include "kit/json.h"
 #include "monitor/alarm.h"
-#include "monitor/leaks.h"
+#include "monitor/device_leaks.h"
 #include "monitor/resident.h"
 #include "monitor/sampler.h"
-#include "monitor/use_forecast.h"
+#include "monitor/watched_forecast.h"
 
 enum { TMK_ISO_BYTES = 32 };
 
-struct tmk_status {
+struct tmk_monitor_status {
     const struct tmk_sampler *sampler;
     time_t started, now;
     uint64_t elapsed_ns;
@@ -36,11 +36,12 @@ struct tmk_status {
 /* "2025-01-15T10:30:00", local time, into the caller's buffer of TMK_ISO_BYTES; returns it. */
 const char *tmk_iso_text(time_t t, char *buffer);
 
-void tmk_status_write(struct tmk_json *j, const struct tmk_status *status);
+void tmk_monitor_status_write(struct tmk_json *j, const struct tmk_monitor_status *status);
 
 /* What is known about a device's running out of memory, with that tool's keys. */
-void tmk_device_forecast_write(struct tmk_json *j, const char *key, const struct tmk_device_use *u,
-                               const struct tmk_alarm *alarm, const struct tmk_device_forecast *p);
+void tmk_device_forecast_write(struct tmk_json *j, const char *key,
+                               const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
+                               const struct tmk_device_forecast *p);
 
 /* "verdict" and "leaks", as elements of the object that is open; then "watched": every device and
  * process that was looked at. */

@@ -22,7 +22,7 @@ enum worth {
 
 struct moment {
     enum worth worth;
-    struct tmk_account account;
+    struct tmk_device_account account;
     struct tmk_device_sums sums;
     struct tmk_account_part *parts; /* of the end */
 };
@@ -50,7 +50,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 /* Of a process that had its memory before we came, torch at least says how much it holds. Counted
  * already is what we know of without knowing whose it is, and what the driver's pools hold: where
  * blocks come from those, that is what torch says. */
-static void add_unseen(const struct tmk_account *account, struct tmk_device_sums *sums)
+static void add_unseen(const struct tmk_device_account *account, struct tmk_device_sums *sums)
 {
     uint64_t counted = sums->owners[TMK_SUMS_UNKNOWN].bytes + sums->pool_bytes;
     if (!account->has_reserved || sums->owners[TMK_SUMS_TORCH].n_segments > 0 ||
@@ -60,7 +60,7 @@ static void add_unseen(const struct tmk_account *account, struct tmk_device_sums
     sums->bytes += sums->owners[TMK_SUMS_TORCH].bytes;
 }
 
-static void find_blocks(struct tmk_account *account, const struct tmk_state *s)
+static void find_blocks(struct tmk_device_account *account, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {
         const struct tmk_device_use *d = &s->devices[i];
@@ -72,7 +72,7 @@ static void find_blocks(struct tmk_account *account, const struct tmk_state *s)
     }
 }
 
-static enum worth worth_of(const struct tmk_account *a)
+static enum worth worth_of(const struct tmk_device_account *a)
 {
     bool is_told = a->own_bytes != TMK_ACCOUNT_UNKNOWN;
     uint64_t own = is_told ? a->own_bytes : a->segment_bytes; /* at least */
@@ -87,14 +87,14 @@ static enum worth worth_of(const struct tmk_account *a)
 static void look(const struct tmk_device_sums *sums, const struct tmk_state *s,
                  const struct tmk_sample_body *sample, struct moment *ret)
 {
-    struct tmk_account *account = &ret->account;
-    *account = (struct tmk_account){.device = sums->device,
-                                    .time_ns = s->now_ns,
-                                    .step = s->step,
-                                    .used_bytes = sample->used_bytes,
-                                    .total_bytes = sample->total_bytes,
-                                    .own_bytes = sample->own_bytes,
-                                    .others_bytes = sample->others_bytes};
+    struct tmk_device_account *account = &ret->account;
+    *account = (struct tmk_device_account){.device = sums->device,
+                                           .time_ns = s->now_ns,
+                                           .step = s->step,
+                                           .used_bytes = sample->used_bytes,
+                                           .total_bytes = sample->total_bytes,
+                                           .own_bytes = sample->own_bytes,
+                                           .others_bytes = sample->others_bytes};
     ret->sums = *sums;
     find_blocks(account, s);
     add_unseen(account, &ret->sums);
@@ -111,7 +111,7 @@ static bool has_more(const struct moment *new, const struct moment *old)
 {
     if (new->worth != old->worth)
         return new->worth > old->worth;
-    const struct tmk_account *a = &new->account, *b = &old->account;
+    const struct tmk_device_account *a = &new->account, *b = &old->account;
     return a->own_bytes != TMK_ACCOUNT_UNKNOWN ? a->own_bytes > b->own_bytes
                                                : a->used_bytes > b->used_bytes;
 }
@@ -203,8 +203,8 @@ static int finish_device(struct tmk_accounting *a, uint32_t place, const struct 
 
 static int by_device(const void *va, const void *vb)
 {
-    const struct tmk_account *a = &((const struct found *)va)->moment->account;
-    const struct tmk_account *b = &((const struct found *)vb)->moment->account;
+    const struct tmk_device_account *a = &((const struct found *)va)->moment->account;
+    const struct tmk_device_account *b = &((const struct found *)vb)->moment->account;
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
     return (int)b->is_peak - (int)a->is_peak;
@@ -227,7 +227,7 @@ uint64_t tmk_accounting_n(const struct tmk_accounting *a)
     return a->n;
 }
 
-const struct tmk_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i)
+const struct tmk_device_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i)
 {
     return &a->found[i].moment->account;
 }

@@ -23,7 +23,7 @@ struct tmk_account_part {
     uint64_t n_segments;
 };
 
-struct tmk_account {
+struct tmk_device_account {
     uint16_t device;
     bool is_peak; /* else it is the last moment */
     uint64_t time_ns;
@@ -52,6 +52,6 @@ int tmk_accounting_finish(struct tmk_accounting *a, const struct tmk_replay *rp,
 
 /* By device, the peak before the last. */
 uint64_t tmk_accounting_n(const struct tmk_accounting *a);
-const struct tmk_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i);
+const struct tmk_device_account *tmk_accounting_get(const struct tmk_accounting *a, uint64_t i);
 
 #endif

@@ -39,7 +39,7 @@ struct tmk_verify {
     bool failed;             /* out of memory */
     struct list findings, notes;
     struct tmk_arena texts;
-    struct tmk_verdict verdict;
+    struct tmk_trace_verdict verdict;
 };
 
 /* ---- findings ---- */
@@ -585,7 +585,7 @@ static void add_notes(struct tmk_verify *v)
 
 static void take_verdict(struct tmk_verify *v)
 {
-    struct tmk_verdict *d = &v->verdict;
+    struct tmk_trace_verdict *d = &v->verdict;
     d->n_events = v->rp.state.n_events;
     d->n_allocs = v->rp.state.n_allocs;
     d->n_frees = v->rp.state.n_frees;
@@ -660,7 +660,7 @@ struct tmk_verify *tmk_verify_close(struct tmk_verify *v)
     return NULL;
 }
 
-const struct tmk_verdict *tmk_verify_verdict(const struct tmk_verify *v)
+const struct tmk_trace_verdict *tmk_verify_verdict(const struct tmk_verify *v)
 {
     return &v->verdict;
 }

@@ -14,7 +14,7 @@ struct tmk_finding {
     const char *text;
 };
 
-struct tmk_verdict {
+struct tmk_trace_verdict {
     uint64_t n_findings; /* the first ones are kept, all are counted */
     uint64_t n_kept;
     const struct tmk_finding *findings;
@@ -35,6 +35,6 @@ int tmk_verify_open(struct tmk_process *p, const struct tmk_visitor *progress,
                     struct tmk_verify **ret_verify, struct tmk_error *err);
 struct tmk_verify *tmk_verify_close(struct tmk_verify *v);
 /* Borrowed until close. */
-const struct tmk_verdict *tmk_verify_verdict(const struct tmk_verify *v);
+const struct tmk_trace_verdict *tmk_verify_verdict(const struct tmk_verify *v);
 
 #endif

@@ -93,10 +93,10 @@ static int widen_slots(struct builder *b)
 }
 
 /* A new bin, with the key values of a row. */
-static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row);
+static int add_bin(struct builder *b, const struct tmk_column_values *cells, uint64_t row);
 
 static inline int64_t key_value(const struct builder *b, uint32_t column,
-                                const struct tmk_cell *cell, uint64_t row)
+                                const struct tmk_column_values *cell, uint64_t row)
 {
     row &= cell->index_mask;
     return b->store->def->specs[column].kind == TMK_CELL_TEXT
@@ -105,7 +105,7 @@ static inline int64_t key_value(const struct builder *b, uint32_t column,
 }
 
 static int add_node(struct builder *b, uint32_t level, uint64_t parent, int64_t value,
-                    const struct tmk_cell *cells, uint64_t row, uint32_t *ret_node)
+                    const struct tmk_column_values *cells, uint64_t row, uint32_t *ret_node)
 {
     bool is_bin = level + 1 == b->n_levels;
     if (b->n_used >= b->n_slots / 2 && widen_slots(b) < 0)
@@ -120,7 +120,7 @@ static int add_node(struct builder *b, uint32_t level, uint64_t parent, int64_t 
     return 0;
 }
 
-static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row)
+static int add_bin(struct builder *b, const struct tmk_column_values *cells, uint64_t row)
 {
     struct tmk_bins *bins = b->bins;
     struct tmk_bin *more = tmk_grow(bins->bins, bins->n_bins + 1, &bins->bin_room, sizeof *more);
@@ -145,7 +145,7 @@ static int add_bin(struct builder *b, const struct tmk_cell *cells, uint64_t row
 }
 
 static inline int64_t level_value(const struct builder *b, const struct level *l,
-                                  const struct tmk_cell *cells, uint64_t row)
+                                  const struct tmk_column_values *cells, uint64_t row)
 {
     int64_t value = key_value(b, l->column, &cells[l->column], row);
     if (l->second < 0)
@@ -154,7 +154,7 @@ static inline int64_t level_value(const struct builder *b, const struct level *l
 }
 
 /* Lead all rows from their node one level further. */
-static int follow_level(struct builder *b, uint32_t level, const struct tmk_cell *cells,
+static int follow_level(struct builder *b, uint32_t level, const struct tmk_column_values *cells,
                         uint64_t begin, uint64_t end)
 {
     const struct level *l = &b->levels[level];
@@ -178,7 +178,8 @@ static int follow_level(struct builder *b, uint32_t level, const struct tmk_cell
     return 0;
 }
 
-static int find_bins(struct builder *b, const struct tmk_cell *cells, uint64_t begin, uint64_t end)
+static int find_bins(struct builder *b, const struct tmk_column_values *cells, uint64_t begin,
+                     uint64_t end)
 {
     uint32_t *nodes = tmk_grow(b->nodes, end, &b->node_room, sizeof *nodes);
     if (!nodes)
@@ -212,7 +213,7 @@ static int add_block(struct tmk_bins *bins, struct tmk_bin *bin, struct filled *
     return 0;
 }
 
-static void list_copied(struct builder *b, const struct tmk_cell *cells)
+static void list_copied(struct builder *b, const struct tmk_column_values *cells)
 {
     const struct tmk_vtab_def *def = b->store->def;
     b->n_wide = b->n_narrow = b->n_shortened = 0;
@@ -295,7 +296,7 @@ static int add_segment(struct builder *b, uint32_t i, struct tmk_error *err)
     uint64_t wanted = b->bins->wanted | b->keys;
     if (overlap == TMK_ACROSS)
         wanted |= UINT64_C(1) << bounds->column;
-    struct tmk_cell cells[TMK_MAX_COLUMNS];
+    struct tmk_column_values cells[TMK_MAX_COLUMNS];
     uint64_t begin = 0, end = 0;
     int rc = tmk_store_look(b->store, segment, wanted, cells, &end, err);
     if (rc < 0)
@@ -529,7 +530,7 @@ int tmk_bins_select(const struct tmk_bins *b, const struct tmk_plan *plan, sqlit
 /* ---- reading ---- */
 
 void tmk_bins_cells(const struct tmk_bins *b, uint64_t i, const struct tmk_bin_block *block,
-                    uint64_t wanted, struct tmk_cell *cells)
+                    uint64_t wanted, struct tmk_column_values *cells)
 {
     for (uint64_t left = wanted & b->wanted; left; left &= left - 1) {
         unsigned c = (unsigned)__builtin_ctzll(left);
@@ -538,8 +539,8 @@ void tmk_bins_cells(const struct tmk_bins *b, uint64_t i, const struct tmk_bin_b
         cells[c].kind = b->shortened >> c & 1 ? TMK_CELL_SHORT_MB : b->store->def->specs[c].kind;
     }
     for (uint32_t k = 0; k < b->n_keys; k++) /* a text's number is the low half of the value */
-        cells[b->keys[k]] = (struct tmk_cell){.data = &b->values[i * b->n_keys + k],
-                                              .kind = b->store->def->specs[b->keys[k]].kind};
+        cells[b->keys[k]] = (struct tmk_column_values){
+            .data = &b->values[i * b->n_keys + k], .kind = b->store->def->specs[b->keys[k]].kind};
 }
 
 const uint64_t *tmk_bins_row_ids(const struct tmk_bins *b, const struct tmk_bin_block *block)

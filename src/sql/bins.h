@@ -56,7 +56,7 @@ int tmk_bins_select(const struct tmk_bins *b, const struct tmk_plan *plan, sqlit
 
 /* Cells of a block of bin `i`. */
 void tmk_bins_cells(const struct tmk_bins *b, uint64_t i, const struct tmk_bin_block *block,
-                    uint64_t wanted, struct tmk_cell *cells);
+                    uint64_t wanted, struct tmk_column_values *cells);
 /* Row ids of a block; NULL when they were not asked for. */
 const uint64_t *tmk_bins_row_ids(const struct tmk_bins *b, const struct tmk_bin_block *block);
 

@@ -27,7 +27,7 @@ static void let_go(struct tmk_scan *s)
 
 /* Decode a segment; its rows in bounds are *ret_begin up to *ret_end. Pinned also when empty. */
 static int load_segment(struct tmk_scan *s, struct tmk_segment *segment, enum tmk_overlap overlap,
-                        struct tmk_cell *cells, uint64_t *ret_begin, uint64_t *ret_end,
+                        struct tmk_column_values *cells, uint64_t *ret_begin, uint64_t *ret_end,
                         struct tmk_error *err)
 {
     struct tmk_store *store = &s->table->store;
@@ -79,7 +79,7 @@ struct tmk_merge_source {
     uint32_t first, n_left;      /* segments */
     struct tmk_segment *segment; /* pinned; NULL: at its end */
     uint64_t begin, end;         /* rows of it still to come */
-    struct tmk_cell cells[TMK_MAX_COLUMNS];
+    struct tmk_column_values cells[TMK_MAX_COLUMNS];
     const int64_t *keys;
 };
 

@@ -26,7 +26,7 @@ struct tmk_scan {
     uint64_t row, last;
     int64_t stride; /* 1 or -1 */
     bool done;
-    struct tmk_cell cells[TMK_MAX_COLUMNS];
+    struct tmk_column_values cells[TMK_MAX_COLUMNS];
 
     /* inside */
     struct tmk_table_data *table;

@@ -186,15 +186,15 @@ void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment)
     keep_to_limit(s);
 }
 
-static struct tmk_cell cell_of(const struct tmk_store *s, uint32_t column, const void *data,
-                               bool constant)
+static struct tmk_column_values cell_of(const struct tmk_store *s, uint32_t column,
+                                        const void *data, bool constant)
 {
-    return (struct tmk_cell){
+    return (struct tmk_column_values){
         .data = data, .index_mask = constant ? 0 : SIZE_MAX, .kind = s->def->specs[column].kind};
 }
 
 void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segment, uint64_t wanted,
-                     struct tmk_cell *cells)
+                     struct tmk_column_values *cells)
 {
     for (uint32_t c = 0; c < s->def->doc.n_columns; c++)
         if (wanted >> c & 1)
@@ -202,7 +202,7 @@ void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segmen
 }
 
 int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
-                   struct tmk_cell *cells, uint64_t *ret_n_rows, struct tmk_error *err)
+                   struct tmk_column_values *cells, uint64_t *ret_n_rows, struct tmk_error *err)
 {
     if (segment->counted && (wanted & ~segment->held) == 0) {
         tmk_store_cells(s, segment, wanted, cells);
@@ -254,8 +254,8 @@ static uint64_t lower_row(const int64_t *values, uint64_t n, int64_t value)
     return low;
 }
 
-void tmk_bounds_rows(const struct tmk_bounds *bounds, const struct tmk_cell *cell, uint64_t n_rows,
-                     uint64_t *ret_begin, uint64_t *ret_end)
+void tmk_bounds_rows(const struct tmk_bounds *bounds, const struct tmk_column_values *cell,
+                     uint64_t n_rows, uint64_t *ret_begin, uint64_t *ret_end)
 {
     const int64_t *values = cell->data;
     if (cell->index_mask == 0) { /* one value for all */

@@ -13,7 +13,7 @@
 #include "sql/slab.h"
 
 /* Where a column's values lie: data[row & index_mask]. The mask is 0 for a column of one value. */
-struct tmk_cell {
+struct tmk_column_values {
     const void *data;
     size_t index_mask;
     uint8_t kind; /* enum tmk_cell_kind */
@@ -57,12 +57,12 @@ int tmk_store_pin(struct tmk_store *s, struct tmk_segment *segment, uint64_t wan
 void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment);
 /* Cells of the `wanted` columns of a pinned segment; others are left alone. */
 void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segment, uint64_t wanted,
-                     struct tmk_cell *cells);
+                     struct tmk_column_values *cells);
 
 /* Look at a segment without keeping it: *ret_n_rows and the cells are good until the next call of
  * pin or look. */
 int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
-                   struct tmk_cell *cells, uint64_t *ret_n_rows, struct tmk_error *err);
+                   struct tmk_column_values *cells, uint64_t *ret_n_rows, struct tmk_error *err);
 
 /* A column in order and the values of it that are wanted. */
 struct tmk_bounds {
@@ -75,7 +75,7 @@ enum tmk_overlap { TMK_OUTSIDE, TMK_INSIDE, TMK_ACROSS };
 enum tmk_overlap tmk_store_overlap(const struct tmk_store *s, const struct tmk_segment *segment,
                                    const struct tmk_bounds *bounds);
 /* The rows of a column in order that are in the bounds: from *ret_begin up to *ret_end. */
-void tmk_bounds_rows(const struct tmk_bounds *bounds, const struct tmk_cell *cell, uint64_t n_rows,
-                     uint64_t *ret_begin, uint64_t *ret_end);
+void tmk_bounds_rows(const struct tmk_bounds *bounds, const struct tmk_column_values *cell,
+                     uint64_t n_rows, uint64_t *ret_begin, uint64_t *ret_end);
 
 #endif

@@ -24,7 +24,7 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static uint64_t add_row(struct tmk_fill *f, const struct tmk_account *a, const char *part,
+static uint64_t add_row(struct tmk_fill *f, const struct tmk_device_account *a, const char *part,
                         const char *inside, uint64_t bytes)
 {
     uint64_t row = tmk_rows_add(f->rows);
@@ -39,7 +39,7 @@ static uint64_t add_row(struct tmk_fill *f, const struct tmk_account *a, const c
     return row;
 }
 
-static void add_account(struct tmk_fill *f, const struct tmk_account *a)
+static void add_account(struct tmk_fill *f, const struct tmk_device_account *a)
 {
     add_row(f, a, "total", NULL, a->total_bytes);
     add_row(f, a, "used", "total", a->used_bytes);

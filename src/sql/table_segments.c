@@ -4,7 +4,7 @@
  *     SELECT owner, sum(size) FROM segments WHERE free_ns IS NULL AND on_device GROUP BY owner;
  *     SELECT s.size, f.text FROM segments s JOIN stacks f ON f.id = s.stack_id ORDER BY size DESC;
  *     SELECT kind, count(*), sum(size) FROM segments GROUP BY kind; */
-#include "passes/segments.h"
+#include "passes/segment_rows.h"
 #include "sql/schema.h"
 
 #define COLUMNS(X)                                                                                 \

@@ -241,7 +241,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
         sqlite3_result_int64(out, c->args[i - c->n_columns]);
         return SQLITE_OK;
     }
-    const struct tmk_cell *cell = &c->scan.cells[i];
+    const struct tmk_column_values *cell = &c->scan.cells[i];
     size_t row = c->scan.row & cell->index_mask;
     const int64_t *wide = cell->data;
     const uint32_t *narrow = cell->data;

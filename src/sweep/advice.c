@@ -283,8 +283,8 @@ static void add_limit(struct limits *l, const struct tmk_influence *i, uint32_t 
 {
     const struct tmk_fit *sure = l->reserved ? l->reserved : l->g->fit;
     uint64_t room = room_on(l, capacity);
-    struct tmk_limit *to = &l->a->limits[l->a->n_limits++];
-    *to = (struct tmk_limit){.param = i->param, .cell = cell, .capacity = capacity};
+    struct tmk_advice_limit *to = &l->a->limits[l->a->n_limits++];
+    *to = (struct tmk_advice_limit){.param = i->param, .cell = cell, .capacity = capacity};
     to->sure = tmk_fit_largest(sure, i->param, cell, room);
     to->possible = tmk_fit_largest_possible(l->g->fit, i->param, cell, room);
     to->possible = to->possible > to->sure ? to->possible : to->sure;
@@ -334,8 +334,8 @@ static bool falls_at(const struct limits *l, uint32_t p, uint32_t cell, double v
 }
 
 /* The largest value that has fitted, -1: none; and the smallest above it that has not, INFINITY. */
-static void find_tried(const struct limits *l, const struct tmk_limit *to, double *ret_fitted,
-                       double *ret_failed)
+static void find_tried(const struct limits *l, const struct tmk_advice_limit *to,
+                       double *ret_fitted, double *ret_failed)
 {
     const struct tmk_results *r = l->r;
     double fitted = -1, failed = INFINITY;
@@ -357,7 +357,7 @@ static void find_tried(const struct limits *l, const struct tmk_limit *to, doubl
     *ret_failed = failed;
 }
 
-static void heed_tried(const struct limits *l, struct tmk_limit *to)
+static void heed_tried(const struct limits *l, struct tmk_advice_limit *to)
 {
     double fitted, failed;
     find_tried(l, to, &fitted, &failed);
@@ -375,7 +375,7 @@ static void find_limits_of(struct limits *l, const struct tmk_influence *i)
         const struct tmk_survey_config *c = &l->g->configs[n];
         for (uint32_t k = 0; k < l->a->n_capacities && stands_for_others(l, i->param, c->cell);
              k++) {
-            struct tmk_limit *to = &l->a->limits[l->a->n_limits];
+            struct tmk_advice_limit *to = &l->a->limits[l->a->n_limits];
             add_limit(l, i, c->number, l->a->capacities[k]);
             heed_tried(l, to);
             to->is_far = to->sure != UINT64_MAX && (double)to->sure > 2 * i->effect.to;

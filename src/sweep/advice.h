@@ -29,7 +29,7 @@ struct tmk_influence {
 
 /* "On a device of `capacity`, with all but `param` as in `cell`." What hardly matters is as in
  * the largest configuration. */
-struct tmk_limit {
+struct tmk_advice_limit {
     uint32_t param, cell;
     uint64_t capacity;
     uint64_t sure;     /* the largest value that fits by the high bound; UINT64_MAX: no limit */
@@ -44,7 +44,7 @@ struct tmk_advice {
     uint32_t n_influences;
     uint64_t *capacities;
     uint32_t n_capacities;
-    struct tmk_limit *limits; /* by parameter, cell, capacity; of a huge grid none */
+    struct tmk_advice_limit *limits; /* by parameter, cell, capacity; of a huge grid none */
     uint32_t n_limits;
     uint32_t main_param; /* whose limits people ask for: a batch where it matters; or UINT32_MAX */
 };

@@ -126,7 +126,7 @@ static void tell(void *arg, uint32_t done, uint32_t total)
 }
 
 /* "torch 40.00 GiB, nccl 1.00 GiB, context 512 MiB, others 0 B", as of the last look at it. */
-static void take_card(struct tmk_details *d, const struct tmk_account *a)
+static void take_card(struct tmk_details *d, const struct tmk_device_account *a)
 {
     char size[TMK_AMOUNT_BYTES];
     size_t n = 0;
@@ -150,7 +150,7 @@ static void take_card(struct tmk_details *d, const struct tmk_account *a)
 static void take_accounts(struct tmk_details *d, const struct tmk_accounting *all)
 {
     for (uint64_t i = 0; i < tmk_accounting_n(all); i++) {
-        const struct tmk_account *a = tmk_accounting_get(all, i);
+        const struct tmk_device_account *a = tmk_accounting_get(all, i);
         if (!a->is_peak && (a->device == d->device || !d->has_memory) && !d->card[0])
             take_card(d, a);
     }

@@ -16,7 +16,7 @@
 
 #include "base/text.h"
 #include "kit/grow.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 #include "monitor/selection.h"
 
 enum { N_USERS = 32 };
@@ -257,7 +257,7 @@ static void put_command(struct tmk_top_process *p, const char *line)
 static void read_command(const char *proc, struct tmk_top_process *p)
 {
     char line[TMK_JOB_TEXT_BYTES];
-    ssize_t n = tmk_lines_read(line, sizeof line, "%s/%u/cmdline", proc, p->pid);
+    ssize_t n = tmk_kernel_file_read(line, sizeof line, "%s/%u/cmdline", proc, p->pid);
     while (n > 0 && line[n - 1] == '\0')
         n--;
     for (ssize_t i = 0; i < n; i++)
@@ -277,8 +277,8 @@ static void describe_process(struct tmk_gather *g, struct tmk_top_process *p)
         return; /* of a container that is not seen from here */
     snprintf(p->user, sizeof p->user, "%s", user_name(g, st.st_uid));
     read_command(g->roots.proc, p);
-    if (tmk_lines_read(text, sizeof text, "%s/%u/statm", g->roots.proc, p->pid) > 0 &&
-        tmk_lines_numbers(text, pages, 2) == 2)
+    if (tmk_kernel_file_read(text, sizeof text, "%s/%u/statm", g->roots.proc, p->pid) > 0 &&
+        tmk_kernel_numbers(text, pages, 2) == 2)
         p->host_bytes = (uint64_t)pages[1] * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

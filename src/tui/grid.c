@@ -12,7 +12,7 @@ enum { ELLIPSIS = 0x2026, TEXT_BYTES = 1024 };
 
 int tmk_grid_init(struct tmk_grid *g, unsigned width, unsigned height, bool ascii)
 {
-    struct tmk_cell *cells = calloc((size_t)width * height + 1, sizeof *cells);
+    struct tmk_screen_cell *cells = calloc((size_t)width * height + 1, sizeof *cells);
     if (!cells)
         return TMK_ENOMEM;
     for (size_t i = 0; i < (size_t)width * height; i++)
@@ -27,7 +27,7 @@ void tmk_grid_fini(struct tmk_grid *g)
     *g = (struct tmk_grid){0};
 }
 
-struct tmk_cell *tmk_grid_cell(const struct tmk_grid *g, unsigned x, unsigned y)
+struct tmk_screen_cell *tmk_grid_cell(const struct tmk_grid *g, unsigned x, unsigned y)
 {
     return x < g->width && y < g->height ? &g->cells[(size_t)y * g->width + x] : NULL;
 }
@@ -36,17 +36,17 @@ struct tmk_cell *tmk_grid_cell(const struct tmk_grid *g, unsigned x, unsigned y)
 static void put_one(struct tmk_grid *g, unsigned x, unsigned y, size_t columns, enum tmk_ink ink,
                     uint32_t c)
 {
-    struct tmk_cell *cell = tmk_grid_cell(g, x, y), *next = tmk_grid_cell(g, x + 1, y);
+    struct tmk_screen_cell *cell = tmk_grid_cell(g, x, y), *next = tmk_grid_cell(g, x + 1, y);
     if (!cell)
         return;
     bool is_foreign = g->ascii && c > '~';
-    *cell = (struct tmk_cell){.c = is_foreign ? '?' : c, .ink = ink};
+    *cell = (struct tmk_screen_cell){.c = is_foreign ? '?' : c, .ink = ink};
     if (columns < 2)
         return;
     if (!next)
         cell->c = ' ';
     else
-        *next = (struct tmk_cell){.c = is_foreign ? '?' : 0, .ink = ink};
+        *next = (struct tmk_screen_cell){.c = is_foreign ? '?' : 0, .ink = ink};
 }
 
 /* What of `text` fits. */
@@ -119,7 +119,7 @@ void tmk_grid_fill(struct tmk_grid *g, unsigned x, unsigned y, unsigned n, enum 
 void tmk_grid_ink(struct tmk_grid *g, unsigned x, unsigned y, unsigned n, enum tmk_ink ink)
 {
     for (unsigned i = 0; i < n && x + i < g->width; i++) {
-        struct tmk_cell *cell = tmk_grid_cell(g, x + i, y);
+        struct tmk_screen_cell *cell = tmk_grid_cell(g, x + i, y);
         if (cell)
             cell->ink = ink;
     }

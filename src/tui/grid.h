@@ -27,7 +27,7 @@ enum tmk_ink {
     TMK_INK_N,
 };
 
-struct tmk_cell {
+struct tmk_screen_cell {
     uint32_t c; /* 0: the right half of a wide character */
     uint32_t ink;
 };
@@ -35,14 +35,14 @@ struct tmk_cell {
 struct tmk_grid {
     unsigned width, height;
     bool ascii; /* other characters become '?' */
-    struct tmk_cell *cells;
+    struct tmk_screen_cell *cells;
 };
 
 /* Blank. 0 or TMK_ENOMEM. fini takes a zeroed one. */
 int tmk_grid_init(struct tmk_grid *g, unsigned width, unsigned height, bool ascii);
 void tmk_grid_fini(struct tmk_grid *g);
 /* NULL outside. */
-struct tmk_cell *tmk_grid_cell(const struct tmk_grid *g, unsigned x, unsigned y);
+struct tmk_screen_cell *tmk_grid_cell(const struct tmk_grid *g, unsigned x, unsigned y);
 
 /* `text` in at most `width` columns, cut by an ellipsis. Returns the column behind it. */
 unsigned tmk_grid_put(struct tmk_grid *g, unsigned x, unsigned y, unsigned width, enum tmk_ink ink,

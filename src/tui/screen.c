@@ -250,8 +250,8 @@ static short colour_of(uint32_t ink)
 static void show_row(const struct tmk_grid *g, unsigned y, const short *colours)
 {
     for (unsigned x = 0; x < g->width; x++) {
-        const struct tmk_cell *cell = tmk_grid_cell(g, x, y);
-        const struct tmk_cell *next = tmk_grid_cell(g, x + 1, y);
+        const struct tmk_screen_cell *cell = tmk_grid_cell(g, x, y);
+        const struct tmk_screen_cell *next = tmk_grid_cell(g, x + 1, y);
         if (cell->c == 0)
             continue;
         int width = next && next->c == 0 ? 2 : 1;

@@ -83,7 +83,7 @@ static void limits_are_the_truth(void **state)
     ask(r, GIB(24), &s);
     assert_int_equal(s.a.n_capacities, 1);
     for (uint32_t i = 0; i < s.a.n_limits; i++) {
-        const struct tmk_limit *l = &s.a.limits[i];
+        const struct tmk_advice_limit *l = &s.a.limits[i];
         double seq = kit_sweep_number(r, l->cell, 0);
         if (l->param != 2)
             continue;
@@ -122,7 +122,7 @@ static void context_is_left_free(void **state)
 
 /* ---- what was tried goes before what the fit says ---- */
 
-static const struct tmk_limit *limit_of(const struct said *s, uint64_t capacity)
+static const struct tmk_advice_limit *limit_of(const struct said *s, uint64_t capacity)
 {
     for (uint32_t i = 0; i < s->a.n_limits; i++)
         if (s->a.limits[i].capacity == capacity)
@@ -146,7 +146,7 @@ static void what_fits_may_begin_above_one(void **state)
     } truth[] = {{6, 0}, {8, 6}, {9, 7}, {12, 11}, {40, 39}};
     for (size_t i = 0; i < sizeof truth / sizeof *truth; i++) {
         ask(r, GIB(truth[i].gib), &s);
-        const struct tmk_limit *l = limit_of(&s, GIB(truth[i].gib));
+        const struct tmk_advice_limit *l = limit_of(&s, GIB(truth[i].gib));
         assert_int_equal(l->sure, truth[i].largest);
         assert_int_equal(l->possible, truth[i].largest);
         forget(&s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of monitor/use_forecast.h and forecast/device_forecast.h on histories made by hand. */
+/* Tests of monitor/watched_forecast.h and forecast/device_forecast.h on histories made by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "monitor/use_forecast.h"
+#include "monitor/watched_forecast.h"
 
 #define GB ((uint64_t)1 << 30)
 #define MB ((uint64_t)1 << 20)
@@ -18,13 +18,13 @@ static struct tmk_device_forecast predict(uint64_t (*used)(uint64_t i), uint64_t
                                           uint64_t reserved, uint64_t warm_up_ns)
 {
     struct tmk_device device = {.kind = TMK_DEVICE_NVIDIA};
-    struct tmk_device_use u = {.device = &device, .has_now = n > 0};
+    struct tmk_watched_device u = {.device = &device, .has_now = n > 0};
     strcpy(u.label, "0");
     u.now = (struct tmk_device_memory){80 * GB, n ? used(n - 1) : 0, reserved};
     tmk_history_init(&u.history, TMK_HISTORY_DEVICE);
     for (uint64_t i = 0; i < n; i++)
         assert_int_equal(tmk_history_add(&u.history, i * TENTH_NS, used(i)), 0);
-    struct tmk_device_forecast p = tmk_device_use_forecast(&u, warm_up_ns);
+    struct tmk_device_forecast p = tmk_watched_device_forecast(&u, warm_up_ns);
     p.device_id = NULL;
     tmk_history_fini(&u.history);
     return p;

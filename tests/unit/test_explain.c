@@ -35,16 +35,16 @@ static struct tmk_scene at_a_limit(void)
                               .outside_bytes = UNKNOWN};
 }
 
-static struct tmk_verdict judge(const struct tmk_scene *scene, const struct tmk_inquiry *inquiry,
-                                uint64_t need)
+static struct tmk_oom_verdict judge(const struct tmk_scene *scene,
+                                    const struct tmk_inquiry *inquiry, uint64_t need)
 {
     static const struct tmk_inquiry nothing;
-    struct tmk_verdict v;
+    struct tmk_oom_verdict v;
     tmk_causes_judge(scene, inquiry ? inquiry : &nothing, need, &v);
     return v;
 }
 
-static void expect_cause(struct tmk_verdict v, enum tmk_cause cause, uint64_t bytes)
+static void expect_cause(struct tmk_oom_verdict v, enum tmk_cause cause, uint64_t bytes)
 {
     assert_string_equal(tmk_cause_name(v.rows[0].cause), tmk_cause_name(cause));
     assert_int_equal(v.rows[0].bytes, bytes);
@@ -55,7 +55,7 @@ static void limits(void **state)
 {
     (void)state;
     struct tmk_scene scene = at_a_limit();
-    struct tmk_verdict v = judge(&scene, NULL, 0);
+    struct tmk_oom_verdict v = judge(&scene, NULL, 0);
     assert_int_equal(v.limit, TMK_LIMIT_SETTING);
     assert_int_equal(v.limit_bytes, 1000 * MIB);
     assert_int_equal(v.limit_below_bytes, 1010 * MIB);

@@ -164,7 +164,7 @@ static bool is_loader(const char *name)
 
 struct fixture {
     struct tmk_image image;
-    struct tmk_module libc;
+    struct tmk_image_module libc;
     struct tmk_safety safety;
 };
 
@@ -222,7 +222,7 @@ static uint64_t stack[65536 / 8];
 
 static bool is_safe(const struct fixture *f, uint64_t pc, long call)
 {
-    struct tmk_moment m = {.pc = pc, .sp = (uintptr_t)stack, .call = call};
+    struct tmk_thread_place m = {.pc = pc, .sp = (uintptr_t)stack, .call = call};
     return tmk_safety_of(&f->safety, &m);
 }
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "monitor/leaks.h"
+#include "monitor/device_leaks.h"
 #include "tree_kit.h"
 
 #define MIB (1ull << 20)
@@ -60,7 +60,7 @@ static void open_with(struct fixture *f, const struct tmk_sampler_settings *sett
     assert_int_equal(tmk_sampler_n_devices(f->sampler), 1);
 }
 
-static const struct tmk_device_use *look(struct fixture *f)
+static const struct tmk_watched_device *look(struct fixture *f)
 {
     assert_int_equal(tmk_sampler_look(f->sampler, NULL), 0);
     return tmk_sampler_device(f->sampler, 0);
@@ -72,7 +72,7 @@ static void test_figures(void **state)
     static const unsigned mib[] = {100, 700, 400};
     set_card(f, 41, 0, "");
     open_with(f, &(struct tmk_sampler_settings){.interval_ns = MS_NS});
-    const struct tmk_device_use *u = NULL;
+    const struct tmk_watched_device *u = NULL;
     for (unsigned i = 0; i < 3; i++) {
         set_card(f, 41, mib[i], "reserved 1048576\n");
         u = look(f);
@@ -96,7 +96,7 @@ static void test_a_failure_is_a_gap(void **state)
     open_with(f, &(struct tmk_sampler_settings){.interval_ns = MS_NS});
     look(f);
     set_card(f, 41, 500, "fail nvmlDeviceGetMemoryInfo 15\nfail nvmlDeviceGetMemoryInfo_v2 15\n");
-    const struct tmk_device_use *u = look(f);
+    const struct tmk_watched_device *u = look(f);
     assert_false(u->has_now);
     assert_string_equal(u->reason, "NVML, card 0: GPU is lost (15)");
     set_card(f, 41, 500, "");
@@ -114,7 +114,7 @@ static void test_processes_come_and_go(void **state)
     struct fixture *f = *state;
     set_card(f, 41, 500, "process 40 1048576\nprocess 42 -\n");
     open_with(f, &(struct tmk_sampler_settings){.interval_ns = 1, .process_interval_ns = 1});
-    const struct tmk_device_use *u = look(f);
+    const struct tmk_watched_device *u = look(f);
     assert_int_equal(u->n_processes, 3);
     assert_int_equal(u->processes[2].now.used_bytes, TMK_BYTES_UNKNOWN);
     assert_int_equal(u->processes[2].history.n, 0);
@@ -177,7 +177,7 @@ static void test_leaks(void **state)
 
 /* ---- processes that end ---- */
 
-static const struct tmk_process_use *find(const struct tmk_device_use *u, pid_t pid, bool ended)
+static const struct tmk_process_use *find(const struct tmk_watched_device *u, pid_t pid, bool ended)
 {
     for (uint64_t i = 0; i < u->n_processes; i++)
         if (u->processes[i].now.pid == pid && u->processes[i].has_ended == ended)
@@ -252,7 +252,7 @@ static void test_reused_number(void **state)
     look_often(f, 41, 100);
     set_start(f, 41, "2000");
     look_often(f, 41, 700);
-    const struct tmk_device_use *u = tmk_sampler_device(f->sampler, 0);
+    const struct tmk_watched_device *u = tmk_sampler_device(f->sampler, 0);
     const struct tmk_process_use *old = find(u, 41, true), *now = find(u, 41, false);
     assert_true(old && now);
     assert_int_equal(old->start_ticks, 1000);
@@ -283,7 +283,7 @@ static void test_ended_are_bounded(void **state)
     set_card(f, 9, 1, "");
     look(f);
     set_card(f, 10, 1, "");
-    const struct tmk_device_use *u = look(f);
+    const struct tmk_watched_device *u = look(f);
     assert_int_equal(u->n_processes, TMK_ENDED_MOST + 1);
     assert_null(find(u, 1001, true));
     assert_null(find(u, 9, true));

@@ -4,7 +4,7 @@
 #include "passes/holdings.h"
 #include "passes/oom/ooms.h"
 #include "passes/quality.h"
-#include "passes/segments.h"
+#include "passes/segment_rows.h"
 #include "trace/segments.h"
 #include "trace/snapshot.h"
 
@@ -306,8 +306,8 @@ static struct tmk_accounting *sweep_accounts(struct tmk_run *run)
     return a;
 }
 
-static void expect_part(const struct tmk_account *a, uint64_t i, const char *owner, uint64_t bytes,
-                        uint64_t n)
+static void expect_part(const struct tmk_device_account *a, uint64_t i, const char *owner,
+                        uint64_t bytes, uint64_t n)
 {
     assert_true(i < a->n_parts);
     assert_string_equal(a->parts[i].owner, owner);
@@ -316,7 +316,7 @@ static void expect_part(const struct tmk_account *a, uint64_t i, const char *own
 }
 
 /* What the driver says is used is the sum of its parts. */
-static void expect_sum(const struct tmk_account *a)
+static void expect_sum(const struct tmk_device_account *a)
 {
     uint64_t sum = a->context_bytes + a->others_bytes + a->unexplained_bytes;
     for (uint64_t i = 0; i < a->n_parts; i++)
@@ -349,7 +349,8 @@ static void accounts_by_hand(void **state)
     struct tmk_run *run = maker_finish(&m);
     struct tmk_accounting *a = sweep_accounts(run);
     assert_int_equal(tmk_accounting_n(a), 4);
-    const struct tmk_account *peak = tmk_accounting_get(a, 0), *last = tmk_accounting_get(a, 1);
+    const struct tmk_device_account *peak = tmk_accounting_get(a, 0),
+                                    *last = tmk_accounting_get(a, 1);
     assert_true(peak->is_peak && !last->is_peak);
     assert_int_equal(peak->time_ns, 10);
     expect_part(peak, 0, "nccl", 64 * MIB, 1);
@@ -364,7 +365,7 @@ static void accounts_by_hand(void **state)
     expect_part(last, 0, "torch", 60 * MIB, 2);
     assert_int_equal(last->context_bytes, 300 * MIB);
     expect_sum(last);
-    const struct tmk_account *other = tmk_accounting_get(a, 3);
+    const struct tmk_device_account *other = tmk_accounting_get(a, 3);
     assert_int_equal(other->device, CUDA1);
     expect_part(other, 0, "unknown", MIB, 1);
     assert_int_equal(other->used_bytes, TMK_ACCOUNT_UNKNOWN);
@@ -386,7 +387,7 @@ static void accounts_without_segments(void **state)
     maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
     struct tmk_run *run = maker_finish(&m);
     struct tmk_accounting *a = sweep_accounts(run);
-    const struct tmk_account *peak = tmk_accounting_get(a, 0);
+    const struct tmk_device_account *peak = tmk_accounting_get(a, 0);
     expect_part(peak, 0, "torch", 20 * MIB, 0);
     assert_int_equal(peak->context_bytes, 380 * MIB);
     expect_sum(peak);
@@ -410,7 +411,8 @@ static void accounts_of_segments_without_stacks(void **state)
     maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
     struct tmk_run *run = maker_finish(&m);
     struct tmk_accounting *a = sweep_accounts(run);
-    const struct tmk_account *peak = tmk_accounting_get(a, 0), *last = tmk_accounting_get(a, 1);
+    const struct tmk_device_account *peak = tmk_accounting_get(a, 0),
+                                    *last = tmk_accounting_get(a, 1);
     assert_int_equal(peak->n_parts, 1);
     expect_part(peak, 0, "unknown", 30 * MIB, 1);
     expect_sum(peak);
@@ -436,7 +438,7 @@ static void accounts_of_pools(void **state)
     maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
     struct tmk_run *run = maker_finish(&m);
     struct tmk_accounting *a = sweep_accounts(run);
-    const struct tmk_account *last = tmk_accounting_get(a, 1);
+    const struct tmk_device_account *last = tmk_accounting_get(a, 1);
     assert_int_equal(last->n_parts, 1);
     expect_part(last, 0, "user", 32 * MIB, 1);
     expect_sum(last);
@@ -465,13 +467,13 @@ static void accounts_at_odds(void **state)
     struct tmk_accounting *a = sweep_accounts(run);
     assert_int_equal(tmk_accounting_n(a), 4);
     for (uint64_t i = 0; i < 2; i++) {
-        const struct tmk_account *good = tmk_accounting_get(a, i);
+        const struct tmk_device_account *good = tmk_accounting_get(a, i);
         assert_int_equal(good->time_ns, 10);
         assert_int_equal(good->n_parts, 0);
         assert_int_equal(good->context_bytes, 300 * MIB);
         expect_sum(good);
     }
-    const struct tmk_account *only = tmk_accounting_get(a, 2);
+    const struct tmk_device_account *only = tmk_accounting_get(a, 2);
     assert_int_equal(only->time_ns, 30);
     assert_int_equal(only->context_bytes, 298 * MIB);
     assert_int_equal(only->unexplained_bytes, TMK_ACCOUNT_UNKNOWN);
@@ -491,7 +493,7 @@ static void accounts_at_odds_alone(void **state)
     maker_sample(&m, CUDA0, 80 * GIB, 400 * MIB, 400 * MIB, 0);
     struct tmk_run *run = maker_finish(&m);
     struct tmk_accounting *a = sweep_accounts(run);
-    const struct tmk_account *last = tmk_accounting_get(a, 1);
+    const struct tmk_device_account *last = tmk_accounting_get(a, 1);
     expect_part(last, 0, "torch", 600 * MIB, 1);
     assert_int_equal(last->used_bytes, 400 * MIB);
     assert_int_equal(last->context_bytes, TMK_ACCOUNT_UNKNOWN);
@@ -518,7 +520,7 @@ static void accounts_of_many(void **state)
     struct tmk_accounting *a = sweep_accounts(run);
     assert_int_equal(tmk_accounting_n(a), 2 * TMK_MAX_DEVICES); /* those beyond are not counted */
     for (uint64_t i = 0; i < tmk_accounting_n(a); i++) {
-        const struct tmk_account *account = tmk_accounting_get(a, i);
+        const struct tmk_device_account *account = tmk_accounting_get(a, i);
         uint64_t n = N_SEGMENTS / N_DEVICES + (i / 2 < N_SEGMENTS % N_DEVICES);
         assert_int_equal(account->device, CUDA0 + i / 2);
         assert_int_equal(account->n_parts, 1);
@@ -584,7 +586,7 @@ static void after_a_gap(void **state)
     expect_row(rows, 3, TMK_SEGMENT_DEVICE, 100 * MIB, 41, UINT64_MAX, "nccl");
     expect_row(rows, 4, TMK_SEGMENT_DEVICE, 200 * MIB, 42, UINT64_MAX, "nccl");
     assert_int_equal(tmk_accounting_finish(a, &rp, NULL), 0);
-    const struct tmk_account *last = tmk_accounting_get(a, 1);
+    const struct tmk_device_account *last = tmk_accounting_get(a, 1);
     assert_int_equal(last->n_parts, 2);
     expect_part(last, 0, "nccl", 300 * MIB, 2);
     expect_part(last, 1, "torch", 3 * MIB, 1);

@@ -470,7 +470,7 @@ static void store_forgets(void **state)
         store.limit_bytes = round ? 0 : UINT64_MAX;
         for (uint32_t i = 0; i < store.n_segments; i++) {
             struct tmk_segment *segment = &store.segments[i];
-            struct tmk_cell cells[TMK_MAX_COLUMNS];
+            struct tmk_column_values cells[TMK_MAX_COLUMNS];
             assert_int_equal(tmk_store_pin(&store, segment, round ? wanted : wanted & 0x0f, NULL),
                              0);
             assert_int_equal(tmk_store_pin(&store, segment, wanted, NULL), 0);

@@ -36,11 +36,11 @@ static void make_training(struct maker *m, uint64_t max_size, int n_steps)
     }
 }
 
-static uint64_t n_findings(struct tmk_run *run, struct tmk_verdict *ret, char *ret_first)
+static uint64_t n_findings(struct tmk_run *run, struct tmk_trace_verdict *ret, char *ret_first)
 {
     struct tmk_verify *v = NULL;
     assert_int_equal(tmk_verify_open(tmk_run_process(run, 0), NULL, &v, NULL), 0);
-    const struct tmk_verdict *d = tmk_verify_verdict(v);
+    const struct tmk_trace_verdict *d = tmk_verify_verdict(v);
     uint64_t n = d->n_findings;
     if (n > 0)
         snprintf(ret_first, 300, "%s", d->findings[0].text);
@@ -49,7 +49,7 @@ static uint64_t n_findings(struct tmk_run *run, struct tmk_verdict *ret, char *r
     return n;
 }
 
-static void check_good(struct maker *m, struct tmk_run *run, struct tmk_verdict *ret)
+static void check_good(struct maker *m, struct tmk_run *run, struct tmk_trace_verdict *ret)
 {
     char first[300];
     if (n_findings(run, ret, first) > 0)
@@ -62,7 +62,7 @@ static void test_good(void **state)
 {
     (void)state;
     struct maker m;
-    struct tmk_verdict d;
+    struct tmk_trace_verdict d;
     make_training(&m, 0, 25);
     check_good(&m, maker_finish(&m), &d);
     assert_int_equal(d.n_allocs, 1000);
@@ -76,7 +76,7 @@ static void test_good_empty(void **state)
 {
     (void)state;
     struct maker m;
-    struct tmk_verdict d;
+    struct tmk_trace_verdict d;
     maker_open(&m, 0);
     check_good(&m, maker_finish(&m), &d);
     assert_int_equal(d.n_events, 0);
@@ -87,7 +87,7 @@ static void test_good_given_up(void **state)
 {
     (void)state;
     struct maker m;
-    struct tmk_verdict d;
+    struct tmk_trace_verdict d;
     make_training(&m, TMK_MAX_SIZE_LEAST, 12000);
     check_good(&m, maker_finish(&m), &d);
     assert_int_equal(d.n_allocs, 480000);
@@ -280,7 +280,7 @@ static void test_lies(void **state)
     for (enum lie lie = 0; lie < N_LIES; lie++) {
         struct maker m;
         struct file f;
-        struct tmk_verdict d;
+        struct tmk_trace_verdict d;
         char first[300];
         make_training(&m, TMK_MAX_SIZE_LEAST, 1500); /* two checkpoints, nothing given up */
         tmk_run_close(maker_finish(&m));
@@ -307,7 +307,7 @@ static void test_cut(void **state)
     tmk_run_close(maker_finish(&m));
     file_read(&f, m.path);
     for (size_t n = tmk_load_u32(f.bytes + 12); n < f.n; n += 61) {
-        struct tmk_verdict d;
+        struct tmk_trace_verdict d;
         char first[300];
         assert_int_equal(truncate(m.path, (off_t)f.n), 0);
         file_write(&f);

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "interop/weights/scan.h"
+#include "interop/weights/weight_scan.h"
 #include "interop/weights/weights.h"
 
 enum { MAX_FILE = 4096 };

@@ -19,7 +19,7 @@ struct tmk_pair {
     uint64_t bytes[2];
 };
 
-struct tmk_verdict { /* on a gate */
+struct tmk_gate_verdict { /* on a gate */
     struct tmk_gate gate;
     bool passed;
     struct tmk_gate_measure measure; /* of the pair that decided */
@@ -37,7 +37,7 @@ struct tmk_comparison {
     struct tmk_pair *shown; /* whose looks are swept and compared below */
     struct tmk_diff *diff;
     struct tmk_diff_steps *steps;
-    struct tmk_verdict verdicts[TMK_MAX_VALUES];
+    struct tmk_gate_verdict verdicts[TMK_MAX_VALUES];
     unsigned n_verdicts;
 };
 
@@ -71,6 +71,6 @@ const char *tmk_change_text(int64_t bytes, char *buffer);
 /* "+12 %", "x 20", "new", "gone", "=" into the same. */
 const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer);
 /* What a gate has measured, a phrase: "peak 1.0 MiB -> 2.0 MiB, +1.0 MiB, +100 %"; the caller's. */
-char *tmk_verdict_text(const struct tmk_verdict *v);
+char *tmk_verdict_text(const struct tmk_gate_verdict *v);
 
 #endif

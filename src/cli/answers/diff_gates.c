@@ -126,7 +126,7 @@ static int measure(const struct tmk_comparison *c, const struct tmk_gate *g,
 }
 
 /* The first pair that fails decides; else the one with the largest increase. */
-static bool decides(const struct tmk_verdict *v, const struct tmk_gate_measure *m, bool passes)
+static bool decides(const struct tmk_gate_verdict *v, const struct tmk_gate_measure *m, bool passes)
 {
     bool grows_more = tmk_diff_change(m->bytes[0], m->bytes[1]) >
                       tmk_diff_change(v->measure.bytes[0], v->measure.bytes[1]);
@@ -136,7 +136,7 @@ static bool decides(const struct tmk_verdict *v, const struct tmk_gate_measure *
 int tmk_comparison_judge(struct tmk_comparison *c)
 {
     for (unsigned i = 0; i < c->n_verdicts; i++) {
-        struct tmk_verdict *v = &c->verdicts[i];
+        struct tmk_gate_verdict *v = &c->verdicts[i];
         struct tmk_gate_measure m;
         char *note = NULL;
         int status = measure(c, &v->gate, &m, &note);
@@ -148,11 +148,11 @@ int tmk_comparison_judge(struct tmk_comparison *c)
             continue;
         }
         free(v->note);
-        *v = (struct tmk_verdict){.gate = v->gate,
-                                  .passed = passes,
-                                  .measure = m,
-                                  .of = c->shown->looks[1].p,
-                                  .note = note};
+        *v = (struct tmk_gate_verdict){.gate = v->gate,
+                                       .passed = passes,
+                                       .measure = m,
+                                       .of = c->shown->looks[1].p,
+                                       .note = note};
     }
     return 0;
 }

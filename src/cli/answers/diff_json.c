@@ -83,7 +83,7 @@ static void add_gates(struct tmk_json *j, const struct tmk_comparison *c)
 {
     tmk_json_array(j, "gates");
     for (unsigned i = 0; i < c->n_verdicts; i++) {
-        const struct tmk_verdict *v = &c->verdicts[i];
+        const struct tmk_gate_verdict *v = &c->verdicts[i];
         char *text = tmk_verdict_text(v);
         tmk_json_object(j, NULL);
         tmk_json_text(j, "expr", v->gate.text);

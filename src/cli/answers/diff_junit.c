@@ -25,7 +25,7 @@ static void write_text(FILE *out, const char *text)
     }
 }
 
-static void write_case(FILE *out, const struct tmk_verdict *v)
+static void write_case(FILE *out, const struct tmk_gate_verdict *v)
 {
     char *text = tmk_verdict_text(v);
     fputs("  <testcase classname=\"tidemark.diff\" name=\"", out);

@@ -291,7 +291,7 @@ static void print_ranks(struct tmk_sheet *sheet, const struct tmk_comparison *c)
     tmk_sheet_table(sheet, t);
 }
 
-char *tmk_verdict_text(const struct tmk_verdict *v)
+char *tmk_verdict_text(const struct tmk_gate_verdict *v)
 {
     char a[TMK_AMOUNT_BYTES], b[TMK_AMOUNT_BYTES], change[TMK_AMOUNT_BYTES];
     char growth[TMK_AMOUNT_BYTES];
@@ -317,7 +317,7 @@ static void print_gates(struct tmk_sheet *sheet, const struct tmk_comparison *c)
     if (c->n_verdicts)
         tmk_sheet_heading(sheet, "Gates");
     for (unsigned i = 0; i < c->n_verdicts; i++) {
-        const struct tmk_verdict *v = &c->verdicts[i];
+        const struct tmk_gate_verdict *v = &c->verdicts[i];
         char *text = tmk_verdict_text(v);
         tmk_table_cell(t, v->passed ? "passed" : "FAILED");
         tmk_table_cell(t, v->gate.text);

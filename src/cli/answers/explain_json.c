@@ -100,7 +100,7 @@ static void add_categories(struct tmk_json *j, const struct tmk_scene *s)
     tmk_json_end(j);
 }
 
-static void add_causes(struct tmk_json *j, const struct tmk_verdict *v)
+static void add_causes(struct tmk_json *j, const struct tmk_oom_verdict *v)
 {
     tmk_json_array(j, "causes");
     for (int i = 0; i < TMK_N_CAUSES; i++) {
@@ -116,7 +116,7 @@ static void add_causes(struct tmk_json *j, const struct tmk_verdict *v)
 static void add_evidence(struct tmk_json *j, const struct tmk_case *c)
 {
     const struct tmk_scene *s = &c->scene;
-    const struct tmk_verdict *v = &c->verdict;
+    const struct tmk_oom_verdict *v = &c->verdict;
     tmk_json_object(j, "evidence");
     tmk_json_u64(j, "allocated", s->allocated_bytes);
     add_bytes(j, "reserved", s->reserved_bytes);

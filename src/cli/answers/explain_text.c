@@ -160,7 +160,7 @@ static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
 /* Blocks and request would fit; what torch holds and the segment that the request takes do not. */
 static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
-    const struct tmk_verdict *v = &c->verdict;
+    const struct tmk_oom_verdict *v = &c->verdict;
     struct size a, b, d, e;
     tmk_sheet_text(sheet,
                    "It simply needs more: the %s that torch holds and a segment of %s for the "
@@ -270,7 +270,7 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
                                                 {"bytes", TMK_RIGHT, TMK_FIXED},
                                                 {"", TMK_LEFT, TMK_SHRINK}};
     const struct tmk_scene *s = &c->scene;
-    const struct tmk_verdict *v = &c->verdict;
+    const struct tmk_oom_verdict *v = &c->verdict;
     struct size a;
     char asked[96] = "", steps[96];
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));

@@ -25,8 +25,8 @@ static void add_row(struct tmk_table *t, const char *what, uint64_t bytes, uint6
 }
 
 /* What is in the segments of torch's allocator. */
-static const char *inside_text(const struct tmk_account *a, const struct tmk_account_part *part,
-                               char *buffer, size_t size)
+static const char *inside_text(const struct tmk_device_account *a,
+                               const struct tmk_account_part *part, char *buffer, size_t size)
 {
     char blocks[TMK_AMOUNT_BYTES], cached[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES];
     bool is_torch = strcmp(part->owner, "torch") == 0 && a->has_reserved;
@@ -43,7 +43,7 @@ static const char *inside_text(const struct tmk_account *a, const struct tmk_acc
     return buffer;
 }
 
-static void write_table(const struct tmk_account *a, struct tmk_sheet *sheet)
+static void write_table(const struct tmk_device_account *a, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
         {"part                        ", TMK_LEFT, TMK_SHRINK},
@@ -62,7 +62,7 @@ static void write_table(const struct tmk_account *a, struct tmk_sheet *sheet)
     tmk_sheet_table(sheet, t);
 }
 
-static void write_account(const struct tmk_facts *f, const struct tmk_account *a,
+static void write_account(const struct tmk_facts *f, const struct tmk_device_account *a,
                           struct tmk_sheet *sheet)
 {
     char used[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
@@ -102,7 +102,8 @@ static void add_bytes(struct tmk_tree *t, const char *key, uint64_t bytes)
         tmk_tree_u64(t, key, bytes);
 }
 
-static void add_account(struct tmk_tree *t, const struct tmk_facts *f, const struct tmk_account *a)
+static void add_account(struct tmk_tree *t, const struct tmk_facts *f,
+                        const struct tmk_device_account *a)
 {
     char device[24];
     tmk_tree_object(t, NULL);

@@ -14,7 +14,7 @@
 
 /* ---- text ---- */
 
-static void print_text(const struct tmk_process *p, const struct tmk_verdict *d)
+static void print_text(const struct tmk_process *p, const struct tmk_trace_verdict *d)
 {
     char events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES], frees[TMK_AMOUNT_BYTES];
     char rows[TMK_AMOUNT_BYTES];
@@ -36,7 +36,8 @@ static void print_text(const struct tmk_process *p, const struct tmk_verdict *d)
 
 /* ---- JSON ---- */
 
-static void print_json(struct tmk_json *j, const struct tmk_process *p, const struct tmk_verdict *d)
+static void print_json(struct tmk_json *j, const struct tmk_process *p,
+                       const struct tmk_trace_verdict *d)
 {
     tmk_json_object(j, NULL);
     tmk_json_text(j, "file", p->file);
@@ -79,7 +80,7 @@ static int check_process(struct tmk_process *p, struct tmk_json *json)
         tmk_say("%s: %s", p->file, err.text);
         return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
     }
-    const struct tmk_verdict *d = tmk_verify_verdict(v);
+    const struct tmk_trace_verdict *d = tmk_verify_verdict(v);
     int status = d->n_findings ? TMK_EXIT_FINDING : TMK_EXIT_OK;
     if (json)
         print_json(json, p, d);

@@ -33,7 +33,7 @@
 #include "inject/subject.h"
 #include "kit/amount.h"
 #include "kit/json.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 #include "kit/print.h"
 #include "passes/verify.h"
 #include "trace/layout.h"
@@ -290,7 +290,7 @@ static void judge_trace(struct tmk_doctor_row *r, const char *folder)
     if (rc < 0) {
         tmk_doctor_say(r, TMK_GRADE_BAD, "the trace cannot be read: %s", err.text);
     } else {
-        const struct tmk_verdict *d = tmk_verify_verdict(v);
+        const struct tmk_trace_verdict *d = tmk_verify_verdict(v);
         if (d->n_findings)
             tmk_doctor_say(r, TMK_GRADE_BAD, "the trace is wrong: %s", d->findings[0].text);
         else
@@ -404,7 +404,7 @@ static void print_report(const struct tmk_doctor *d)
     struct utsname kernel = {0};
     char text[4096];
     const char *home = getenv("HOME");
-    tmk_lines_read(text, sizeof text, "/etc/os-release");
+    tmk_kernel_file_read(text, sizeof text, "/etc/os-release");
     const char *name = tmk_lines_field(text, "PRETTY_NAME=");
     name += *name == '"';
     uname(&kernel);

@@ -29,7 +29,7 @@ static void print_json(const struct tmk_leaks *leaks, const struct tmk_monitorin
 static void say_unlisted(const struct tmk_monitoring *m)
 {
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(m->sampler, i);
         if (u->reason[0])
             tmk_monitoring_say(u, "did not answer", u->reason);
         else if (u->process_reason[0])

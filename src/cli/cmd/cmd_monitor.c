@@ -16,7 +16,7 @@ static int report_profile(struct tmk_monitoring *m, const struct tmk_args *args)
     int status = tmk_monitoring_run(m, NULL, NULL);
     if (status != 0)
         return status;
-    struct tmk_status report = tmk_monitoring_status(m);
+    struct tmk_monitor_status report = tmk_monitoring_status(m);
     return tmk_monitor_report(&report, args);
 }
 
@@ -69,7 +69,7 @@ static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
     if (status == 0) {
         if (tmk_leaks_find(m->sampler, DEFAULT_LEAK_BYTES, &leaks) < 0)
             tmk_die("out of memory");
-        struct tmk_status report = tmk_monitoring_status(m);
+        struct tmk_monitor_status report = tmk_monitoring_status(m);
         report.alarms = w.alarms;
         report.leaks = &leaks;
         report.is_whole = true;

@@ -9,10 +9,11 @@
 /* ---- what is printed ---- */
 
 /* "high, in 45.2 s". */
-static void add_forecast(struct tmk_table *t, const struct tmk_device_use *u, uint64_t warm_up_ns)
+static void add_forecast(struct tmk_table *t, const struct tmk_watched_device *u,
+                         uint64_t warm_up_ns)
 {
     char text[TMK_AMOUNT_BYTES];
-    struct tmk_device_forecast p = tmk_device_use_forecast(u, warm_up_ns);
+    struct tmk_device_forecast p = tmk_watched_device_forecast(u, warm_up_ns);
     if (p.has_time)
         tmk_table_cellf(t, "%s, in %s", tmk_risk_text(p.risk_level),
                         tmk_time_text((uint64_t)(p.predicted_oom_time * 1e9), text));
@@ -20,7 +21,7 @@ static void add_forecast(struct tmk_table *t, const struct tmk_device_use *u, ui
         tmk_table_cell(t, tmk_risk_text(p.risk_level));
 }
 
-static void add_row(struct tmk_table *t, const struct tmk_device_use *u,
+static void add_row(struct tmk_table *t, const struct tmk_watched_device *u,
                     const struct tmk_alarm *alarm, uint64_t warm_up_ns)
 {
     char text[TMK_AMOUNT_BYTES];
@@ -72,8 +73,8 @@ static void print_json(const struct tmk_oom_watch *w, double threshold)
     tmk_json_fixed(&j, "threshold", threshold, 2);
     tmk_json_array(&j, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
-        struct tmk_device_forecast p = tmk_device_use_forecast(u, w->warm_up_ns);
+        const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
+        struct tmk_device_forecast p = tmk_watched_device_forecast(u, w->warm_up_ns);
         tmk_device_forecast_write(&j, NULL, u, &w->alarms[i], &p);
     }
     tmk_json_end(&j);
@@ -85,7 +86,7 @@ static unsigned say_silent(const struct tmk_monitoring *m)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(m->sampler, i);
         if (u->has_now)
             continue;
         n++;

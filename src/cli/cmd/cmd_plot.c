@@ -107,7 +107,7 @@ static bool find_held_device(struct tmk_plot *plot)
         bool good = tmk_accounting_finish(a, &rp, NULL) == 0;
         tmk_replay_fini(&rp);
         for (uint64_t i = 0; good && i < tmk_accounting_n(a); i++) {
-            const struct tmk_account *account = tmk_accounting_get(a, i);
+            const struct tmk_device_account *account = tmk_accounting_get(a, i);
             if (account->segment_bytes <= most)
                 continue;
             most = account->segment_bytes;

@@ -14,7 +14,7 @@ static int run(const struct tmk_args *args)
     if (status == 0)
         status = tmk_monitoring_run(&m, NULL, NULL);
     if (status == 0) {
-        struct tmk_status report = tmk_monitoring_status(&m);
+        struct tmk_monitor_status report = tmk_monitoring_status(&m);
         status = tmk_monitor_report(&report, args);
     }
     tmk_monitoring_close(&m);

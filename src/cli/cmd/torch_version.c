@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "cli/front/locate.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 
 enum { FILE_BYTES = 4096 };
 
@@ -71,7 +71,7 @@ static bool read_first(const char *pattern, char *text)
 {
     glob_t found;
     bool good = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc > 0 &&
-                tmk_lines_read(text, FILE_BYTES, "%s", found.gl_pathv[0]) > 0;
+                tmk_kernel_file_read(text, FILE_BYTES, "%s", found.gl_pathv[0]) > 0;
     globfree(&found);
     return good;
 }
@@ -123,7 +123,7 @@ static bool read_version_file(const char *python, char *text)
     library_name(python, library, sizeof library);
     if (read_below(prefix, library, text))
         return true;
-    if (tmk_lines_read(settings, sizeof settings, "%s/pyvenv.cfg", prefix) > 0)
+    if (tmk_kernel_file_read(settings, sizeof settings, "%s/pyvenv.cfg", prefix) > 0)
         return base_of(settings, base, sizeof base) && read_below(base, library, text);
     return read_of_user(library, text);
 }

@@ -22,13 +22,13 @@ static void write_report(const struct follow *f)
     struct tmk_json j;
     if (tmk_leaks_find(f->m->sampler, f->wants->leak_bytes, &leaks) < 0)
         tmk_die("out of memory");
-    struct tmk_status report = tmk_monitoring_status(f->m);
+    struct tmk_monitor_status report = tmk_monitoring_status(f->m);
     report.alarms = f->watch->alarms;
     report.leaks = &leaks;
     report.is_whole = true;
     report.process = f->process.pid ? &f->process : NULL;
     tmk_json_init(&j, stdout, 0);
-    tmk_status_write(&j, &report);
+    tmk_monitor_status_write(&j, &report);
     tmk_leaks_fini(&leaks);
 }
 
@@ -64,7 +64,7 @@ static void write_samples(const struct follow *f)
     tmk_json_object(&j, NULL);
     tmk_json_array(&j, "samples");
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(m->sampler, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(m->sampler, i);
         if (!u->has_now)
             continue;
         tmk_json_object(&j, NULL);

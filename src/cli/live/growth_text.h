@@ -3,7 +3,7 @@
 #ifndef TMK_CLI_LIVE_GROWTH_TEXT_H
 #define TMK_CLI_LIVE_GROWTH_TEXT_H
 
-#include "monitor/leaks.h"
+#include "monitor/device_leaks.h"
 
 /* A sentence with the verdict and a table, on stdout. */
 void tmk_leak_view(const struct tmk_leaks *leaks, uint64_t elapsed_ns);

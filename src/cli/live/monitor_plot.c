@@ -68,7 +68,7 @@ static double height_gib(const struct tmk_sampler *s)
 {
     double most = 0, total = 0;
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(s, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(s, i);
         most = (double)u->max_bytes > most ? (double)u->max_bytes : most;
         total = (double)u->now.total_bytes > total ? (double)u->now.total_bytes : total;
     }
@@ -78,7 +78,7 @@ static double height_gib(const struct tmk_sampler *s)
 
 /* ---- the script ---- */
 
-static void put_title(FILE *out, const struct tmk_device_use *u)
+static void put_title(FILE *out, const struct tmk_watched_device *u)
 {
     char text[TMK_DEVICE_TEXT_BYTES + 64], most[TMK_AMOUNT_BYTES];
     snprintf(text, sizeof text, "%s%s%s, at most %s", u->label, u->device->name[0] ? "  " : "",
@@ -90,7 +90,7 @@ static void put_curves(FILE *out, const struct tmk_sampler *s)
 {
     const char *between = "plot ";
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(s, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(s, i);
         const char *colour = tmk_palette_colour(i);
         if (u->history.n == 0)
             continue;
@@ -131,7 +131,7 @@ static void put_sizes(FILE *out, const struct tmk_theme *theme, const struct tmk
     }
 }
 
-static void put_script(struct tmk_gnuplot *g, const struct tmk_status *st)
+static void put_script(struct tmk_gnuplot *g, const struct tmk_monitor_status *st)
 {
     FILE *out = tmk_gnuplot_script(g);
     char iso[TMK_ISO_BYTES];
@@ -153,7 +153,7 @@ static void put_script(struct tmk_gnuplot *g, const struct tmk_status *st)
     put_curves(out, st->sampler);
 }
 
-int tmk_monitor_plot(const struct tmk_status *status, const char *path)
+int tmk_monitor_plot(const struct tmk_monitor_status *status, const char *path)
 {
     struct tmk_gnuplot *g = NULL;
     uint64_t n = 0;

@@ -6,6 +6,6 @@
 #include "monitor/status.h"
 
 /* 0, or an exit status after a message. */
-int tmk_monitor_plot(const struct tmk_status *status, const char *path);
+int tmk_monitor_plot(const struct tmk_monitor_status *status, const char *path);
 
 #endif

@@ -38,10 +38,10 @@ static void write_json(FILE *out, const void *arg)
 {
     struct tmk_json j;
     tmk_json_init(&j, out, 4);
-    tmk_status_write(&j, arg);
+    tmk_monitor_status_write(&j, arg);
 }
 
-static int write_file(const struct tmk_status *status, const char *path)
+static int write_file(const struct tmk_monitor_status *status, const char *path)
 {
     int rc = tmk_output_file_write(path, write_json, status);
     if (rc == 0)
@@ -51,7 +51,7 @@ static int write_file(const struct tmk_status *status, const char *path)
 
 /* ---- the table ---- */
 
-static void add_row(struct tmk_table *t, const struct tmk_device_use *u)
+static void add_row(struct tmk_table *t, const struct tmk_watched_device *u)
 {
     char text[TMK_AMOUNT_BYTES];
     bool known = u->n_samples > 0;
@@ -73,7 +73,7 @@ static void add_row(struct tmk_table *t, const struct tmk_device_use *u)
     tmk_table_cell(t, tmk_count_text(u->n_samples, text));
 }
 
-static void print_table(const struct tmk_status *status)
+static void print_table(const struct tmk_monitor_status *status)
 {
     static const struct tmk_column columns[] = {
         {"device", TMK_LEFT, TMK_FIXED}, {"name", TMK_LEFT, TMK_SHRINK},
@@ -87,7 +87,7 @@ static void print_table(const struct tmk_status *status)
         add_row(t, tmk_sampler_device(status->sampler, i));
     tmk_sheet_table(&sheet, t);
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++) {
-        const struct tmk_device_use *u = tmk_sampler_device(status->sampler, i);
+        const struct tmk_watched_device *u = tmk_sampler_device(status->sampler, i);
         if (u->reason[0])
             tmk_monitoring_say(u, "did not answer", u->reason);
     }
@@ -104,7 +104,7 @@ static bool has_answer(const struct tmk_sampler *s)
 }
 
 /* Files come first: stdout may be closed, and we end with it. */
-int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args)
+int tmk_monitor_report(const struct tmk_monitor_status *status, const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");
     int written = 0, drawn = 0;

@@ -22,6 +22,6 @@ int tmk_monitor_report_check(const struct tmk_args *args);
 bool tmk_monitor_report_is_json(const struct tmk_args *args);
 /* The files that were asked for, then table or JSON on stdout; then which devices do not answer. 0,
  * or an exit status after a message; also when none of them ever answered. */
-int tmk_monitor_report(const struct tmk_status *status, const struct tmk_args *args);
+int tmk_monitor_report(const struct tmk_monitor_status *status, const struct tmk_args *args);
 
 #endif

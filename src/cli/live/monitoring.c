@@ -102,7 +102,7 @@ static const char *make_harmless(const char *text, char *buffer)
     return buffer;
 }
 
-void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const char *reason)
+void tmk_monitoring_say(const struct tmk_watched_device *u, const char *what, const char *reason)
 {
     char buffer[REASON_BYTES];
     tmk_say("device %s %s: %s", u->label, what, make_harmless(reason, buffer));
@@ -257,7 +257,7 @@ void tmk_monitoring_clear(struct tmk_monitoring *m)
 }
 
 /* " 0 43.2 %" of a device into `text`: its length. */
-static size_t describe(const struct tmk_device_use *u, char *text, size_t size)
+static size_t describe(const struct tmk_watched_device *u, char *text, size_t size)
 {
     if (!u->has_now)
         return (size_t)snprintf(text, size, " %s -", u->label);
@@ -326,10 +326,10 @@ int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *
     return status;
 }
 
-struct tmk_status tmk_monitoring_status(const struct tmk_monitoring *m)
+struct tmk_monitor_status tmk_monitoring_status(const struct tmk_monitoring *m)
 {
-    return (struct tmk_status){.sampler = m->sampler,
-                               .started = m->started,
-                               .now = time(NULL),
-                               .elapsed_ns = m->elapsed_ns};
+    return (struct tmk_monitor_status){.sampler = m->sampler,
+                                       .started = m->started,
+                                       .now = time(NULL),
+                                       .elapsed_ns = m->elapsed_ns};
 }

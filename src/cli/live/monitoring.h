@@ -72,10 +72,10 @@ int tmk_monitoring_run(struct tmk_monitoring *m, void (*each)(void *arg), void *
 void tmk_monitoring_clear(struct tmk_monitoring *m);
 
 /* Why a device did not answer, or does not list its processes: a driver's text, made harmless. */
-void tmk_monitoring_say(const struct tmk_device_use *u, const char *what, const char *reason);
+void tmk_monitoring_say(const struct tmk_watched_device *u, const char *what, const char *reason);
 
 /* The report as of now. */
-struct tmk_status tmk_monitoring_status(const struct tmk_monitoring *m);
+struct tmk_monitor_status tmk_monitoring_status(const struct tmk_monitoring *m);
 
 /* Seconds, or any time with a unit; *ret_ns is untouched when the option was not given. 0, or an
  * exit status after a message. */

@@ -50,7 +50,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* Who has it, the largest first. Not to know is no reason not to warn. */
-static void find_holders(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+static void find_holders(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                          struct tmk_device_processes *ret)
 {
     (void)tmk_devices_processes(w->m->devices, u->index, ret, NULL);
@@ -117,7 +117,7 @@ enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_device_forecast *p)
     return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
 }
 
-static void warn(const struct tmk_oom_watch *w, const struct tmk_device_use *u,
+static void warn(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                  const struct tmk_device_forecast *p, const struct tmk_device_processes *holders)
 {
     const struct words *say = tmk_language_is_chinese() ? &chinese : &english;
@@ -147,7 +147,7 @@ static void set(const char *name, const char *format, ...)
     setenv(name, text, 1);
 }
 
-static void set_environment(const struct tmk_device_use *u, const struct tmk_alarm *alarm,
+static void set_environment(const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
                             const struct tmk_device_forecast *p,
                             const struct tmk_device_processes *holders)
 {
@@ -197,7 +197,7 @@ static int spawn(const char *command, pid_t *ret)
 
 static void act(struct tmk_oom_watch *w, unsigned i, const struct tmk_device_processes *holders)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     if (w->running[i]) {
         tmk_say("--exec: the command for device %s still runs (process %d), not started again",
                 u->label, (int)w->running[i]);
@@ -234,7 +234,7 @@ static void reap(struct tmk_oom_watch *w, unsigned i, int flags)
 
 static void ring(struct tmk_oom_watch *w, unsigned i)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_device_processes *holders = tmk_xcalloc(1, sizeof *holders);
     find_holders(w, u, holders);
     tmk_monitoring_clear(w->m);
@@ -248,21 +248,21 @@ static void ring(struct tmk_oom_watch *w, unsigned i)
 }
 
 /* The longer a device was watched, the slower its forecast changes, and the longer that takes. */
-static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_watched_device *f)
+static bool is_due(const struct tmk_oom_watch *w, const struct tmk_oom_watch_device *f)
 {
     return w->m->elapsed_ns >= f->due_ns;
 }
 
-static void look_ahead(struct tmk_oom_watch *w, const struct tmk_device_use *u,
-                       struct tmk_oom_watched_device *f)
+static void look_ahead(struct tmk_oom_watch *w, const struct tmk_watched_device *u,
+                       struct tmk_oom_watch_device *f)
 {
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
-    f->prediction = tmk_device_use_forecast(u, w->warm_up_ns);
+    f->prediction = tmk_watched_device_forecast(u, w->warm_up_ns);
     f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
 }
 
 /* Once when it gets high, once more when it gets critical, and again after it was neither. */
-static bool is_worse(struct tmk_oom_watched_device *f)
+static bool is_worse(struct tmk_oom_watch_device *f)
 {
     enum tmk_risk before = f->warned_risk, now = f->prediction.risk_level;
     bool is_alarm = tmk_device_forecast_is_alarm(&f->prediction);
@@ -272,8 +272,8 @@ static bool is_worse(struct tmk_oom_watched_device *f)
 
 static void look_at(struct tmk_oom_watch *w, unsigned i)
 {
-    const struct tmk_device_use *u = tmk_sampler_device(w->m->sampler, i);
-    struct tmk_oom_watched_device *f = &w->forecasts[i];
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
+    struct tmk_oom_watch_device *f = &w->forecasts[i];
     if (!u->has_now)
         return;
     bool passed = tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)), worse = false;

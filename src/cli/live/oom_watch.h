@@ -8,7 +8,7 @@
 
 #define TMK_OOM_PERCENT 85.0 /* warn from here on, unless told otherwise */
 
-struct tmk_oom_watched_device { /* its forecast is remade now and then, not at each sample */
+struct tmk_oom_watch_device { /* its forecast is remade now and then, not at each sample */
     struct tmk_device_forecast prediction;
     uint64_t due_ns;           /* since the first sample: when it is worth making again */
     enum tmk_risk warned_risk; /* the highest that was warned of since it was lower than high */
@@ -21,7 +21,7 @@ struct tmk_oom_watch {
     void (*rang)(const struct tmk_oom_watch *w, unsigned device); /* instead; NULL: a text */
     const char *command;                                          /* NULL: none */
     struct tmk_alarm *alarms;                                     /* by device */
-    struct tmk_oom_watched_device *forecasts;                     /* by device */
+    struct tmk_oom_watch_device *forecasts;                       /* by device */
     uint64_t warm_up_ns; /* nothing that was watched for less is forecast to run out */
     pid_t *running;      /* the command of each device; 0: none runs */
 };

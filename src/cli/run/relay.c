@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 #include "cli/run/raw_signals.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 
 static uint64_t inherited_mask;
 static bool is_held;
@@ -149,7 +149,7 @@ static bool is_survived(pid_t program, int number)
     static const char *const sets[] = {"\nSigBlk:\t", "\nSigIgn:\t", "\nSigCgt:\t"};
     char text[4096];
     uint64_t found = 0;
-    if (tmk_lines_read(text, sizeof text, "/proc/%d/status", (int)program) < 0)
+    if (tmk_kernel_file_read(text, sizeof text, "/proc/%d/status", (int)program) < 0)
         return false;
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
         const char *at = strstr(text, sets[i]);

@@ -27,7 +27,7 @@
 
 #include "base/file_lock.h"
 #include "cli/output/xalloc.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/refusals.h"
@@ -133,7 +133,7 @@ static bool is_same_boot(const struct tmk_reader *r)
 {
     char boot[64];
     const char *then = tmk_reader_info(r, "boot_id");
-    if (!then || tmk_lines_read(boot, sizeof boot, "/proc/sys/kernel/random/boot_id") < 0)
+    if (!then || tmk_kernel_file_read(boot, sizeof boot, "/proc/sys/kernel/random/boot_id") < 0)
         return false;
     boot[strcspn(boot, "\n")] = '\0';
     return strcmp(boot, then) == 0;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 
 enum { CHILDREN_BYTES = 65536, MAX_CHILDREN = 1024 };
 #define GRACE_NS 10000000000u     /* from SIGTERM to SIGKILL, for the program */
@@ -51,9 +51,9 @@ static unsigned list_children(long *to)
 {
     static char text[CHILDREN_BYTES];
     int pid = (int)getpid();
-    if (tmk_lines_read(text, sizeof text, "/proc/self/task/%d/children", pid) < 0)
+    if (tmk_kernel_file_read(text, sizeof text, "/proc/self/task/%d/children", pid) < 0)
         return 0;
-    return tmk_lines_numbers(text, to, MAX_CHILDREN);
+    return tmk_kernel_numbers(text, to, MAX_CHILDREN);
 }
 
 /* To everyone we know of; more turn up as these die. */

@@ -44,7 +44,7 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_story *v);
 /* "24 GiB" where it is whole, into TMK_AMOUNT_BYTES. */
 const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer);
 /* A limit as people read it: "12", "12–14", "~300" (far), "any", "none". */
-const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t size);
+const char *tmk_sweep_limit_text(const struct tmk_advice_limit *l, char *buffer, size_t size);
 /* What is to be known of a table of limits, a sentence at a time. */
 void tmk_sweep_each_note(const struct tmk_sweep_story *v, bool any_far, bool any_range,
                          void (*say)(void *to, const char *text), void *to);

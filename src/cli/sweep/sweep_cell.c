@@ -17,7 +17,7 @@
 #include "cli/output/xalloc.h"
 #include "cli/run/summary.h"
 #include "kit/amount.h"
-#include "kit/lines.h"
+#include "kit/kernel_files.h"
 #include "kit/utf8.h"
 #include "sweep/last_words.h"
 #include "sweep/measure.h"
@@ -135,13 +135,13 @@ static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c,
 static uint64_t count_oom_kills(void)
 {
     char text[VMSTAT_BYTES], group[VMSTAT_BYTES];
-    const char *path = tmk_lines_read(group, sizeof group, "/proc/self/cgroup") < 0
+    const char *path = tmk_kernel_file_read(group, sizeof group, "/proc/self/cgroup") < 0
                            ? NULL
                            : tmk_lines_field(group, "0::");
     int n = path ? (int)strcspn(path, "\n") : 0;
-    if ((path &&
-         tmk_lines_read(text, sizeof text, "/sys/fs/cgroup%.*s/memory.events", n, path) > 0) ||
-        tmk_lines_read(text, sizeof text, "/proc/vmstat") > 0)
+    if ((path && tmk_kernel_file_read(text, sizeof text, "/sys/fs/cgroup%.*s/memory.events", n,
+                                      path) > 0) ||
+        tmk_kernel_file_read(text, sizeof text, "/proc/vmstat") > 0)
         return tmk_lines_bytes(tmk_lines_field(text, "oom_kill "));
     return UINT64_MAX;
 }

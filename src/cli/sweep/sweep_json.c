@@ -175,7 +175,7 @@ static void put_limits(struct tmk_json *j, const struct tmk_sweep_story *v)
 {
     tmk_json_array(j, "largest_that_fits");
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
-        const struct tmk_limit *l = &v->advice.limits[i];
+        const struct tmk_advice_limit *l = &v->advice.limits[i];
         tmk_json_object(j, NULL);
         tmk_json_text(j, "parameter", v->r->params[l->param].name);
         tmk_json_object(j, "config");

@@ -252,7 +252,7 @@ static void put_limits(FILE *out, const struct tmk_sweep_story *v)
     fputs("<div class=\"scroll\"><table>\n", out);
     put_limit_titles(out, v);
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
-        const struct tmk_limit *l = &v->advice.limits[i];
+        const struct tmk_advice_limit *l = &v->advice.limits[i];
         if (l->param != v->advice.main_param)
             continue;
         if (i % n == 0)

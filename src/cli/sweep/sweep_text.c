@@ -144,7 +144,7 @@ const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer)
     return buffer;
 }
 
-const char *tmk_sweep_limit_text(const struct tmk_limit *l, char *buffer, size_t size)
+const char *tmk_sweep_limit_text(const struct tmk_advice_limit *l, char *buffer, size_t size)
 {
     const char *far = l->is_far ? "~" : "";
     if (l->sure == UINT64_MAX)
@@ -295,7 +295,7 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
     add_columns(v, &k);
     struct tmk_table *t = tmk_table_open(k.columns, k.n_params + n);
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
-        const struct tmk_limit *l = &v->advice.limits[i];
+        const struct tmk_advice_limit *l = &v->advice.limits[i];
         char text[512];
         if (l->param != v->advice.main_param || (i % n == 0 && ++n_rows > MOST_ROWS) ||
             n_rows > MOST_ROWS)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "interop/weights/scan.h"
+#include "interop/weights/weight_scan.h"
 #include "interop/weights/weights.h"
 #include "kit/textmap.h"
 #include "model/training_memory.h"

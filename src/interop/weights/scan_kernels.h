@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/scan_kernels.h - the loops of scan.h, built several times: see meson.build. */
+/* interop/weights/scan_kernels.h - the loops of weight_scan.h, built several times: see
+ * meson.build. */
 #ifndef TMK_INTEROP_WEIGHTS_SCAN_KERNELS_H
 #define TMK_INTEROP_WEIGHTS_SCAN_KERNELS_H
 

@@ -61,7 +61,7 @@ const char *tmk_weight_type_name(enum tmk_weight_type type);
 /* Of an element; 0 where it has less than one, or nobody knows. */
 uint32_t tmk_weight_type_bytes(enum tmk_weight_type type);
 bool tmk_weight_type_is_float(enum tmk_weight_type type);
-/* Whether its numbers can be looked at (interop/weights/scan.h). */
+/* Whether its numbers can be looked at (interop/weights/weight_scan.h). */
 bool tmk_weight_type_is_scanned(enum tmk_weight_type type);
 
 enum { TMK_WEIGHT_MAX_DIMS = 64 };

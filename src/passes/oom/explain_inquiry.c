@@ -450,7 +450,7 @@ static int try_others(struct trials *t, const char *recorded, struct tmk_inquiry
 }
 
 int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene,
-                     const struct tmk_verdict *verdict, struct tmk_inquiry *inquiry,
+                     const struct tmk_oom_verdict *verdict, struct tmk_inquiry *inquiry,
                      struct tmk_error *err)
 {
     struct trials t = {.q = q,

@@ -21,7 +21,7 @@ int tmk_inquirer_ask(struct tmk_inquirer *q, const struct tmk_scene *scene, stru
 /* Replays the allocator, where it is torch's and its blocks are known, within the limit of a first
  * verdict. 0 or TMK_ENOMEM. */
 int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene,
-                     const struct tmk_verdict *verdict, struct tmk_inquiry *inquiry,
+                     const struct tmk_oom_verdict *verdict, struct tmk_inquiry *inquiry,
                      struct tmk_error *err);
 
 #endif

@@ -76,7 +76,7 @@ static uint64_t card_limit(const struct tmk_scene *scene)
 }
 
 static void find_limit(const struct tmk_scene *scene, const struct tmk_inquiry *q,
-                       struct tmk_verdict *v)
+                       struct tmk_oom_verdict *v)
 {
     bool is_near = scene->kind != TMK_SCENE_OOM;
     v->held_bytes = held_of(scene);
@@ -121,7 +121,7 @@ static const struct tmk_trial *trial_of(const struct tmk_inquiry *q, const char 
 }
 
 /* Enough was held and not used. */
-static bool had_room(const struct tmk_scene *scene, const struct tmk_verdict *v)
+static bool had_room(const struct tmk_scene *scene, const struct tmk_oom_verdict *v)
 {
     if (!is_known(v->free_bytes) || v->free_bytes == 0)
         return false;
@@ -143,7 +143,7 @@ static bool can_be_served(const struct tmk_inquiry *q)
 }
 
 static uint64_t fragmentation(const struct tmk_scene *scene, const struct tmk_inquiry *q,
-                              const struct tmk_verdict *v, uint64_t need_bytes)
+                              const struct tmk_oom_verdict *v, uint64_t need_bytes)
 {
     if (!had_room(scene, v) || (!scene->is_of_driver && need_bytes > v->limit_below_bytes))
         return 0;
@@ -151,7 +151,7 @@ static uint64_t fragmentation(const struct tmk_scene *scene, const struct tmk_in
 }
 
 static uint64_t settings(const struct tmk_scene *scene, const struct tmk_inquiry *q,
-                         const struct tmk_verdict *v)
+                         const struct tmk_oom_verdict *v)
 {
     const struct tmk_trial *plain = trial_of(q, "");
     bool helps = has_witness(q) && plain && !plain->runs_out;
@@ -159,7 +159,7 @@ static uint64_t settings(const struct tmk_scene *scene, const struct tmk_inquiry
 }
 
 static uint64_t outlier(const struct tmk_scene *scene, const struct tmk_inquiry *q,
-                        const struct tmk_verdict *v)
+                        const struct tmk_oom_verdict *v)
 {
     uint64_t need = plus(scene->allocated_bytes, tmk_scene_lacking(scene));
     uint64_t spread = tmk_size_whole((double)q->deviation_bytes * 1.4826 * N_DEVIATIONS);
@@ -170,7 +170,7 @@ static uint64_t outlier(const struct tmk_scene *scene, const struct tmk_inquiry 
     return stands_out && others_fit ? need - q->median_bytes : 0;
 }
 
-static uint64_t other_process(const struct tmk_scene *scene, const struct tmk_verdict *v)
+static uint64_t other_process(const struct tmk_scene *scene, const struct tmk_oom_verdict *v)
 {
     return v->limit == TMK_LIMIT_CARD && is_known(scene->others_bytes) ? scene->others_bytes : 0;
 }
@@ -191,9 +191,9 @@ static int by_weight(const void *a, const void *b)
 }
 
 void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *inquiry,
-                      uint64_t need_bytes, struct tmk_verdict *ret)
+                      uint64_t need_bytes, struct tmk_oom_verdict *ret)
 {
-    *ret = (struct tmk_verdict){0};
+    *ret = (struct tmk_oom_verdict){0};
     find_limit(scene, inquiry, ret);
     uint64_t least = ret->limit_bytes / LEAST_PART;
     const uint64_t bytes[TMK_N_CAUSES] = {
@@ -215,7 +215,7 @@ void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *i
     qsort(ret->rows, TMK_N_CAUSES, sizeof ret->rows[0], by_weight);
 }
 
-uint64_t tmk_verdict_bytes(const struct tmk_verdict *v, enum tmk_cause cause)
+uint64_t tmk_oom_verdict_bytes(const struct tmk_oom_verdict *v, enum tmk_cause cause)
 {
     for (int i = 0; i < TMK_N_CAUSES; i++)
         if (v->rows[i].cause == cause)

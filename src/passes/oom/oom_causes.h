@@ -94,7 +94,7 @@ struct tmk_cause_row {
     bool counts;
 };
 
-struct tmk_verdict {
+struct tmk_oom_verdict {
     enum tmk_limit limit;
     uint64_t limit_bytes;                    /* at least */
     uint64_t limit_below_bytes;              /* and below this; the same: it is known exactly */
@@ -107,9 +107,9 @@ struct tmk_verdict {
 
 /* `need_bytes`: of the whole step; 0: not known. */
 void tmk_causes_judge(const struct tmk_scene *scene, const struct tmk_inquiry *inquiry,
-                      uint64_t need_bytes, struct tmk_verdict *ret);
+                      uint64_t need_bytes, struct tmk_oom_verdict *ret);
 /* Of a cause; 0: nothing speaks for it. */
-uint64_t tmk_verdict_bytes(const struct tmk_verdict *v, enum tmk_cause cause);
+uint64_t tmk_oom_verdict_bytes(const struct tmk_oom_verdict *v, enum tmk_cause cause);
 
 /* "demand", "fragmentation" ... */
 const char *tmk_cause_name(enum tmk_cause cause);

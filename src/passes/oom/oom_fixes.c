@@ -35,7 +35,7 @@ void tmk_fixing_add(struct tmk_fixing *f, struct tmk_fix fix, const char *format
 
 bool tmk_fixing_covers(const struct tmk_case *c, uint64_t saves_bytes)
 {
-    const struct tmk_verdict *v = &c->verdict;
+    const struct tmk_oom_verdict *v = &c->verdict;
     uint64_t over = c->need.bytes > v->limit_bytes ? c->need.bytes - v->limit_bytes : 0;
     return saves_bytes >= (over > v->missing_bytes ? over : v->missing_bytes);
 }
@@ -225,7 +225,7 @@ static double times_usual(const struct tmk_case *c)
 static void cap_step(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
-    uint64_t above = tmk_verdict_bytes(&c->verdict, TMK_CAUSE_OUTLIER);
+    uint64_t above = tmk_oom_verdict_bytes(&c->verdict, TMK_CAUSE_OUTLIER);
     char usual[TMK_AMOUNT_BYTES], most[TMK_AMOUNT_BYTES];
     if (above == 0)
         return;

@@ -36,7 +36,7 @@ struct tmk_case { /* all that is known */
     struct tmk_scene scene;
     struct tmk_inquiry inquiry;
     struct tmk_need need;
-    struct tmk_verdict verdict;
+    struct tmk_oom_verdict verdict;
     struct tmk_fix fixes[TMK_MAX_FIXES]; /* the best first */
     uint32_t n_fixes;
 };

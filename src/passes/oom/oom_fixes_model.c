@@ -356,7 +356,7 @@ static void beside_torch(struct tmk_fixing *f)
 static void larger_card(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
-    const struct tmk_verdict *v = &c->verdict;
+    const struct tmk_oom_verdict *v = &c->verdict;
     uint64_t least = v->held_bytes + v->asked_bytes; /* what the need leaves out: the segment */
     char need[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     if (c->verdict.rows[0].cause != TMK_CAUSE_DEMAND || c->scene.device == TIDEMARK_HOST)

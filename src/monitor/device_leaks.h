@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* monitor/leaks.h - who grows: every device that was looked at, and every process on it. */
-#ifndef TMK_MONITOR_LEAKS_H
-#define TMK_MONITOR_LEAKS_H
+/* monitor/device_leaks.h - who grows: every device that was looked at, and every process on it. */
+#ifndef TMK_MONITOR_DEVICE_LEAKS_H
+#define TMK_MONITOR_DEVICE_LEAKS_H
 
 #include "monitor/growth.h"
 #include "monitor/sampler.h"
 
 struct tmk_leak_row {
-    const struct tmk_device_use *device;
+    const struct tmk_watched_device *device;
     const struct tmk_process_use *process; /* NULL: the device as a whole */
     struct tmk_growth growth;
     bool is_leak;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/scan.c - see scan.h. */
-#include "interop/weights/scan.h"
+/* interop/weights/weight_scan.c - see weight_scan.h. */
+#include "interop/weights/weight_scan.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/lines.c - see lines.h. */
-#include "kit/lines.h"
+/* kit/kernel_files.c - see kernel_files.h. */
+#include "kit/kernel_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-ssize_t tmk_lines_read(char *to, size_t size, const char *format, ...)
+ssize_t tmk_kernel_file_read(char *to, size_t size, const char *format, ...)
 {
     char path[PATH_MAX];
     va_list args;
@@ -29,7 +29,7 @@ ssize_t tmk_lines_read(char *to, size_t size, const char *format, ...)
     return n;
 }
 
-unsigned tmk_lines_numbers(const char *text, long *to, unsigned room)
+unsigned tmk_kernel_numbers(const char *text, long *to, unsigned room)
 {
     unsigned n = 0;
     char *end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* monitor/use_forecast.c - see use_forecast.h. The history is reduced to as many points as a
- * forecast can use: each is the maximum of a run of neighbouring entries. */
-#include "monitor/use_forecast.h"
+/* monitor/watched_forecast.c - see watched_forecast.h. The history is reduced to as many points as
+ * a forecast can use: each is the maximum of a run of neighbouring entries. */
+#include "monitor/watched_forecast.h"
 
 enum { MOST_POINTS = 4 * TMK_OOM_FORECAST_POINTS };
 
@@ -34,8 +34,8 @@ static double program_capacity_of(const struct tmk_device_memory *m)
                : (double)(m->total_bytes - kept);
 }
 
-struct tmk_device_forecast tmk_device_use_forecast(const struct tmk_device_use *u,
-                                                   uint64_t warm_up_ns)
+struct tmk_device_forecast tmk_watched_device_forecast(const struct tmk_watched_device *u,
+                                                       uint64_t warm_up_ns)
 {
     struct tmk_oom_forecast_point points[MOST_POINTS + 1];
     struct tmk_device_series series = {.label = u->label, .has_usage = u->has_now};

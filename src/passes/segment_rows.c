@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/segments.c - see segments.h. A row is found by the segment's number, by which rows are in
- * order; those whose segment is still there are in a list of their own, which is all that has to be
- * gone through when the state was replaced. */
-#include "passes/segments.h"
+/* passes/segment_rows.c - see segment_rows.h. A row is found by the segment's number, by which rows
+ * are in order; those whose segment is still there are in a list of their own, which is all that
+ * has to be gone through when the state was replaced. */
+#include "passes/segment_rows.h"
 
 #include <stdlib.h>
 

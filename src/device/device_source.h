@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* device/source.h - what a source of devices is: one table of functions. Only device/ sees this. */
-#ifndef TMK_DEVICE_SOURCE_H
-#define TMK_DEVICE_SOURCE_H
+/* device/device_source.h - a table of functions for each source of devices; for device/ alone. */
+#ifndef TMK_DEVICE_DEVICE_SOURCE_H
+#define TMK_DEVICE_DEVICE_SOURCE_H
 
 #include "device/device.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/lines.h - small text files of the kernel, and the "NAME: value" lines in them. */
-#ifndef TMK_KIT_LINES_H
-#define TMK_KIT_LINES_H
+/* kit/kernel_files.h - small text files of the kernel, and the "NAME: value" lines in them. */
+#ifndef TMK_KIT_KERNEL_FILES_H
+#define TMK_KIT_KERNEL_FILES_H
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -10,10 +10,10 @@
 
 /* What one read gives of the file whose path is `format` filled in, with a zero byte behind: all
  * of it where it fits. Its length, or -1 with errno when it cannot be read; `to` is then "". */
-ssize_t tmk_lines_read(char *to, size_t size, const char *format, ...)
+ssize_t tmk_kernel_file_read(char *to, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* The numbers at the start of a line, at most `room`; returns how many there are. */
-unsigned tmk_lines_numbers(const char *text, long *to, unsigned room);
+unsigned tmk_kernel_numbers(const char *text, long *to, unsigned room);
 
 #endif

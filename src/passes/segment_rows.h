@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* passes/segments.h - every segment of a process: whose it was, and when it began and ended.
+/* passes/segment_rows.h - every segment of a process: whose it was, and when it began and ended.
  *
  * In the order they began. Those that a gap hides the end of end with the gap. */
-#ifndef TMK_PASSES_SEGMENTS_H
-#define TMK_PASSES_SEGMENTS_H
+#ifndef TMK_PASSES_SEGMENT_ROWS_H
+#define TMK_PASSES_SEGMENT_ROWS_H
 
 #include "model/holders.h"
 #include "model/run.h"

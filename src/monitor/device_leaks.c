@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* monitor/leaks.c - see leaks.h. */
-#include "monitor/leaks.h"
+/* monitor/device_leaks.c - see device_leaks.h. */
+#include "monitor/device_leaks.h"
 
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static bool is_too_short(const struct tmk_leak_row *row, uint64_t whole_ns)
     return !is_case && row->growth.span_ns < whole_ns / 2;
 }
 
-static int add_device(struct tmk_leaks *leaks, const struct tmk_device_use *u)
+static int add_device(struct tmk_leaks *leaks, const struct tmk_watched_device *u)
 {
     struct tmk_growth whole = tmk_growth_judge(&u->history);
     struct tmk_leak_row row = {.device = u,

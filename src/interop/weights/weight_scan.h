@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interop/weights/scan.h - look at every number of the tensors: what is no number, extremes, mean,
- * spread.
+/* interop/weights/weight_scan.h - look at every number of the tensors: what is no number, extremes,
+ * mean, spread.
  *
  * At the speed of the memory: files are mapped and cut into pieces that all cores take in turn, and
  * a piece goes through one of three builds of the same loops (scan_kernels.c), for the widest
@@ -10,8 +10,8 @@
  * A file that becomes shorter meanwhile would kill us by SIGBUS. While a file is scanned, a handler
  * puts zeros in place of what is gone and remembers; the scan then ends with TMK_EDAMAGED. The
  * handler is the process's, so there is one scan at a time. */
-#ifndef TMK_INTEROP_WEIGHTS_SCAN_H
-#define TMK_INTEROP_WEIGHTS_SCAN_H
+#ifndef TMK_INTEROP_WEIGHTS_WEIGHT_SCAN_H
+#define TMK_INTEROP_WEIGHTS_WEIGHT_SCAN_H
 
 #include "interop/weights/scan_kernels.h"
 #include "interop/weights/weights.h"
