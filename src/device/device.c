@@ -16,7 +16,7 @@ static const struct tmk_device_source *const sources[TMK_DEVICE_N_KINDS] = {
     [TMK_DEVICE_HOST] = &tmk_source_host,
 };
 
-static const char *setting(const char *name, const char *otherwise)
+static const char *device_setting(const char *name, const char *otherwise)
 {
     const char *value = getenv(name);
     return value && *value ? value : otherwise;
@@ -25,15 +25,15 @@ static const char *setting(const char *name, const char *otherwise)
 struct tmk_device_roots tmk_device_roots_get(void)
 {
     return (struct tmk_device_roots){
-        .proc = setting("TIDEMARK_PROC_DIR", "/proc"),
-        .sys = setting("TIDEMARK_SYS_DIR", "/sys"),
+        .proc = device_setting("TIDEMARK_PROC_DIR", "/proc"),
+        .sys = device_setting("TIDEMARK_SYS_DIR", "/sys"),
         .nvml = "libnvidia-ml.so.1",
     };
 }
 
 /* A driver's library may start a thread (NVML does). Signals are not for that one, else those that
  * our own threads hold back and wait for would end the process there. */
-static int open_sources(struct tmk_devices *d, struct tmk_error *err)
+static int open_device_sources(struct tmk_devices *d, struct tmk_error *err)
 {
     sigset_t before;
     int rc = 0;
@@ -51,7 +51,7 @@ int tmk_devices_open(const struct tmk_device_roots *roots, struct tmk_devices **
     if (!d)
         return tmk_fail(err, TMK_ENOMEM, "no memory for the list of devices");
     d->roots = *roots;
-    int rc = open_sources(d, err);
+    int rc = open_device_sources(d, err);
     if (rc < 0)
         tmk_devices_close(d);
     else
@@ -113,16 +113,16 @@ int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_
 /* ---- processes ---- */
 
 /* What is not known is less than anything that is. */
-static bool is_less(uint64_t a, uint64_t b)
+static bool is_less_known(uint64_t a, uint64_t b)
 {
     return b != TMK_BYTES_UNKNOWN && (a == TMK_BYTES_UNKNOWN || a < b);
 }
 
-static struct tmk_device_process *smallest(struct tmk_device_processes *list)
+static struct tmk_device_process *smallest_process(struct tmk_device_processes *list)
 {
     struct tmk_device_process *least = &list->items[0];
     for (unsigned i = 1; i < list->n; i++)
-        if (is_less(list->items[i].used_bytes, least->used_bytes))
+        if (is_less_known(list->items[i].used_bytes, least->used_bytes))
             least = &list->items[i];
     return least;
 }
@@ -133,7 +133,7 @@ void tmk_processes_add(struct tmk_device_processes *list, pid_t pid, uint64_t us
         struct tmk_device_process *p = &list->items[i];
         if (p->pid != pid)
             continue;
-        if (is_less(p->used_bytes, used_bytes))
+        if (is_less_known(p->used_bytes, used_bytes))
             p->used_bytes = used_bytes;
         return;
     }
@@ -142,14 +142,14 @@ void tmk_processes_add(struct tmk_device_processes *list, pid_t pid, uint64_t us
         list->n++;
     } else {
         list->n_left_out++;
-        place = smallest(list);
-        if (!is_less(place->used_bytes, used_bytes))
+        place = smallest_process(list);
+        if (!is_less_known(place->used_bytes, used_bytes))
             return;
     }
     *place = (struct tmk_device_process){.pid = pid, .used_bytes = used_bytes};
 }
 
-static int by_pid(const void *a, const void *b)
+static int by_process_pid(const void *a, const void *b)
 {
     const struct tmk_device_process *p = a, *q = b;
     return (p->pid > q->pid) - (p->pid < q->pid);
@@ -170,6 +170,6 @@ int tmk_devices_processes(struct tmk_devices *d, unsigned index, struct tmk_devi
         return rc;
     }
     tmk_pids_resolve(d->roots.proc, sources[device->kind]->has_own_pids, ret);
-    qsort(ret->items, ret->n, sizeof ret->items[0], by_pid);
+    qsort(ret->items, ret->n, sizeof ret->items[0], by_process_pid);
     return 0;
 }

@@ -136,7 +136,7 @@ static void read_library_version(void *library, struct tmk_driver *driver)
 }
 
 /* The name of a function that is needed and missing; NULL: all are there. */
-static const char *find_functions(struct nvml *nvml)
+static const char *find_nvml_functions(struct nvml *nvml)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *found = dlsym(nvml->library, functions[i].name);
@@ -149,7 +149,8 @@ static const char *find_functions(struct nvml *nvml)
     return NULL;
 }
 
-static void explain(struct tmk_driver *driver, enum tmk_driver_state state, const char *reason)
+static void explain_driver_state(struct tmk_driver *driver, enum tmk_driver_state state,
+                                 const char *reason)
 {
     driver->state = state;
     snprintf(driver->reason, sizeof driver->reason, "%s", reason);
@@ -158,10 +159,10 @@ static void explain(struct tmk_driver *driver, enum tmk_driver_state state, cons
 static void explain_no_library(const struct tmk_devices *d, struct tmk_driver *driver)
 {
     if (driver->module_version[0])
-        explain(driver, TMK_DRIVER_NO_LIBRARY,
-                "the module is loaded, but there is no libnvidia-ml.so.1");
+        explain_driver_state(driver, TMK_DRIVER_NO_LIBRARY,
+                             "the module is loaded, but there is no libnvidia-ml.so.1");
     else if (has_card(d))
-        explain(driver, TMK_DRIVER_NOT_LOADED, "a card is there, but no driver");
+        explain_driver_state(driver, TMK_DRIVER_NOT_LOADED, "a card is there, but no driver");
 }
 
 static void explain_mismatch(struct tmk_driver *driver)
@@ -170,7 +171,7 @@ static void explain_mismatch(struct tmk_driver *driver)
     snprintf(text, sizeof text, "the kernel runs module %s, but the library is of driver %s",
              driver->module_version[0] ? driver->module_version : "(unknown)",
              driver->library_version[0] ? driver->library_version : "(unknown)");
-    explain(driver, TMK_DRIVER_MISMATCH, text);
+    explain_driver_state(driver, TMK_DRIVER_MISMATCH, text);
 }
 
 /* Why NVML did not start. */
@@ -183,23 +184,26 @@ static void explain_start(const struct tmk_devices *d, struct tmk_driver *driver
         explain_mismatch(driver);
         break;
     case TMK_NVML_NO_PERMISSION:
-        explain(driver, TMK_DRIVER_NO_PERMISSION, "this user may not open /dev/nvidiactl");
+        explain_driver_state(driver, TMK_DRIVER_NO_PERMISSION,
+                             "this user may not open /dev/nvidiactl");
         break;
     case TMK_NVML_DRIVER_NOT_LOADED:
         if (driver->module_version[0])
-            explain(driver, TMK_DRIVER_HIDDEN,
-                    "the module is loaded, but its device files cannot be seen from here");
+            explain_driver_state(
+                driver, TMK_DRIVER_HIDDEN,
+                "the module is loaded, but its device files cannot be seen from here");
         else if (has_card(d))
-            explain(driver, TMK_DRIVER_NOT_LOADED, "a card is there, but its module is not loaded");
+            explain_driver_state(driver, TMK_DRIVER_NOT_LOADED,
+                                 "a card is there, but its module is not loaded");
         break;
     default:
         snprintf(text, sizeof text, "NVML does not start: %s (%d)", nvml->error_text(code), code);
-        explain(driver, TMK_DRIVER_FAILED, text);
+        explain_driver_state(driver, TMK_DRIVER_FAILED, text);
     }
 }
 
 /* Load and start NVML: it, or NULL when it cannot be used, and the driver's state says why. */
-static bool start(const struct tmk_devices *d, struct nvml *nvml, struct tmk_driver *driver)
+static bool start_nvml(const struct tmk_devices *d, struct nvml *nvml, struct tmk_driver *driver)
 {
     nvml->library = dlopen(d->roots.nvml, RTLD_NOW | RTLD_LOCAL);
     if (!nvml->library) {
@@ -207,11 +211,11 @@ static bool start(const struct tmk_devices *d, struct nvml *nvml, struct tmk_dri
         return false;
     }
     read_library_version(nvml->library, driver);
-    const char *missing = find_functions(nvml);
+    const char *missing = find_nvml_functions(nvml);
     if (missing) {
         char text[sizeof driver->reason];
         snprintf(text, sizeof text, "libnvidia-ml.so.1 has no %s", missing);
-        explain(driver, TMK_DRIVER_FAILED, text);
+        explain_driver_state(driver, TMK_DRIVER_FAILED, text);
         return false;
     }
     int code = nvml->init();
@@ -259,8 +263,8 @@ static enum tmk_mig read_mig(const struct nvml *nvml, struct tmk_nvml_device *ha
     return now ? TMK_MIG_ON : TMK_MIG_OFF;
 }
 
-static void describe(const struct nvml *nvml, struct tmk_device *device,
-                     struct tmk_nvml_device *handle)
+static void describe_nvml_device(const struct nvml *nvml, struct tmk_device *device,
+                                 struct tmk_nvml_device *handle)
 {
     device->handle = handle;
     device->compute_mode = read_mode(nvml, handle);
@@ -270,7 +274,7 @@ static void describe(const struct nvml *nvml, struct tmk_device *device,
         device->id[0] = '\0';
 }
 
-static void add_parts(struct tmk_devices *d, const struct nvml *nvml, unsigned card)
+static void add_mig_parts(struct tmk_devices *d, const struct nvml *nvml, unsigned card)
 {
     unsigned n = 0;
     struct tmk_nvml_device *whole = d->list[card].handle, *handle;
@@ -283,12 +287,12 @@ static void add_parts(struct tmk_devices *d, const struct nvml *nvml, unsigned c
         if (!part)
             return;
         part->card = card;
-        describe(nvml, part, handle);
+        describe_nvml_device(nvml, part, handle);
         part->mig = TMK_MIG_PART;
     }
 }
 
-static void add_card(struct tmk_devices *d, const struct nvml *nvml, unsigned number)
+static void add_nvml_card(struct tmk_devices *d, const struct nvml *nvml, unsigned number)
 {
     struct tmk_nvml_device *handle;
     struct tmk_device *device = tmk_devices_add(d, TMK_DEVICE_NVIDIA, number);
@@ -300,10 +304,10 @@ static void add_card(struct tmk_devices *d, const struct nvml *nvml, unsigned nu
                  code);
         return;
     }
-    describe(nvml, device, handle);
+    describe_nvml_device(nvml, device, handle);
     device->mig = read_mig(nvml, handle);
     if (device->mig == TMK_MIG_ON)
-        add_parts(d, nvml, device->card);
+        add_mig_parts(d, nvml, device->card);
 }
 
 static void nvml_close(struct tmk_devices *d)
@@ -327,7 +331,7 @@ static int nvml_open(struct tmk_devices *d, struct tmk_error *err)
         return tmk_fail(err, TMK_ENOMEM, "no memory for NVML");
     d->nvml = nvml;
     read_module_version(d, driver);
-    if (!start(d, nvml, driver))
+    if (!start_nvml(d, nvml, driver))
         return 0;
     read_versions(nvml, driver);
     unsigned n = 0;
@@ -336,14 +340,14 @@ static int nvml_open(struct tmk_devices *d, struct tmk_error *err)
         snprintf(driver->reason, sizeof driver->reason, "NVML does not count the cards: %s (%d)",
                  nvml->error_text(code), code);
     for (unsigned i = 0; i < n && i < TMK_DEVICES_MOST; i++)
-        add_card(d, nvml, i);
+        add_nvml_card(d, nvml, i);
     return 0;
 }
 
 /* ---- memory and processes ---- */
 
-static int refuse(const struct nvml *nvml, const struct tmk_device *device, int code,
-                  struct tmk_error *err)
+static int report_nvml_failure(const struct nvml *nvml, const struct tmk_device *device, int code,
+                               struct tmk_error *err)
 {
     return tmk_fail(err, TMK_EIO, "NVML, card %u: %s (%d)", device->number, nvml->error_text(code),
                     code);
@@ -366,15 +370,15 @@ static int nvml_memory(struct tmk_devices *d, const struct tmk_device *device,
         return 0;
     }
     if (code != TMK_NVML_OK)
-        return refuse(nvml, device, code, err);
+        return report_nvml_failure(nvml, device, code, err);
     *ret = (struct tmk_device_memory){
         .total_bytes = old.total, .used_bytes = old.used, .reserved_bytes = TMK_BYTES_UNKNOWN};
     return 0;
 }
 
 /* Ask for a list until there is room for it, behind the `*n` that were had before. NVML's code. */
-static int ask_list(struct nvml *nvml, const struct tmk_device *device, process_fn *list,
-                    unsigned *n)
+static int ask_process_list(struct nvml *nvml, const struct tmk_device *device, process_fn *list,
+                            unsigned *n)
 {
     uint64_t wanted = *n + RAW_PROCESSES_FIRST;
     int code = TMK_NVML_INSUFFICIENT_SIZE;
@@ -392,7 +396,7 @@ static int ask_list(struct nvml *nvml, const struct tmk_device *device, process_
     return code;
 }
 
-static int by_pid(const void *va, const void *vb)
+static int by_nvml_pid(const void *va, const void *vb)
 {
     const struct tmk_nvml_process *a = va, *b = vb;
     return (a->pid > b->pid) - (a->pid < b->pid);
@@ -405,11 +409,11 @@ static uint64_t known_bytes(const struct tmk_nvml_process *p)
 
 /* A process that draws and computes is in both lists: each is added once, so that those left out
  * are counted right. */
-static void add_each(struct nvml *nvml, unsigned n, struct tmk_device_processes *ret)
+static void add_each_process(struct nvml *nvml, unsigned n, struct tmk_device_processes *ret)
 {
     const struct tmk_nvml_process *raw = nvml->raw;
     if (n > 1)
-        qsort(nvml->raw, n, sizeof *raw, by_pid);
+        qsort(nvml->raw, n, sizeof *raw, by_nvml_pid);
     for (unsigned i = 0; i < n;) {
         uint32_t pid = raw[i].pid;
         uint64_t most = known_bytes(&raw[i++]);
@@ -430,18 +434,18 @@ static int nvml_processes(struct tmk_devices *d, const struct tmk_device *device
     unsigned n = 0;
     if (!nvml->compute)
         return tmk_fail(err, TMK_EVERSION, "this driver is too old to list processes (before 460)");
-    int code = ask_list(nvml, device, nvml->compute, &n);
+    int code = ask_process_list(nvml, device, nvml->compute, &n);
     bool is_had = code == TMK_NVML_OK;
     if (is_had && nvml->graphics)
-        code = ask_list(nvml, device, nvml->graphics, &n);
+        code = ask_process_list(nvml, device, nvml->graphics, &n);
     if (code == TMK_NVML_INSUFFICIENT_SIZE)
         return tmk_fail(err, TMK_EFULL, "more than %d processes use card %u", RAW_PROCESSES_MOST,
                         device->number);
     if (code == OUT_OF_MEMORY)
         return tmk_fail(err, TMK_ENOMEM, "no memory for the processes of card %u", device->number);
     if (!is_had)
-        return refuse(nvml, device, code, err);
-    add_each(nvml, n, ret);
+        return report_nvml_failure(nvml, device, code, err);
+    add_each_process(nvml, n, ret);
     return 0;
 }
 

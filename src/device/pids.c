@@ -19,7 +19,7 @@ enum {
 };
 
 /* What the status of a process says. */
-struct identity {
+struct pid_identity {
     pid_t pid;
     char name[16];
     long numbers[NAMESPACES_MOST];
@@ -27,7 +27,7 @@ struct identity {
 };
 
 /* `name`: a PID, or "self". */
-static bool identify(const char *proc, const char *name, struct identity *ret)
+static bool identify_process(const char *proc, const char *name, struct pid_identity *ret)
 {
     char status[STATUS_BYTES];
     if (tmk_kernel_file_read(status, sizeof status, "%s/%s/status", proc, name) <= 0)
@@ -40,14 +40,14 @@ static bool identify(const char *proc, const char *name, struct identity *ret)
     return true;
 }
 
-static bool identify_pid(const char *proc, pid_t pid, struct identity *ret)
+static bool identify_pid(const char *proc, pid_t pid, struct pid_identity *ret)
 {
     char name[16];
     snprintf(name, sizeof name, "%d", (int)pid);
-    return identify(proc, name, ret);
+    return identify_process(proc, name, ret);
 }
 
-static void take(struct tmk_device_process *p, const struct identity *id)
+static void take_identity(struct tmk_device_process *p, const struct pid_identity *id)
 {
     p->pid = id->pid;
     p->inner_pid = id->n_numbers ? (pid_t)id->numbers[id->n_numbers - 1] : id->pid;
@@ -57,7 +57,7 @@ static void take(struct tmk_device_process *p, const struct identity *id)
 /* ---- by numbers of another namespace ---- */
 
 /* Whom a number was found to mean, and how many others it could. */
-struct match {
+struct pid_match {
     pid_t pid;
     unsigned n;
 };
@@ -82,16 +82,16 @@ static bool is_elsewhere(const char *proc, const char *name, unsigned n_deeper, 
 }
 
 /* One walk through /proc for all that are not known yet. `level`: which of the numbers counts. */
-static void match_all(const char *proc, unsigned level, const struct tmk_device_processes *list,
-                      struct match *matches)
+static void match_processes(const char *proc, unsigned level,
+                            const struct tmk_device_processes *list, struct pid_match *matches)
 {
     char ours[NAMESPACE_BYTES];
-    struct identity id;
+    struct pid_identity id;
     DIR *folder = opendir(proc);
     const struct dirent *entry;
     read_namespace(proc, "self", ours);
     while (folder && (entry = readdir(folder))) {
-        if (strtol(entry->d_name, NULL, 10) <= 0 || !identify(proc, entry->d_name, &id) ||
+        if (strtol(entry->d_name, NULL, 10) <= 0 || !identify_process(proc, entry->d_name, &id) ||
             id.n_numbers == 0)
             continue;
         unsigned at = level == INNERMOST ? id.n_numbers - 1 : level;
@@ -110,27 +110,27 @@ static void match_all(const char *proc, unsigned level, const struct tmk_device_
 }
 
 static void resolve_numbers(const char *proc, unsigned level, struct tmk_device_processes *list,
-                            struct match *matches)
+                            struct pid_match *matches)
 {
-    struct identity id;
-    match_all(proc, level, list, matches);
+    struct pid_identity id;
+    match_processes(proc, level, list, matches);
     for (unsigned i = 0; i < list->n; i++)
         if (matches[i].n == 1 && identify_pid(proc, matches[i].pid, &id))
-            take(&list->items[i], &id);
+            take_identity(&list->items[i], &id);
 }
 
 /* ---- all ways ---- */
 
 /* How many are still not known, having looked for those that no match stands in the way of. */
 static unsigned resolve_directly(const char *proc, struct tmk_device_processes *list,
-                                 const struct match *matches)
+                                 const struct pid_match *matches)
 {
-    struct identity id;
+    struct pid_identity id;
     unsigned n_missing = 0;
     for (unsigned i = 0; i < list->n; i++) {
         struct tmk_device_process *p = &list->items[i];
         if (!p->inner_pid && matches[i].n == 0 && identify_pid(proc, p->pid, &id))
-            take(p, &id);
+            take_identity(p, &id);
         n_missing += !p->inner_pid;
     }
     return n_missing;
@@ -138,9 +138,9 @@ static unsigned resolve_directly(const char *proc, struct tmk_device_processes *
 
 void tmk_pids_resolve(const char *proc, bool is_own, struct tmk_device_processes *list)
 {
-    struct match matches[TMK_DEVICE_PROCESSES_MOST] = {{0}};
-    struct identity us = {0};
-    bool from_outside = identify(proc, "self", &us) && us.n_numbers > 1;
+    struct pid_match matches[TMK_DEVICE_PROCESSES_MOST] = {{0}};
+    struct pid_identity us = {0};
+    bool from_outside = identify_process(proc, "self", &us) && us.n_numbers > 1;
     if (from_outside && !is_own && list->n)
         resolve_numbers(proc, us.n_numbers - 1, list, matches);
     if (resolve_directly(proc, list, matches) && !from_outside && !is_own)

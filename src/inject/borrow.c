@@ -52,7 +52,7 @@ static uint64_t fault_bits(void)
            bit_of(SIGSYS);
 }
 
-static int trace(struct tmk_borrowed *b, unsigned request, uint64_t address, uint64_t data)
+static int trace_thread(struct tmk_borrowed *b, unsigned request, uint64_t address, uint64_t data)
 {
     /* The type of the request differs between C libraries, a cast to enum fits the GNU one. */
     if (ptrace((enum __ptrace_request)request, b->tid, (void *)(uintptr_t)address,
@@ -64,9 +64,9 @@ static int trace(struct tmk_borrowed *b, unsigned request, uint64_t address, uin
 
 /* ---- stops ---- */
 
-enum stop { STOP_NONE, STOP_GONE, STOP_TRAP, STOP_SYSCALL, STOP_SIGNAL };
+enum thread_stop { STOP_NONE, STOP_GONE, STOP_TRAP, STOP_SYSCALL, STOP_SIGNAL };
 
-static enum stop kind_of(const siginfo_t *info, int *ret_signal)
+static enum thread_stop stop_kind_of(const siginfo_t *info, int *ret_signal)
 {
     if (info->si_code != CLD_TRAPPED && info->si_code != CLD_STOPPED)
         return STOP_GONE;
@@ -77,13 +77,13 @@ static enum stop kind_of(const siginfo_t *info, int *ret_signal)
 }
 
 /* Has it stopped by now? */
-static enum stop look(struct tmk_borrowed *b, int *ret_signal)
+static enum thread_stop look_at_stop(struct tmk_borrowed *b, int *ret_signal)
 {
     siginfo_t info = {0};
     int got = waitid(P_PID, (id_t)b->tid, &info, WEXITED | WSTOPPED | __WALL | WNOHANG | WNOWAIT);
     if (got < 0 ? errno == EINTR : info.si_pid == 0)
         return STOP_NONE;
-    enum stop stop = got < 0 ? STOP_GONE : kind_of(&info, ret_signal);
+    enum thread_stop stop = got < 0 ? STOP_GONE : stop_kind_of(&info, ret_signal);
     if (stop == STOP_GONE)
         (void)waitpid(b->tid, NULL, __WALL | WNOHANG);
     b->is_stopped = stop != STOP_GONE;
@@ -91,23 +91,24 @@ static enum stop look(struct tmk_borrowed *b, int *ret_signal)
     return stop;
 }
 
-static void doze(void)
+static void sleep_between_looks(void)
 {
     struct timespec t = {.tv_nsec = LOOK_NS};
     nanosleep(&t, NULL);
 }
 
-static enum stop wait_stop(struct tmk_borrowed *b, int *ret_signal, uint64_t deadline_ns)
+static enum thread_stop wait_stop(struct tmk_borrowed *b, int *ret_signal, uint64_t deadline_ns)
 {
-    enum stop stop;
-    while ((stop = look(b, ret_signal)) == STOP_NONE && tmk_clock_monotonic_ns() < deadline_ns)
-        doze();
+    enum thread_stop stop;
+    while ((stop = look_at_stop(b, ret_signal)) == STOP_NONE &&
+           tmk_clock_monotonic_ns() < deadline_ns)
+        sleep_between_looks();
     return stop;
 }
 
-static int resume(struct tmk_borrowed *b, unsigned request, int signal)
+static int resume_thread(struct tmk_borrowed *b, unsigned request, int signal)
 {
-    int rc = trace(b, request, 0, (uint64_t)signal);
+    int rc = trace_thread(b, request, 0, (uint64_t)signal);
     if (rc == 0)
         b->is_stopped = b->is_between = false;
     return rc;
@@ -115,7 +116,7 @@ static int resume(struct tmk_borrowed *b, unsigned request, int signal)
 
 /* A signal has come although all that can be are blocked. The signal to go on with in *ret, or
  * TMK_EIO: what it does for us has crashed. */
-static int judge_signal(struct tmk_borrowed *b, int signal, int *ret)
+static int judge_stop_signal(struct tmk_borrowed *b, int signal, int *ret)
 {
     siginfo_t info = {0};
     *ret = 0;
@@ -123,7 +124,7 @@ static int judge_signal(struct tmk_borrowed *b, int signal, int *ret)
         *ret = signal;
         return 0;
     }
-    (void)trace(b, PTRACE_GETSIGINFO, 0, (uint64_t)(uintptr_t)&info);
+    (void)trace_thread(b, PTRACE_GETSIGINFO, 0, (uint64_t)(uintptr_t)&info);
     if ((bit_of(signal) & fault_bits()) && info.si_code > 0)
         return TMK_EIO;
     b->held_signals |= bit_of(signal);
@@ -134,10 +135,10 @@ int tmk_borrow_interrupt(struct tmk_borrowed *b, uint64_t deadline_ns)
 {
     for (;;) {
         int signal = 0, on = 0;
-        int rc = trace(b, PTRACE_INTERRUPT, 0, 0);
+        int rc = trace_thread(b, PTRACE_INTERRUPT, 0, 0);
         if (rc == 0 && b->is_stopped)
-            rc = resume(b, PTRACE_CONT, 0);
-        enum stop stop = rc < 0 ? STOP_GONE : wait_stop(b, &signal, deadline_ns);
+            rc = resume_thread(b, PTRACE_CONT, 0);
+        enum thread_stop stop = rc < 0 ? STOP_GONE : wait_stop(b, &signal, deadline_ns);
         if (stop == STOP_TRAP)
             return 0;
         if (stop == STOP_GONE || stop == STOP_NONE)
@@ -146,12 +147,12 @@ int tmk_borrow_interrupt(struct tmk_borrowed *b, uint64_t deadline_ns)
             continue;
         /* Its own signal, before we have blocked any: it gets it. */
         if (b->is_sent)
-            rc = judge_signal(b, signal, &on);
+            rc = judge_stop_signal(b, signal, &on);
         else
             on = signal;
         if (rc < 0)
             return 0; /* crashed; a stop in which registers can be given back */
-        rc = resume(b, PTRACE_CONT, on);
+        rc = resume_thread(b, PTRACE_CONT, on);
         if (rc < 0)
             return rc;
     }
@@ -159,7 +160,7 @@ int tmk_borrow_interrupt(struct tmk_borrowed *b, uint64_t deadline_ns)
 
 int tmk_borrow_go_on(struct tmk_borrowed *b)
 {
-    return resume(b, PTRACE_CONT, 0);
+    return resume_thread(b, PTRACE_CONT, 0);
 }
 
 int tmk_borrow_stop(struct tmk_borrowed *b, pid_t pid, pid_t tid, uint64_t deadline_ns)
@@ -170,7 +171,7 @@ int tmk_borrow_stop(struct tmk_borrowed *b, pid_t pid, pid_t tid, uint64_t deadl
     b->is_stopped = b->is_between = b->is_saved = b->is_sent = b->is_restored = false;
     b->held_signals = 0;
     b->path.at = 0;
-    int rc = trace(b, PTRACE_SEIZE, 0, PTRACE_O_TRACESYSGOOD);
+    int rc = trace_thread(b, PTRACE_SEIZE, 0, PTRACE_O_TRACESYSGOOD);
     if (rc < 0)
         return rc;
     b->stop_ns = tmk_clock_monotonic_ns();
@@ -190,7 +191,7 @@ int tmk_borrow_write(struct tmk_borrowed *b, const struct tmk_image *image, uint
     for (size_t i = 0; i < n; i += 8) {
         uint8_t word[8] = {0};
         memcpy(word, bytes + i, n - i < 8 ? n - i : 8);
-        int rc = trace(b, PTRACE_POKEDATA, address + i, tmk_load_u64(word));
+        int rc = trace_thread(b, PTRACE_POKEDATA, address + i, tmk_load_u64(word));
         if (rc < 0)
             return rc;
     }
@@ -245,7 +246,8 @@ int tmk_borrow_save(struct tmk_borrowed *b, const struct tmk_image *image,
     if (rc < 0)
         return rc;
     tmk_general_rewind(&b->saved.general);
-    rc = trace(b, PTRACE_GETSIGMASK, sizeof b->signal_mask, (uint64_t)(uintptr_t)&b->signal_mask);
+    rc = trace_thread(b, PTRACE_GETSIGMASK, sizeof b->signal_mask,
+                      (uint64_t)(uintptr_t)&b->signal_mask);
     if (rc == 0)
         rc = write_path_somewhere(b, image, places);
     b->is_saved = rc == 0;
@@ -261,7 +263,8 @@ static int enter_path(struct tmk_borrowed *b, uint64_t mask)
     tmk_general_for_return(&g, b->path.at);
     b->is_sent = true;
     int rc = tmk_general_set(b->tid, &g);
-    return rc < 0 ? rc : trace(b, PTRACE_SETSIGMASK, sizeof mask, (uint64_t)(uintptr_t)&mask);
+    return rc < 0 ? rc
+                  : trace_thread(b, PTRACE_SETSIGMASK, sizeof mask, (uint64_t)(uintptr_t)&mask);
 }
 
 /* Give it registers with which it does something for us and then finds back. */
@@ -278,16 +281,16 @@ static int run_to_syscall(struct tmk_borrowed *b, uint64_t deadline_ns)
     int on = 0;
     for (;;) {
         int signal = 0;
-        int rc = resume(b, PTRACE_SYSCALL, on);
+        int rc = resume_thread(b, PTRACE_SYSCALL, on);
         if (rc < 0)
             return rc;
-        enum stop stop = wait_stop(b, &signal, deadline_ns);
+        enum thread_stop stop = wait_stop(b, &signal, deadline_ns);
         if (stop == STOP_SYSCALL)
             return 0;
         if (stop == STOP_GONE || stop == STOP_NONE)
             return stop == STOP_GONE ? TMK_ENOENT : TMK_EBUSY;
         on = 0;
-        if (stop == STOP_SIGNAL && (rc = judge_signal(b, signal, &on)) < 0)
+        if (stop == STOP_SIGNAL && (rc = judge_stop_signal(b, signal, &on)) < 0)
             return rc;
     }
 }
@@ -317,17 +320,17 @@ static int wait_word(struct tmk_borrowed *b, const struct tmk_image *image, uint
         int signal = 0, on = 0;
         if (tmk_image_read(image, done, &word, sizeof word) && word)
             return 0;
-        enum stop stop = look(b, &signal);
+        enum thread_stop stop = look_at_stop(b, &signal);
         int rc = stop == STOP_GONE ? TMK_ENOENT : 0;
         if (stop == STOP_SIGNAL)
-            rc = judge_signal(b, signal, &on);
+            rc = judge_stop_signal(b, signal, &on);
         if (rc == 0 && stop != STOP_NONE)
-            rc = resume(b, PTRACE_CONT, on);
+            rc = resume_thread(b, PTRACE_CONT, on);
         if (rc < 0)
             return rc;
         if (tmk_clock_monotonic_ns() >= deadline_ns)
             return TMK_EBUSY;
-        doze();
+        sleep_between_looks();
     }
 }
 
@@ -352,14 +355,14 @@ int tmk_borrow_run(struct tmk_borrowed *b, const struct tmk_image *image,
     if (rc == 0)
         rc = send_thread(b, &g);
     if (rc == 0)
-        rc = resume(b, PTRACE_CONT, 0);
+        rc = resume_thread(b, PTRACE_CONT, 0);
     return rc < 0 ? rc : wait_word(b, image, run->done, deadline_ns);
 }
 
 /* ---- the end ---- */
 
 /* Stopped, and has not gone back to its own work? */
-static bool is_ours(struct tmk_borrowed *b, const struct tmk_image *image)
+static bool is_still_borrowed(struct tmk_borrowed *b, const struct tmk_image *image)
 {
     struct user_regs_struct g;
     return b->is_stopped && b->is_sent && tmk_general_get(b->tid, &g) == 0 &&
@@ -372,7 +375,7 @@ int tmk_borrow_recall(struct tmk_borrowed *b, const struct tmk_image *image, uin
     int rc = tmk_borrow_interrupt(b, deadline_ns);
     if (rc < 0)
         return rc;
-    return is_ours(b, image) ? tmk_extended_set(b->tid, &b->saved) : TMK_EBUSY;
+    return is_still_borrowed(b, image) ? tmk_extended_set(b->tid, &b->saved) : TMK_EBUSY;
 }
 
 /* A call that the stop ended in EINTR goes on, also in a thread that was only looked at. */
@@ -395,7 +398,7 @@ static void send_held(const struct tmk_borrowed *b)
 }
 
 /* Of a thread that is ours. */
-static void restore(struct tmk_borrowed *b)
+static void restore_thread(struct tmk_borrowed *b)
 {
     int rc = tmk_extended_set(b->tid, &b->saved);
     if (rc == 0)
@@ -406,7 +409,7 @@ static void restore(struct tmk_borrowed *b)
 }
 
 /* One that was only looked at, or that went back by itself without us: is it through? */
-static void leave_alone(struct tmk_borrowed *b, const struct tmk_image *image)
+static void leave_thread_alone(struct tmk_borrowed *b, const struct tmk_image *image)
 {
     struct user_regs_struct g;
     rewind_unsaved(b);
@@ -419,13 +422,13 @@ uint64_t tmk_borrow_end(struct tmk_borrowed *b, const struct tmk_image *image)
     enum { LONG_NS = 2000000000 };
     if (!b->is_between)
         (void)tmk_borrow_interrupt(b, tmk_clock_monotonic_ns() + LONG_NS);
-    if (is_ours(b, image))
-        restore(b);
+    if (is_still_borrowed(b, image))
+        restore_thread(b);
     else if (b->is_stopped)
-        leave_alone(b, image);
+        leave_thread_alone(b, image);
     if (b->path.at && b->is_restored)
         (void)tmk_borrow_write(b, image, b->path.at, b->path.before, tmk_return_bytes);
-    (void)trace(b, PTRACE_DETACH, 0, 0);
+    (void)trace_thread(b, PTRACE_DETACH, 0, 0);
     b->is_stopped = b->is_between = b->is_saved = false;
     send_held(b);
     return tmk_clock_monotonic_ns() - b->stop_ns;

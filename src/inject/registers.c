@@ -40,13 +40,13 @@ int tmk_general_set(pid_t tid, const struct user_regs_struct *general)
     return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &from) < 0 ? TMK_EIO : 0;
 }
 
-static bool is_needed(const struct tmk_registers *r, int i)
+static bool is_set_needed(const struct tmk_registers *r, int i)
 {
     return extended_types[i] != NT_PRFPREG || i == 0 || r->extended[0].n_bytes == 0;
 }
 
 /* EINVAL and ENODEV: this processor has no such set. A set that fills the buffer may be cut. */
-static int get_extended(pid_t tid, struct tmk_register_set *set)
+static int get_extended_set(pid_t tid, struct tmk_register_set *set)
 {
     struct iovec to = {.iov_base = set->bytes, .iov_len = sizeof set->bytes};
     set->n_bytes = 0;
@@ -64,8 +64,8 @@ int tmk_registers_get(pid_t tid, struct tmk_registers *ret)
     for (int i = 0; i < TMK_EXTENDED_SETS && rc == 0; i++) {
         ret->extended[i].type = extended_types[i];
         ret->extended[i].n_bytes = 0;
-        if (is_needed(ret, i))
-            rc = get_extended(tid, &ret->extended[i]);
+        if (is_set_needed(ret, i))
+            rc = get_extended_set(tid, &ret->extended[i]);
     }
     return rc == 0 && ret->extended[0].n_bytes == 0 && ret->extended[1].n_bytes == 0 ? TMK_EIO : rc;
 }

@@ -71,7 +71,7 @@ static const long restarted[] = {
 #endif
 };
 
-static bool is_among(const long *calls, size_t n, long call)
+static bool is_among_calls(const long *calls, size_t n, long call)
 {
     for (size_t i = 0; i < n; i++)
         if (calls[i] == call)
@@ -81,7 +81,7 @@ static bool is_among(const long *calls, size_t n, long call)
 
 bool tmk_call_restarts(long call)
 {
-    return is_among(restarted, sizeof restarted / sizeof restarted[0], call);
+    return is_among_calls(restarted, sizeof restarted / sizeof restarted[0], call);
 }
 
 /* Reading and writing a pipe or a terminal: malloc and the loader only read files. */
@@ -120,7 +120,7 @@ bool tmk_thread_place_read(pid_t pid, pid_t tid, struct tmk_thread_place *ret)
 
 /* ---- where the thread is ---- */
 
-static bool is_in(const struct tmk_range *ranges, unsigned n, uint64_t address)
+static bool is_in_ranges(const struct tmk_range *ranges, unsigned n, uint64_t address)
 {
     for (unsigned i = 0; i < n; i++)
         if (address >= ranges[i].start && address < ranges[i].end)
@@ -131,7 +131,7 @@ static bool is_in(const struct tmk_range *ranges, unsigned n, uint64_t address)
 static bool is_return_to_unsafe(const struct tmk_safety *s, uint64_t word)
 {
     uint8_t before[TMK_CALL_BYTES];
-    return is_in(s->unsafe, s->n_unsafe, word) &&
+    return is_in_ranges(s->unsafe, s->n_unsafe, word) &&
            tmk_image_read(s->image, word - sizeof before, before, sizeof before) &&
            tmk_code_ends_in_call(before + sizeof before);
 }
@@ -149,7 +149,7 @@ static bool stack_is_clean(const struct tmk_safety *s, uint64_t sp, size_t n)
 /* How much of the stack to look at, given that the thread is in watched code. */
 static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
-    if (is_among(plain_waits, sizeof plain_waits / sizeof plain_waits[0], m->call) ||
+    if (is_among_calls(plain_waits, sizeof plain_waits / sizeof plain_waits[0], m->call) ||
         is_stream_call(s, m))
         return s->own_allocator ? WAIT_BYTES : 0;
     if (m->call == SYS_futex)
@@ -159,9 +159,9 @@ static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_thre
 
 static bool code_is_safe(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
-    if (is_in(s->unsafe, s->n_unsafe, m->pc))
+    if (is_in_ranges(s->unsafe, s->n_unsafe, m->pc))
         return false;
-    if (!is_in(s->watched, s->n_watched, m->pc))
+    if (!is_in_ranges(s->watched, s->n_watched, m->pc))
         return true;
     size_t n = bytes_to_look_at(s, m);
     return n == 0 || stack_is_clean(s, m->sp, n);
@@ -194,7 +194,8 @@ bool tmk_safety_of(const struct tmk_safety *s, const struct tmk_thread_place *m)
 
 /* ---- learning ---- */
 
-static void add_range(struct tmk_range *ranges, unsigned *n, unsigned max, struct tmk_range range)
+static void add_code_range(struct tmk_range *ranges, unsigned *n, unsigned max,
+                           struct tmk_range range)
 {
     if (*n < max)
         ranges[(*n)++] = range;
@@ -202,7 +203,7 @@ static void add_range(struct tmk_range *ranges, unsigned *n, unsigned max, struc
 
 static void add_unsafe(struct tmk_safety *s, struct tmk_range range)
 {
-    add_range(s->unsafe, &s->n_unsafe, TMK_MAX_UNSAFE, range);
+    add_code_range(s->unsafe, &s->n_unsafe, TMK_MAX_UNSAFE, range);
 }
 
 /* Code of a file, as unsafe or as watched. */
@@ -216,7 +217,7 @@ static void add_file(struct tmk_safety *s, const struct tmk_mapping *file, bool 
         if (is_unsafe)
             add_unsafe(s, range);
         else
-            add_range(s->watched, &s->n_watched, TMK_MAX_WATCHED, range);
+            add_code_range(s->watched, &s->n_watched, TMK_MAX_WATCHED, range);
     }
 }
 

@@ -28,27 +28,27 @@ static ssize_t read_small(pid_t pid, const char *name, char *to, size_t size)
     return tmk_kernel_file_read(to, size, "/proc/%d/%s", (int)pid, name);
 }
 
-static long number(const char *text)
+static long status_number(const char *text)
 {
     return strtol(text, NULL, 10);
 }
 
 /* What the process calls itself: the last of its numbers, one for each namespace it is in. */
-static pid_t inner_pid(const char *status)
+static pid_t status_inner_pid(const char *status)
 {
     long numbers[NAMESPACES_MOST];
     unsigned n = tmk_kernel_numbers(tmk_lines_field(status, "NSpid:"), numbers, NAMESPACES_MOST);
     return n ? (pid_t)numbers[n - 1] : 0;
 }
 
-static void take_status(struct tmk_subject *s, const char *status)
+static void take_status_fields(struct tmk_subject *s, const char *status)
 {
     char *end;
     s->state = *tmk_lines_field(status, "State:");
-    s->process = (pid_t)number(tmk_lines_field(status, "Tgid:"));
-    s->tracer = (pid_t)number(tmk_lines_field(status, "TracerPid:"));
-    s->inner_pid = inner_pid(status);
-    s->has_seccomp = number(tmk_lines_field(status, "Seccomp:")) == 2;
+    s->process = (pid_t)status_number(tmk_lines_field(status, "Tgid:"));
+    s->tracer = (pid_t)status_number(tmk_lines_field(status, "TracerPid:"));
+    s->inner_pid = status_inner_pid(status);
+    s->has_seccomp = status_number(tmk_lines_field(status, "Seccomp:")) == 2;
     s->is_kernel =
         *tmk_lines_field(status, "VmSize:") == '\0' && s->state != 'Z' && s->state != 'X';
     s->uid = (uid_t)strtoul(tmk_lines_field(status, "Uid:"), &end, 10);
@@ -112,7 +112,7 @@ int tmk_subject_read(pid_t pid, struct tmk_subject *ret, struct tmk_error *err)
     struct tmk_subject s = {.pid = pid};
     if (pid <= 0 || read_small(pid, "status", status, sizeof status) <= 0)
         return tmk_fail(err, TMK_ENOENT, "there is no process %d; see: ps -e", (int)pid);
-    take_status(&s, status);
+    take_status_fields(&s, status);
     take_program(&s);
     take_name(&s);
     take_filters(&s, status);
@@ -129,7 +129,7 @@ bool tmk_subject_read_thread(pid_t tid, char *ret_state, pid_t *ret_inner)
     struct tmk_subject s = {.pid = tid};
     if (read_small(tid, "status", status, sizeof status) <= 0)
         return false;
-    take_status(&s, status);
+    take_status_fields(&s, status);
     *ret_state = s.state;
     *ret_inner = s.inner_pid;
     return true;
@@ -158,7 +158,7 @@ void tmk_asker_read(struct tmk_asker *ret)
     ret->may_trace =
         strtoull(tmk_lines_field(status, "CapEff:"), NULL, 16) >> CAPABILITY_PTRACE & 1;
     tmk_kernel_file_read(scope, sizeof scope, "/proc/sys/kernel/yama/ptrace_scope");
-    ret->ptrace_scope = (int)number(scope);
+    ret->ptrace_scope = (int)status_number(scope);
     struct tmk_filters own = {0};
     if (tmk_filters_parse(status, true, &own))
         ret->n_filters = own.n;

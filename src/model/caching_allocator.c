@@ -23,16 +23,17 @@ static const uint64_t max_request = 1ull << 46; /* more is out of memory, whatev
 
 /* ---- blocks ---- */
 
-uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct block *like)
+uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct caching_block *like)
 {
-    struct block copy = *like; /* it may lie in the array */
+    struct caching_block copy = *like; /* it may lie in the array */
     uint32_t b = a->dead;
     if (b) {
         a->dead = a->blocks[b].next;
     } else {
         if (a->n_blocks >> TMK_FREE_SET_INDEX_BITS)
             return 0;
-        struct block *more = tmk_grow(a->blocks, a->n_blocks + 1, &a->block_room, sizeof *more);
+        struct caching_block *more =
+            tmk_grow(a->blocks, a->n_blocks + 1, &a->block_room, sizeof *more);
         if (!more)
             return 0;
         a->blocks = more;
@@ -44,14 +45,14 @@ uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct blo
 
 void tmk_caching_drop_block(struct tmk_caching_allocator *a, uint32_t b)
 {
-    a->blocks[b] = (struct block){.next = a->dead};
+    a->blocks[b] = (struct caching_block){.next = a->dead};
     a->dead = b;
 }
 
 int tmk_caching_insert(struct tmk_caching_allocator *a, uint32_t b)
 {
-    struct block *block = block_at(a, b);
-    struct lane *lane = &a->lanes[block->lane];
+    struct caching_block *block = caching_block_at(a, b);
+    struct caching_lane *lane = &a->lanes[block->lane];
     if (!block->is_mapped)
         return tmk_free_set_add(&lane->unmapped, 0, block->address, b);
     block->gc_base = a->n_searches[lane->is_small];
@@ -60,8 +61,8 @@ int tmk_caching_insert(struct tmk_caching_allocator *a, uint32_t b)
 
 void tmk_caching_remove(struct tmk_caching_allocator *a, uint32_t b)
 {
-    const struct block *block = block_at(a, b);
-    struct lane *lane = &a->lanes[block->lane];
+    const struct caching_block *block = caching_block_at(a, b);
+    struct caching_lane *lane = &a->lanes[block->lane];
     if (block->is_mapped)
         tmk_free_set_remove(&lane->blocks, block->size_bytes, block->address, b);
     else
@@ -70,10 +71,10 @@ void tmk_caching_remove(struct tmk_caching_allocator *a, uint32_t b)
 
 void tmk_caching_merge(struct tmk_caching_allocator *a, uint32_t dst, uint32_t src)
 {
-    struct block *d = block_at(a, dst);
+    struct caching_block *d = caching_block_at(a, dst);
     if (!src)
         return;
-    const struct block *s = block_at(a, src);
+    const struct caching_block *s = caching_block_at(a, src);
     if (s->is_allocated || s->is_pending || s->is_mapped != d->is_mapped)
         return;
     tmk_caching_remove(a, src);
@@ -82,11 +83,11 @@ void tmk_caching_merge(struct tmk_caching_allocator *a, uint32_t dst, uint32_t s
         d->address = s->address;
         d->prev = s->prev;
         if (d->prev)
-            block_at(a, d->prev)->next = dst;
+            caching_block_at(a, d->prev)->next = dst;
     } else {
         d->next = s->next;
         if (d->next)
-            block_at(a, d->next)->prev = dst;
+            caching_block_at(a, d->next)->prev = dst;
     }
     tmk_caching_drop_block(a, src);
 }
@@ -145,7 +146,8 @@ int tmk_caching_heed(struct tmk_caching_allocator *a, const struct tmk_space_hin
 /* ---- a block that is there ---- */
 
 /* Best fit; oversize blocks serve oversize requests only, and not much smaller ones. 0: none. */
-static uint32_t take_free(struct tmk_caching_allocator *a, struct lane *lane, uint64_t bytes)
+static uint32_t take_free(struct tmk_caching_allocator *a, struct caching_lane *lane,
+                          uint64_t bytes)
 {
     const struct tmk_alloc_conf *conf = &a->setup.conf;
     if (a->has_gc)
@@ -156,7 +158,7 @@ static uint32_t take_free(struct tmk_caching_allocator *a, struct lane *lane, ui
     if (conf->expandable_segments)
         c = tmk_caching_best_expandable(a, lane, c);
     uint32_t b = tmk_free_set_block(&lane->blocks, c);
-    uint64_t found = block_at(a, b)->size_bytes;
+    uint64_t found = caching_block_at(a, b)->size_bytes;
     if (bytes < conf->max_split_bytes && found >= conf->max_split_bytes)
         return 0;
     if (bytes >= conf->max_split_bytes && found >= bytes + conf->max_non_split_rounding_bytes)
@@ -180,7 +182,8 @@ static int new_segment(struct tmk_caching_allocator *a, uint32_t lane, uint64_t 
     uint64_t address = place_segment(a, bytes);
     if (!address)
         return 0;
-    struct block block = {.address = address, .size_bytes = bytes, .lane = lane, .is_mapped = true};
+    struct caching_block block = {
+        .address = address, .size_bytes = bytes, .lane = lane, .is_mapped = true};
     uint32_t b = tmk_caching_new_block(a, &block);
     if (!b)
         return TMK_ENOMEM;
@@ -227,12 +230,12 @@ static int find_lane(struct tmk_caching_allocator *a, uint32_t stream, bool is_s
 {
     uint64_t n = N_POOLS * ((uint64_t)stream + 1);
     if (n > a->n_lanes) {
-        struct lane *more = tmk_grow(a->lanes, n, &a->lane_room, sizeof *more);
+        struct caching_lane *more = tmk_grow(a->lanes, n, &a->lane_room, sizeof *more);
         if (!more)
             return TMK_ENOMEM;
         a->lanes = more;
         for (; a->n_lanes < n; a->n_lanes++)
-            a->lanes[a->n_lanes] = (struct lane){.is_small = a->n_lanes % N_POOLS};
+            a->lanes[a->n_lanes] = (struct caching_lane){.is_small = a->n_lanes % N_POOLS};
     }
     *ret_lane = N_POOLS * stream + is_small;
     return 0;
@@ -240,16 +243,16 @@ static int find_lane(struct tmk_caching_allocator *a, uint32_t stream, bool is_s
 
 /* The first `bytes` of block `b` become a block of their own; the rest is free again. Returns the
  * new one, 0 when there is no memory. */
-static uint32_t cut(struct tmk_caching_allocator *a, uint32_t b, uint64_t bytes)
+static uint32_t split_block(struct tmk_caching_allocator *a, uint32_t b, uint64_t bytes)
 {
-    uint32_t head = tmk_caching_new_block(a, block_at(a, b));
+    uint32_t head = tmk_caching_new_block(a, caching_block_at(a, b));
     if (!head)
         return 0;
-    struct block *h = block_at(a, head), *rest = block_at(a, b);
+    struct caching_block *h = caching_block_at(a, head), *rest = caching_block_at(a, b);
     h->size_bytes = bytes;
     h->next = b;
     if (h->prev)
-        block_at(a, h->prev)->next = head;
+        caching_block_at(a, h->prev)->next = head;
     rest->prev = head;
     rest->address += bytes;
     rest->size_bytes -= bytes;
@@ -284,19 +287,19 @@ int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t
         a->stats.n_ooms++;
     if (rc <= 0)
         return rc;
-    if (tmk_alloc_should_split(&a->setup.conf, block_at(a, b)->size_bytes, rounded))
-        b = cut(a, b, rounded);
+    if (tmk_alloc_should_split(&a->setup.conf, caching_block_at(a, b)->size_bytes, rounded))
+        b = split_block(a, b, rounded);
     if (!b)
         return TMK_ENOMEM;
-    block_at(a, b)->is_allocated = true;
-    count_allocated(a, block_at(a, b)->size_bytes);
+    caching_block_at(a, b)->is_allocated = true;
+    count_allocated(a, caching_block_at(a, b)->size_bytes);
     *ret_block = b;
     return 1;
 }
 
 /* A part of a seeded segment, behind the one before it. Returns its block, 0 without memory. */
-static uint32_t seed_part(struct tmk_caching_allocator *a, struct block *like, uint64_t size_bytes,
-                          bool is_allocated)
+static uint32_t seed_part(struct tmk_caching_allocator *a, struct caching_block *like,
+                          uint64_t size_bytes, bool is_allocated)
 {
     like->size_bytes = size_bytes;
     like->is_allocated = is_allocated;
@@ -304,7 +307,7 @@ static uint32_t seed_part(struct tmk_caching_allocator *a, struct block *like, u
     if (!b)
         return 0;
     if (like->prev)
-        block_at(a, like->prev)->next = b;
+        caching_block_at(a, like->prev)->next = b;
     like->prev = b;
     like->address += size_bytes;
     if (is_allocated)
@@ -319,7 +322,7 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
                      uint32_t *ret_blocks)
 {
     uint64_t end = segment->address + segment->size_bytes;
-    struct block like = {.address = segment->address, .is_mapped = true};
+    struct caching_block like = {.address = segment->address, .is_mapped = true};
     int rc = find_lane(a, stream, segment->size_bytes == TMK_ALLOC_SMALL_SEGMENT, &like.lane);
     if (rc == 0)
         rc = tmk_driver_space_put(&a->space, segment->address, segment->size_bytes);
@@ -337,22 +340,22 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
     return rc;
 }
 
-static void give_up(struct tmk_caching_allocator *a, uint32_t b)
+static void mark_block_free(struct tmk_caching_allocator *a, uint32_t b)
 {
-    block_at(a, b)->is_allocated = false;
-    a->stats.allocated_bytes -= block_at(a, b)->size_bytes;
+    caching_block_at(a, b)->is_allocated = false;
+    a->stats.allocated_bytes -= caching_block_at(a, b)->size_bytes;
 }
 
 static int make_free(struct tmk_caching_allocator *a, uint32_t b)
 {
-    tmk_caching_merge(a, b, block_at(a, b)->prev);
-    tmk_caching_merge(a, b, block_at(a, b)->next);
+    tmk_caching_merge(a, b, caching_block_at(a, b)->prev);
+    tmk_caching_merge(a, b, caching_block_at(a, b)->next);
     return tmk_caching_insert(a, b);
 }
 
 int tmk_caching_free(struct tmk_caching_allocator *a, uint32_t block)
 {
-    give_up(a, block);
+    mark_block_free(a, block);
     return make_free(a, block);
 }
 
@@ -363,8 +366,8 @@ int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block)
         return TMK_ENOMEM;
     a->pending = more;
     a->pending[a->n_pending++] = block;
-    give_up(a, block);
-    block_at(a, block)->is_pending = true;
+    mark_block_free(a, block);
+    caching_block_at(a, block)->is_pending = true;
     return 0;
 }
 
@@ -377,7 +380,7 @@ int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block)
         return 0;
     for (a->n_pending--; i < a->n_pending; i++) /* they complete in order */
         a->pending[i] = a->pending[i + 1];
-    block_at(a, block)->is_pending = false;
+    caching_block_at(a, block)->is_pending = false;
     return make_free(a, block);
 }
 
@@ -409,7 +412,8 @@ int tmk_caching_open(const struct tmk_caching_setup *setup,
     a->next_address = first_address;
     a->space.top = setup->top;
     learn_places(a);
-    if (tmk_caching_new_block(a, &(struct block){0}) != 0 || !a->blocks) { /* number 0: none */
+    if (tmk_caching_new_block(a, &(struct caching_block){0}) != 0 ||
+        !a->blocks) { /* number 0: none */
         tmk_caching_close(a);
         return TMK_ENOMEM;
     }

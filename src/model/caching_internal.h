@@ -12,7 +12,7 @@
 #include "model/driver_space.h"
 #include "model/free_set.h"
 
-struct block {
+struct caching_block {
     uint64_t address;
     uint64_t size_bytes;
     uint64_t gc_base;     /* the pool's count of searches when it became free */
@@ -26,7 +26,7 @@ struct block {
 };
 
 /* The blocks of one stream in one pool. */
-struct lane {
+struct caching_lane {
     struct tmk_free_set blocks;
     struct tmk_free_set unmapped;
     bool is_small;
@@ -39,11 +39,11 @@ struct tmk_caching_allocator {
     struct tmk_caching_stats stats;
     bool has_gc;
 
-    struct block *blocks;
+    struct caching_block *blocks;
     uint64_t n_blocks, block_room;
     uint32_t dead; /* the first of the dead blocks */
 
-    struct lane *lanes; /* by 2 * stream + is_small */
+    struct caching_lane *lanes; /* by 2 * stream + is_small */
     uint64_t n_lanes, lane_room;
     uint64_t n_searches[N_POOLS]; /* by is_small */
 
@@ -57,13 +57,13 @@ struct tmk_caching_allocator {
     uint64_t total_bytes;  /* held of the driver */
 };
 
-static inline struct block *block_at(struct tmk_caching_allocator *a, uint32_t b)
+static inline struct caching_block *caching_block_at(struct tmk_caching_allocator *a, uint32_t b)
 {
     return &a->blocks[b];
 }
 
 /* 0: no memory. Pointers into a->blocks are void then and after. */
-uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct block *like);
+uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct caching_block *like);
 void tmk_caching_drop_block(struct tmk_caching_allocator *a, uint32_t b);
 /* Into and out of the set that the block belongs to. */
 int tmk_caching_insert(struct tmk_caching_allocator *a, uint32_t b);
@@ -78,7 +78,7 @@ uint64_t tmk_caching_address(struct tmk_caching_allocator *a, uint64_t bytes);
 /* Above the threshold, whole free segments of the large pool that are older than the average go. */
 void tmk_caching_collect_garbage(struct tmk_caching_allocator *a);
 /* Oversize blocks for a request of `bytes`: true when enough was given back. */
-bool tmk_caching_release_oversize(struct tmk_caching_allocator *a, struct lane *lane,
+bool tmk_caching_release_oversize(struct tmk_caching_allocator *a, struct caching_lane *lane,
                                   uint64_t bytes);
 
 /* A block of at least `bytes`, out of its set; pages are mapped for it. 1, 0 (no address space), or
@@ -89,7 +89,7 @@ int tmk_caching_expand(struct tmk_caching_allocator *a, uint32_t lane, uint64_t 
 int tmk_caching_unmap(struct tmk_caching_allocator *a, uint32_t b);
 /* The smallest block that serves best, where blocks can grow: from `c` on. */
 struct tmk_free_cursor tmk_caching_best_expandable(const struct tmk_caching_allocator *a,
-                                                   const struct lane *lane,
+                                                   const struct caching_lane *lane,
                                                    struct tmk_free_cursor c);
 
 #endif

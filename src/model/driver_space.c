@@ -42,7 +42,8 @@ static uint64_t count_below(const struct tmk_space_list *list, uint64_t address)
     return low;
 }
 
-static int insert(struct tmk_space_list *list, uint64_t address, uint64_t bytes, bool is_others)
+static int insert_piece(struct tmk_space_list *list, uint64_t address, uint64_t bytes,
+                        bool is_others)
 {
     struct tmk_space_piece *more = tmk_grow(list->pieces, list->n + 1, &list->room, sizeof *more);
     if (!more)
@@ -55,13 +56,13 @@ static int insert(struct tmk_space_list *list, uint64_t address, uint64_t bytes,
     return 0;
 }
 
-static void remove_at(struct tmk_space_list *list, uint64_t at)
+static void remove_piece(struct tmk_space_list *list, uint64_t at)
 {
     list->n--;
     memmove(&list->pieces[at], &list->pieces[at + 1], (list->n - at) * sizeof list->pieces[0]);
 }
 
-static uint64_t end_of(const struct tmk_space_piece *piece)
+static uint64_t piece_end_of(const struct tmk_space_piece *piece)
 {
     return piece->address + piece->size_bytes;
 }
@@ -69,39 +70,39 @@ static uint64_t end_of(const struct tmk_space_piece *piece)
 /* ---- placing ---- */
 
 /* The lowest room for `bytes` that ranges have left; 0: none. */
-static uint64_t find_hole(const struct tmk_driver_space *s, uint64_t bytes)
+static uint64_t find_space_hole(const struct tmk_driver_space *s, uint64_t bytes)
 {
     uint64_t i = 0;
     for (uint64_t r = 0; r < s->ranges.n; r++) {
         const struct tmk_space_piece *range = &s->ranges.pieces[r];
         uint64_t from = range->address;
-        for (; i < s->segments.n && s->segments.pieces[i].address < end_of(range); i++) {
+        for (; i < s->segments.n && s->segments.pieces[i].address < piece_end_of(range); i++) {
             if (s->segments.pieces[i].address >= from + bytes)
                 return from;
-            from = end_of(&s->segments.pieces[i]);
+            from = piece_end_of(&s->segments.pieces[i]);
         }
-        if (from + bytes <= end_of(range))
+        if (from + bytes <= piece_end_of(range))
             return from;
     }
     return 0;
 }
 
-struct gap {
+struct space_gap {
     uint64_t start, end;
 };
 
 /* The highest gap between ranges that is large enough for a new one. */
-static struct gap find_gap(const struct tmk_driver_space *s, uint64_t bytes)
+static struct space_gap find_gap(const struct tmk_driver_space *s, uint64_t bytes)
 {
     uint64_t end = s->top ? s->top : default_top;
     for (uint64_t r = count_below(&s->ranges, end); r > 0; r--) {
-        uint64_t below = end_of(&s->ranges.pieces[r - 1]);
+        uint64_t below = piece_end_of(&s->ranges.pieces[r - 1]);
         if (end > below && end - below >= bytes + range_unit)
-            return (struct gap){below, end};
+            return (struct space_gap){below, end};
         if (s->ranges.pieces[r - 1].address < end)
             end = s->ranges.pieces[r - 1].address;
     }
-    return (struct gap){bottom, end};
+    return (struct space_gap){bottom, end};
 }
 
 static uint64_t range_bytes(uint64_t bytes)
@@ -110,7 +111,7 @@ static uint64_t range_bytes(uint64_t bytes)
 }
 
 /* Where a new range goes; 0: there is no room. */
-static uint64_t place_range(const struct gap *gap, uint64_t bytes)
+static uint64_t place_range(const struct space_gap *gap, uint64_t bytes)
 {
     bool fits = gap->end > gap->start && gap->end - gap->start >= bytes + range_unit;
     return fits ? (gap->end - bytes) / range_unit * range_unit : 0;
@@ -120,31 +121,31 @@ uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes)
 {
     if (bytes >= max_segment)
         return 0;
-    uint64_t address = find_hole(s, bytes);
+    uint64_t address = find_space_hole(s, bytes);
     if (!address) {
-        struct gap gap = find_gap(s, range_bytes(bytes));
+        struct space_gap gap = find_gap(s, range_bytes(bytes));
         address = place_range(&gap, range_bytes(bytes));
-        if (!address || insert(&s->ranges, address, range_bytes(bytes), false) < 0)
+        if (!address || insert_piece(&s->ranges, address, range_bytes(bytes), false) < 0)
             return 0;
     }
-    return insert(&s->segments, address, bytes, false) < 0 ? 0 : address;
+    return insert_piece(&s->segments, address, bytes, false) < 0 ? 0 : address;
 }
 
 /* The piece that has the address; false: none. */
 static bool find_piece(const struct tmk_space_list *list, uint64_t address, uint64_t *ret_at)
 {
     uint64_t n = list->pieces ? count_below(list, address + 1) : 0;
-    if (n == 0 || end_of(&list->pieces[n - 1]) <= address)
+    if (n == 0 || piece_end_of(&list->pieces[n - 1]) <= address)
         return false;
     *ret_at = n - 1;
     return true;
 }
 
 /* Has the list something of [address, address + bytes)? */
-static bool overlaps(const struct tmk_space_list *list, uint64_t address, uint64_t bytes)
+static bool overlaps_piece(const struct tmk_space_list *list, uint64_t address, uint64_t bytes)
 {
     uint64_t n = list->pieces ? count_below(list, address + bytes) : 0;
-    return n > 0 && end_of(&list->pieces[n - 1]) > address;
+    return n > 0 && piece_end_of(&list->pieces[n - 1]) > address;
 }
 
 int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t bytes)
@@ -153,10 +154,10 @@ int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t 
     int rc = 0;
     if (!find_piece(&s->ranges, address, &at)) {
         bool is_new =
-            address % range_unit == 0 && !overlaps(&s->ranges, address, range_bytes(bytes));
-        rc = insert(&s->ranges, address, is_new ? range_bytes(bytes) : bytes, !is_new);
+            address % range_unit == 0 && !overlaps_piece(&s->ranges, address, range_bytes(bytes));
+        rc = insert_piece(&s->ranges, address, is_new ? range_bytes(bytes) : bytes, !is_new);
     }
-    return rc < 0 ? rc : insert(&s->segments, address, bytes, false);
+    return rc < 0 ? rc : insert_piece(&s->segments, address, bytes, false);
 }
 
 void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
@@ -164,12 +165,12 @@ void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
     uint64_t range, at = s->segments.pieces ? count_below(&s->segments, address) : s->segments.n;
     if (at == s->segments.n || s->segments.pieces[at].address != address)
         return;
-    remove_at(&s->segments, at);
+    remove_piece(&s->segments, at);
     if (!find_piece(&s->ranges, address, &range) || s->ranges.pieces[range].is_others)
         return;
     const struct tmk_space_piece *r = &s->ranges.pieces[range];
-    if (!overlaps(&s->segments, r->address, r->size_bytes))
-        remove_at(&s->ranges, range);
+    if (!overlaps_piece(&s->segments, r->address, r->size_bytes))
+        remove_piece(&s->ranges, range);
 }
 
 /* ---- others ---- */
@@ -185,15 +186,15 @@ int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hin
     uint64_t range;
     bool is_inside = find_piece(&s->ranges, hint->address, &range);
     int rc = 0;
-    if (hint->is_room ? overlaps(&s->ranges, hint->address, hint->size_bytes)
-                      : overlaps(&s->segments, hint->address, hint->size_bytes))
+    if (hint->is_room ? overlaps_piece(&s->ranges, hint->address, hint->size_bytes)
+                      : overlaps_piece(&s->segments, hint->address, hint->size_bytes))
         return 0;
-    if (!is_inside && overlaps(&s->ranges, hint->address, hint->size_bytes))
+    if (!is_inside && overlaps_piece(&s->ranges, hint->address, hint->size_bytes))
         return 0;
     if (!is_inside)
-        rc = insert(&s->ranges, hint->address, hint->size_bytes, true);
+        rc = insert_piece(&s->ranges, hint->address, hint->size_bytes, true);
     if (rc == 0 && !hint->is_room)
-        rc = insert(&s->segments, hint->address, hint->size_bytes, true);
+        rc = insert_piece(&s->segments, hint->address, hint->size_bytes, true);
     return rc;
 }
 
@@ -241,7 +242,7 @@ static uint64_t hole_end(const struct tmk_driver_space *s, uint64_t address)
 {
     uint64_t range, next = count_below(&s->segments, address);
     uint64_t end =
-        find_piece(&s->ranges, address, &range) ? end_of(&s->ranges.pieces[range]) : address;
+        find_piece(&s->ranges, address, &range) ? piece_end_of(&s->ranges.pieces[range]) : address;
     if (next < s->segments.n && s->segments.pieces[next].address < end)
         end = s->segments.pieces[next].address;
     return end;
@@ -251,8 +252,8 @@ static uint64_t hole_end(const struct tmk_driver_space *s, uint64_t address)
 static int learn_step(struct tmk_driver_space *s, struct tmk_space_hints *hints,
                       const struct tmk_space_event *ev)
 {
-    uint64_t size = range_bytes(ev->size_bytes), hole = find_hole(s, ev->size_bytes);
-    struct gap gap = find_gap(s, size);
+    uint64_t size = range_bytes(ev->size_bytes), hole = find_space_hole(s, ev->size_bytes);
+    struct space_gap gap = find_gap(s, size);
     uint64_t expected = hole ? hole : place_range(&gap, size);
     if (expected == ev->address)
         return 1;
@@ -262,7 +263,7 @@ static int learn_step(struct tmk_driver_space *s, struct tmk_space_hints *hints,
         return learn_taken(s, hints, hole, is_in ? ev->address : end, ev->at);
     }
     bool is_range = ev->address % range_unit == 0 && ev->address < expected &&
-                    !overlaps(&s->ranges, ev->address, size);
+                    !overlaps_piece(&s->ranges, ev->address, size);
     if (is_range) {
         uint64_t start = ev->address + size > gap.start ? ev->address + size : gap.start;
         return learn_taken(s, hints, start, gap.end, ev->at);
@@ -276,8 +277,8 @@ static void forget_taken(struct tmk_driver_space *s, uint64_t address, uint64_t 
 {
     for (uint64_t i = s->segments.n; i > 0; i--) {
         const struct tmk_space_piece *p = &s->segments.pieces[i - 1];
-        if (p->is_others && p->address < address + bytes && end_of(p) > address)
-            remove_at(&s->segments, i - 1);
+        if (p->is_others && p->address < address + bytes && piece_end_of(p) > address)
+            remove_piece(&s->segments, i - 1);
     }
 }
 

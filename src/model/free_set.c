@@ -12,13 +12,13 @@
 
 enum { UNIT_SHIFT = 9 };
 
-static struct tmk_free_key make_key(uint64_t size_bytes, uint64_t address, uint32_t block)
+static struct tmk_free_key make_free_key(uint64_t size_bytes, uint64_t address, uint32_t block)
 {
     uint64_t place = (address >> UNIT_SHIFT) << TMK_FREE_SET_INDEX_BITS;
     return (struct tmk_free_key){size_bytes, place | block};
 }
 
-static inline bool is_less(const struct tmk_free_key *a, const struct tmk_free_key *b)
+static inline bool is_key_less(const struct tmk_free_key *a, const struct tmk_free_key *b)
 {
     return (a->size_bytes < b->size_bytes) |
            ((a->size_bytes == b->size_bytes) & (a->place < b->place));
@@ -34,10 +34,10 @@ static inline uint32_t count_less(const struct tmk_free_key *keys, uint32_t n,
         return 0;
     while (n > 1) {
         uint32_t half = n / 2;
-        base += is_less(&base[half - 1], key) ? half : 0;
+        base += is_key_less(&base[half - 1], key) ? half : 0;
         n -= half;
     }
-    return (uint32_t)(base - keys) + is_less(base, key);
+    return (uint32_t)(base - keys) + is_key_less(base, key);
 }
 
 void tmk_free_set_fini(struct tmk_free_set *s)
@@ -51,7 +51,7 @@ void tmk_free_set_fini(struct tmk_free_set *s)
 
 /* ---- leaves ---- */
 
-static int make_room(struct tmk_free_set *s)
+static int make_leaf_room(struct tmk_free_set *s)
 {
     if (s->n_made < s->room)
         return 0;
@@ -72,7 +72,7 @@ static int make_room(struct tmk_free_set *s)
 static int insert_leaf(struct tmk_free_set *s, uint32_t i)
 {
     if (s->n_leaves == s->n_made) {
-        int rc = make_room(s);
+        int rc = make_leaf_room(s);
         struct tmk_free_leaf *made = rc < 0 ? NULL : malloc(sizeof *made);
         if (!made)
             return TMK_ENOMEM;
@@ -96,7 +96,7 @@ static void remove_leaf(struct tmk_free_set *s, uint32_t i)
     s->leaves[--s->n_leaves] = leaf; /* a spare one */
 }
 
-static int halve(struct tmk_free_set *s, uint32_t i)
+static int halve_leaf(struct tmk_free_set *s, uint32_t i)
 {
     int rc = insert_leaf(s, i + 1);
     if (rc < 0)
@@ -110,7 +110,7 @@ static int halve(struct tmk_free_set *s, uint32_t i)
     return 0;
 }
 
-static void pour(struct tmk_free_set *s, uint32_t i)
+static void merge_next_leaf(struct tmk_free_set *s, uint32_t i)
 {
     struct tmk_free_leaf *left = s->leaves[i], *right = s->leaves[i + 1];
     memcpy(&left->keys[left->n], right->keys, right->n * sizeof right->keys[0]);
@@ -124,13 +124,13 @@ static void pour(struct tmk_free_set *s, uint32_t i)
 static inline uint32_t leaf_of(const struct tmk_free_set *s, const struct tmk_free_key *key)
 {
     uint32_t n = count_less(s->firsts, s->n_leaves, key);
-    bool begins = n < s->n_leaves && !is_less(key, &s->firsts[n]);
+    bool begins = n < s->n_leaves && !is_key_less(key, &s->firsts[n]);
     return begins || n == 0 ? n : n - 1;
 }
 
 int tmk_free_set_add(struct tmk_free_set *s, uint64_t size_bytes, uint64_t address, uint32_t block)
 {
-    struct tmk_free_key key = make_key(size_bytes, address, block);
+    struct tmk_free_key key = make_free_key(size_bytes, address, block);
     int rc = 0;
     if (s->n_leaves == 0) {
         rc = insert_leaf(s, 0);
@@ -139,8 +139,8 @@ int tmk_free_set_add(struct tmk_free_set *s, uint64_t size_bytes, uint64_t addre
     }
     uint32_t i = rc < 0 ? 0 : leaf_of(s, &key);
     if (rc == 0 && s->leaves[i]->n == TMK_FREE_SET_LEAF) {
-        rc = halve(s, i);
-        if (rc == 0 && !is_less(&key, &s->firsts[i + 1]))
+        rc = halve_leaf(s, i);
+        if (rc == 0 && !is_key_less(&key, &s->firsts[i + 1]))
             i++;
     }
     if (rc < 0)
@@ -167,13 +167,13 @@ void tmk_free_set_remove_at(struct tmk_free_set *s, struct tmk_free_cursor c)
     }
     s->firsts[c.leaf] = leaf->keys[0];
     if (c.leaf > 0 && leaf->n + s->leaves[c.leaf - 1]->n < TMK_FREE_SET_LEAF / 2)
-        pour(s, c.leaf - 1);
+        merge_next_leaf(s, c.leaf - 1);
 }
 
 void tmk_free_set_remove(struct tmk_free_set *s, uint64_t size_bytes, uint64_t address,
                          uint32_t block)
 {
-    struct tmk_free_key key = make_key(size_bytes, address, block);
+    struct tmk_free_key key = make_free_key(size_bytes, address, block);
     uint32_t i = leaf_of(s, &key);
     const struct tmk_free_leaf *leaf = s->leaves[i];
     tmk_free_set_remove_at(s, (struct tmk_free_cursor){i, count_less(leaf->keys, leaf->n, &key)});
@@ -182,7 +182,7 @@ void tmk_free_set_remove(struct tmk_free_set *s, uint64_t size_bytes, uint64_t a
 struct tmk_free_cursor tmk_free_set_find(const struct tmk_free_set *s, uint64_t size_bytes,
                                          uint64_t address)
 {
-    struct tmk_free_key key = make_key(size_bytes, address, 0);
+    struct tmk_free_key key = make_free_key(size_bytes, address, 0);
     if (s->n_leaves == 0)
         return (struct tmk_free_cursor){0, 0};
     uint32_t i = leaf_of(s, &key);

@@ -8,7 +8,7 @@
 
 #include "kit/grow.h"
 
-struct rule {
+struct holder_rule {
     const char *part;  /* of the path where it has a slash, else how the file's name begins */
     const char *owner; /* NULL: a go-between, to be passed over */
 };
@@ -16,7 +16,7 @@ struct rule {
 /* The first that fits counts. First go-betweens, wherever they are; then libraries that are the
  * same whoever brings them along (NCCL in torch's wheel is NCCL); then those of one package, by its
  * folder or its files' names. */
-static const struct rule rules[] = {
+static const struct holder_rule rules[] = {
     {"libtidemark", NULL},
     {"libcuda.so", NULL},
     {"libcudart", NULL},
@@ -61,7 +61,7 @@ static const struct rule rules[] = {
     {"libtensorflow", "tensorflow"},
 };
 
-static const char *file_of(const char *path)
+static const char *file_name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -75,10 +75,10 @@ static bool is_interpreter(const char *file)
     return strncmp(file, name, n) == 0 && file[n + strspn(file + n, "0123456789.")] == '\0';
 }
 
-static const struct rule *rule_for(const char *path)
+static const struct holder_rule *rule_for(const char *path)
 {
-    static const struct rule interpreter = {"python", NULL};
-    const char *file = file_of(path);
+    static const struct holder_rule interpreter = {"python", NULL};
+    const char *file = file_name_of(path);
     if (is_interpreter(file))
         return &interpreter;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -91,7 +91,7 @@ static const struct rule *rule_for(const char *path)
     return NULL;
 }
 
-static void set(char *text, const char *value, size_t n)
+static void set_owner_text(char *text, const char *value, size_t n)
 {
     snprintf(text, TMK_HOLDER_BYTES, "%.*s", (int)(n < TMK_HOLDER_BYTES ? n : TMK_HOLDER_BYTES - 1),
              value);
@@ -106,23 +106,23 @@ static void set_owner_by_folder(struct tmk_holder *h, const char *path)
         if (!root)
             continue;
         const char *package = root + strlen(roots[i]);
-        set(h->owner, package, strcspn(package, "/."));
+        set_owner_text(h->owner, package, strcspn(package, "/."));
         return;
     }
-    set(h->owner, "user", strlen("user"));
+    set_owner_text(h->owner, "user", strlen("user"));
 }
 
 /* Whether this frame says it. */
 static bool look_at_native(struct tmk_holder *h, const char *path)
 {
-    const struct rule *rule = rule_for(path);
+    const struct holder_rule *rule = rule_for(path);
     if (rule && !rule->owner)
         return false;
     if (rule)
-        set(h->owner, rule->owner, strlen(rule->owner));
+        set_owner_text(h->owner, rule->owner, strlen(rule->owner));
     else
         set_owner_by_folder(h, path);
-    set(h->library, file_of(path), strlen(file_of(path)));
+    set_owner_text(h->library, file_name_of(path), strlen(file_name_of(path)));
     return true;
 }
 
@@ -139,7 +139,7 @@ static bool look_at_frame(const struct tmk_process *p, uint32_t id, struct tmk_h
 }
 
 /* Whether the stack goes down to the program itself: then nothing is missing of it. */
-static bool is_whole(const struct tmk_process *p, const struct tmk_stack *stack)
+static bool is_stack_whole(const struct tmk_process *p, const struct tmk_stack *stack)
 {
     struct tmk_native last;
     const char *program = tmk_reader_info(p->reader, "exe");
@@ -157,8 +157,8 @@ static void look_at_stack(const struct tmk_process *p, uint32_t id, struct tmk_h
     for (uint32_t i = 0; i < stack.n_frames; i++)
         if (look_at_frame(p, stack.frames[i], ret))
             return;
-    if (is_whole(p, &stack))
-        set(ret->owner, "user", strlen("user"));
+    if (is_stack_whole(p, &stack))
+        set_owner_text(ret->owner, "user", strlen("user"));
 }
 
 /* ---- by stack ---- */
@@ -166,13 +166,13 @@ static void look_at_stack(const struct tmk_process *p, uint32_t id, struct tmk_h
 enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any */
 
 /* Whoever has been told of one keeps it, however many more are met. */
-struct known {
+struct known_holder {
     struct tmk_holder *holder; /* NULL: not looked at yet */
 };
 
 struct tmk_holders {
     const struct tmk_process *p;
-    struct known *items; /* by stack */
+    struct known_holder *items; /* by stack */
     uint64_t room;
     bool failed;
 };
@@ -198,10 +198,10 @@ struct tmk_holders *tmk_holders_close(struct tmk_holders *h)
     return NULL;
 }
 
-static bool make_room(struct tmk_holders *h, uint32_t stack)
+static bool make_holders_room(struct tmk_holders *h, uint32_t stack)
 {
     uint64_t before = h->room;
-    struct known *more = tmk_grow(h->items, (uint64_t)stack + 1, &h->room, sizeof *more);
+    struct known_holder *more = tmk_grow(h->items, (uint64_t)stack + 1, &h->room, sizeof *more);
     if (!more)
         return false;
     h->items = more;
@@ -210,9 +210,9 @@ static bool make_room(struct tmk_holders *h, uint32_t stack)
     return true;
 }
 
-static bool look_up(struct tmk_holders *h, uint32_t stack)
+static bool look_up_holder(struct tmk_holders *h, uint32_t stack)
 {
-    if (!make_room(h, stack))
+    if (!make_holders_room(h, stack))
         return false;
     if (h->items[stack].holder)
         return true;
@@ -229,7 +229,7 @@ const struct tmk_holder *tmk_holders_get(struct tmk_holders *h, uint32_t stack)
     static const struct tmk_holder nobody;
     if (stack == 0 || stack >= MAX_STACKS)
         return &nobody;
-    if (look_up(h, stack))
+    if (look_up_holder(h, stack))
         return h->items[stack].holder;
     h->failed = true;
     return &nobody;

@@ -41,7 +41,7 @@ static const char *info_text(const struct tmk_reader *r, const char *key)
     return text ? text : "";
 }
 
-static uint64_t end_of(const struct tmk_reader *r)
+static uint64_t trace_end_ns(const struct tmk_reader *r)
 {
     uint64_t end = tmk_reader_status(r)->end_ns;
     for (uint32_t i = 0; i < tmk_reader_n_chunks(r); i++)
@@ -50,7 +50,7 @@ static uint64_t end_of(const struct tmk_reader *r)
     return end;
 }
 
-static void describe(struct tmk_process *p)
+static void describe_trace(struct tmk_process *p)
 {
     struct tmk_reader *r = p->reader;
     const char *path = tmk_reader_path(r);
@@ -63,7 +63,7 @@ static void describe(struct tmk_process *p)
     p->rank = info_number(r, "rank");
     p->world_size = info_number(r, "world_size");
     p->start_realtime_ns = start < 0 ? 0 : (uint64_t)start;
-    p->end_ns = end_of(r);
+    p->end_ns = trace_end_ns(r);
 }
 
 /* `ring_path` NULL: where the trace says. */
@@ -87,7 +87,7 @@ static int add_trace(struct tmk_run *run, const char *path, const char *ring_pat
         tmk_reader_close(p.reader);
         return tmk_fail(err, rc, "out of memory");
     }
-    describe(&p);
+    describe_trace(&p);
     p.symbols = &run->symbols;
     run->processes[run->n_processes++] = p;
     return 0;
@@ -260,27 +260,27 @@ enum { N_KINDS = 32 }; /* a visitor's set of them has so many bits */
 
 /* Several visitors as one. Most passes hear few kinds of events, so those of each kind are listed:
  * the sweep asks nobody in vain. */
-struct audience {
+struct event_audience {
     const struct tmk_visitor *visitors;
     uint32_t n;
     uint32_t n_hearing[N_KINDS];
     const struct tmk_visitor **hearing; /* n places for each kind */
 };
 
-static bool hears(const struct tmk_visitor *v, unsigned kind)
+static bool visitor_hears(const struct tmk_visitor *v, unsigned kind)
 {
     return v->event && (!v->kinds || v->kinds >> kind & 1);
 }
 
-static int audience_init(struct audience *a, const struct tmk_visitor *visitors, uint32_t n)
+static int audience_init(struct event_audience *a, const struct tmk_visitor *visitors, uint32_t n)
 {
-    *a = (struct audience){.visitors = visitors, .n = n};
+    *a = (struct event_audience){.visitors = visitors, .n = n};
     a->hearing = calloc((size_t)N_KINDS * (n ? n : 1), sizeof(const struct tmk_visitor *));
     if (!a->hearing)
         return TMK_ENOMEM;
     for (unsigned kind = 0; kind < N_KINDS; kind++)
         for (uint32_t i = 0; i < n; i++)
-            if (hears(&visitors[i], kind))
+            if (visitor_hears(&visitors[i], kind))
                 a->hearing[kind * n + a->n_hearing[kind]++] = &visitors[i];
     return 0;
 }
@@ -288,7 +288,7 @@ static int audience_init(struct audience *a, const struct tmk_visitor *visitors,
 static void tell_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                        struct tmk_block *b)
 {
-    const struct audience *a = arg;
+    const struct event_audience *a = arg;
     const struct tmk_visitor *const *v = &a->hearing[ev->kind * a->n];
     for (uint32_t i = 0; i < a->n_hearing[ev->kind]; i++)
         v[i]->event(v[i]->arg, rp, ev, b);
@@ -296,7 +296,7 @@ static void tell_event(void *arg, const struct tmk_replay *rp, const struct tmk_
 
 static void tell_restored(void *arg, const struct tmk_replay *rp)
 {
-    const struct audience *a = arg;
+    const struct event_audience *a = arg;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->visitors[i].restored)
             a->visitors[i].restored(a->visitors[i].arg, rp);
@@ -304,7 +304,7 @@ static void tell_restored(void *arg, const struct tmk_replay *rp)
 
 static void tell_progress(void *arg, uint32_t done, uint32_t total)
 {
-    const struct audience *a = arg;
+    const struct event_audience *a = arg;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->visitors[i].progress)
             a->visitors[i].progress(a->visitors[i].arg, done, total);
@@ -315,7 +315,7 @@ int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors,
 {
     struct tmk_replay own = {0};
     struct tmk_replay *use = rp ? rp : &own;
-    struct audience audience;
+    struct event_audience audience;
     int rc = audience_init(&audience, visitors, n);
     if (rc == 0)
         rc = tmk_replay_init(use, &tmk_state_limits_tool);

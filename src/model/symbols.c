@@ -27,14 +27,14 @@
 
 enum { ANSWER_LIMIT_S = 60 }; /* a library of gigabytes is read from a slow disk */
 
-struct module {
+struct symbol_module {
     const char *path; /* the arena's */
     const char *name; /* without folders */
     uint64_t hash;
     bool is_bad; /* nobody survives being asked about it */
 };
 
-struct entry {
+struct symbol_entry {
     uint64_t hash; /* 0: free */
     uint64_t address;
     uint32_t module;
@@ -45,9 +45,9 @@ struct tmk_symbols {
     bool is_off;
     const char *debug_folder;
     struct tmk_arena texts;
-    struct module *modules;
+    struct symbol_module *modules;
     uint64_t n_modules, module_room;
-    struct entry *entries;
+    struct symbol_entry *entries;
     uint32_t n_entries, n_slots;
     pid_t child; /* 0: none now */
     int fd;
@@ -116,8 +116,8 @@ static bool start_child(struct tmk_symbols *s)
 }
 
 /* 1: *ret is an answer, its texts checked. 0: there is none. */
-static int ask(struct tmk_symbols *s, const struct tmk_code_address *where,
-               struct tmk_symbol_reply *ret)
+static int ask_symbol_server(struct tmk_symbols *s, const struct tmk_code_address *where,
+                             struct tmk_symbol_reply *ret)
 {
     static struct tmk_symbol_request request;
     size_t n = strlen(where->path);
@@ -164,13 +164,14 @@ static uint64_t module_hash(const struct tmk_code_address *where)
 }
 
 /* Number of the module; <0: TMK_ENOMEM. */
-static int64_t module_of(struct tmk_symbols *s, const struct tmk_code_address *where)
+static int64_t code_module_of(struct tmk_symbols *s, const struct tmk_code_address *where)
 {
     uint64_t hash = module_hash(where);
     for (uint64_t i = 0; i < s->n_modules; i++)
         if (s->modules[i].hash == hash && strcmp(s->modules[i].path, where->path) == 0)
             return (int64_t)i;
-    struct module *more = tmk_grow(s->modules, s->n_modules + 1, &s->module_room, sizeof *more);
+    struct symbol_module *more =
+        tmk_grow(s->modules, s->n_modules + 1, &s->module_room, sizeof *more);
     if (!more)
         return TMK_ENOMEM;
     s->modules = more;
@@ -178,19 +179,19 @@ static int64_t module_of(struct tmk_symbols *s, const struct tmk_code_address *w
     if (!path)
         return TMK_ENOMEM;
     const char *slash = strrchr(path, '/');
-    struct module *m = &s->modules[s->n_modules];
-    *m = (struct module){.path = path, .name = slash ? slash + 1 : path, .hash = hash};
+    struct symbol_module *m = &s->modules[s->n_modules];
+    *m = (struct symbol_module){.path = path, .name = slash ? slash + 1 : path, .hash = hash};
     return (int64_t)s->n_modules++;
 }
 
 /* ---- looking up ---- */
 
-static int look_up(struct tmk_symbols *s, struct module *m, const struct tmk_code_address *where,
-                   struct tmk_symbol *ret)
+static int look_up_symbol(struct tmk_symbols *s, struct symbol_module *m,
+                          const struct tmk_code_address *where, struct tmk_symbol *ret)
 {
     static struct tmk_symbol_reply reply;
     struct tmk_symbol found = {0};
-    bool is_asked = !s->is_off && !m->is_bad && ask(s, where, &reply);
+    bool is_asked = !s->is_off && !m->is_bad && ask_symbol_server(s, where, &reply);
     m->is_bad = m->is_bad || !is_asked;
     if (is_asked && reply.text[0]) {
         const char *file = reply.text + reply.file_at;
@@ -211,8 +212,8 @@ static int look_up(struct tmk_symbols *s, struct module *m, const struct tmk_cod
 
 /* ---- what was looked up before ---- */
 
-static struct entry *slot_of(struct entry *entries, uint32_t n_slots, uint64_t hash,
-                             uint32_t module, uint64_t address)
+static struct symbol_entry *symbol_slot_of(struct symbol_entry *entries, uint32_t n_slots,
+                                           uint64_t hash, uint32_t module, uint64_t address)
 {
     uint32_t at = (uint32_t)hash & (n_slots - 1);
     while (entries[at].hash && (entries[at].module != module || entries[at].address != address))
@@ -220,18 +221,18 @@ static struct entry *slot_of(struct entry *entries, uint32_t n_slots, uint64_t h
     return &entries[at];
 }
 
-static int make_room(struct tmk_symbols *s)
+static int make_symbol_room(struct tmk_symbols *s)
 {
     if (s->n_slots > 0 && s->n_entries < s->n_slots / 2)
         return 0;
     uint32_t n_slots = s->n_slots ? s->n_slots * 2 : 256;
-    struct entry *entries = n_slots ? calloc(n_slots, sizeof *entries) : NULL;
+    struct symbol_entry *entries = n_slots ? calloc(n_slots, sizeof *entries) : NULL;
     if (!entries)
         return TMK_ENOMEM;
     for (uint32_t i = 0; i < s->n_slots; i++) {
-        const struct entry *e = &s->entries[i];
+        const struct symbol_entry *e = &s->entries[i];
         if (e->hash)
-            *slot_of(entries, n_slots, e->hash, e->module, e->address) = *e;
+            *symbol_slot_of(entries, n_slots, e->hash, e->module, e->address) = *e;
     }
     free(s->entries);
     s->entries = entries;
@@ -242,13 +243,14 @@ static int make_room(struct tmk_symbols *s)
 int tmk_symbols_find(struct tmk_symbols *s, const struct tmk_code_address *where,
                      struct tmk_symbol *ret)
 {
-    int64_t module = module_of(s, where);
-    if (module < 0 || make_room(s) < 0)
+    int64_t module = code_module_of(s, where);
+    if (module < 0 || make_symbol_room(s) < 0)
         return TMK_ENOMEM;
     uint64_t hash = tmk_hash_mix((uint64_t)module, where->address) | 1;
-    struct entry *e = slot_of(s->entries, s->n_slots, hash, (uint32_t)module, where->address);
+    struct symbol_entry *e =
+        symbol_slot_of(s->entries, s->n_slots, hash, (uint32_t)module, where->address);
     if (!e->hash) {
-        int rc = look_up(s, &s->modules[module], where, &e->symbol);
+        int rc = look_up_symbol(s, &s->modules[module], where, &e->symbol);
         if (rc < 0)
             return rc;
         e->hash = hash;

@@ -16,7 +16,7 @@
 #include "kit/grow.h"
 #include "trace/layout.h"
 
-enum look { IS_WATCHED, HAS_LIBRARY, HAS_NOTHING, IS_HIDDEN };
+enum watched_look { IS_WATCHED, HAS_LIBRARY, HAS_NOTHING, IS_HIDDEN };
 
 uint32_t tmk_watched_parse(const char *text)
 {
@@ -45,7 +45,7 @@ static FILE *open_proc(uint32_t pid, const char *file)
 }
 
 /* The process's number inside its innermost PID namespace, which is the one that it knows. */
-static uint32_t inner_pid(uint32_t pid)
+static uint32_t watched_inner_pid(uint32_t pid)
 {
     char line[512];
     uint32_t inner = pid;
@@ -72,26 +72,26 @@ static bool same_link(uint32_t pid, const char *name)
 }
 
 /* "/proc/PID/root" when its paths are not ours. */
-static void find_root(struct tmk_watched *w)
+static void find_process_root(struct tmk_watched *w)
 {
     w->root[0] = '\0';
     if (!same_link(w->pid, "ns/mnt") || !same_link(w->pid, "root"))
         snprintf(w->root, sizeof w->root, "/proc/%u/root", w->pid);
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool path_ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static bool is_ring_name(const char *path)
+static bool is_ring_path(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash && strncmp(slash, "/tidemark.", 10) == 0 && ends_with(path, ".ring");
+    return slash && strncmp(slash, "/tidemark.", 10) == 0 && path_ends_with(path, ".ring");
 }
 
-static bool read_header(const char *path, struct tmk_ring_header *ret)
+static bool read_ring_header(const char *path, struct tmk_ring_header *ret)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
@@ -117,7 +117,7 @@ static bool take_ring(struct tmk_watched *w, uint32_t inner, const char *path)
     struct tmk_ring_header header;
     if ((size_t)snprintf(w->ring_path, sizeof w->ring_path, "%s%s", w->root, path) >=
             sizeof w->ring_path ||
-        !read_header(w->ring_path, &header) || header.pid != inner)
+        !read_ring_header(w->ring_path, &header) || header.pid != inner)
         return false;
     header.trace_path[sizeof header.trace_path - 1] = '\0';
     snprintf(w->trace_path, sizeof w->trace_path, "%s%s", w->root, header.trace_path);
@@ -133,12 +133,12 @@ static char *mapped_path(char *line)
     return path;
 }
 
-static enum look look_at(uint32_t pid, struct tmk_watched *ret)
+static enum watched_look look_at_process(uint32_t pid, struct tmk_watched *ret)
 {
     FILE *maps = open_proc(pid, "maps");
     if (!maps)
         return IS_HIDDEN;
-    enum look found = HAS_NOTHING;
+    enum watched_look found = HAS_NOTHING;
     struct tmk_watched w = {.pid = pid};
     uint32_t inner = 0;
     char *line = NULL;
@@ -147,13 +147,13 @@ static enum look look_at(uint32_t pid, struct tmk_watched *ret)
     while (found != IS_WATCHED && getline(&line, &room, maps) > 0) {
         has_memory = true;
         const char *path = mapped_path(line);
-        if (path && ends_with(path, "/libtidemark.so"))
+        if (path && path_ends_with(path, "/libtidemark.so"))
             found = HAS_LIBRARY;
-        if (!path || !is_ring_name(path))
+        if (!path || !is_ring_path(path))
             continue;
         if (inner == 0) {
-            inner = inner_pid(pid);
-            find_root(&w);
+            inner = watched_inner_pid(pid);
+            find_process_root(&w);
         }
         if (take_ring(&w, inner, path))
             found = IS_WATCHED;
@@ -189,7 +189,7 @@ static int say_hidden(uint32_t pid, struct tmk_error *err)
 
 int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *err)
 {
-    switch (look_at(pid, ret)) {
+    switch (look_at_process(pid, ret)) {
     case IS_WATCHED:
         return 0;
     case HAS_LIBRARY:
@@ -209,7 +209,7 @@ int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *er
 
 /* ---- all ---- */
 
-static int by_pid(const void *va, const void *vb)
+static int by_watched_pid(const void *va, const void *vb)
 {
     const struct tmk_watched *a = va, *b = vb;
     return a->pid < b->pid ? -1 : a->pid > b->pid;
@@ -224,7 +224,7 @@ int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open /proc");
     for (struct dirent *entry; (entry = readdir(proc)) != NULL;) {
         uint32_t pid = tmk_watched_parse(entry->d_name);
-        if (pid == 0 || look_at(pid, &w) != IS_WATCHED)
+        if (pid == 0 || look_at_process(pid, &w) != IS_WATCHED)
             continue;
         struct tmk_watched *more = tmk_grow(list, n + 1, &room, sizeof *more);
         if (!more) {
@@ -237,7 +237,7 @@ int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_
     }
     closedir(proc);
     if (n > 1)
-        qsort(list, n, sizeof *list, by_pid);
+        qsort(list, n, sizeof *list, by_watched_pid);
     *ret_list = list;
     *ret_n = (uint32_t)n;
     return 0;

@@ -19,7 +19,7 @@ const char *tmk_iso_text(time_t t, char *buffer)
 
 /* ---- values that may be unknown ---- */
 
-static void add_bytes(struct tmk_json *j, const char *key, bool is_known, uint64_t bytes)
+static void add_known_bytes(struct tmk_json *j, const char *key, bool is_known, uint64_t bytes)
 {
     if (is_known && bytes != TMK_BYTES_UNKNOWN)
         tmk_json_u64(j, key, bytes);
@@ -37,13 +37,14 @@ static void add_seconds(struct tmk_json *j, const char *key, bool is_known, uint
     tmk_json_fixed(j, key, is_known ? (double)ns / 1e9 : NAN, 3);
 }
 
-static const char *text_or_null(const char *text)
+static const char *known_text(const char *text)
 {
     return text[0] ? text : NULL;
 }
 
 /* A card's number as a number, as that tool has it; else the name. */
-static void add_device(struct tmk_json *j, const char *key, const struct tmk_watched_device *u)
+static void add_device_label(struct tmk_json *j, const char *key,
+                             const struct tmk_watched_device *u)
 {
     if (u->label[strspn(u->label, "0123456789")] == '\0')
         tmk_json_u64(j, key, strtoull(u->label, NULL, 10));
@@ -56,11 +57,11 @@ static void add_device(struct tmk_json *j, const char *key, const struct tmk_wat
 static void add_current(struct tmk_json *j, const struct tmk_watched_device *u)
 {
     tmk_json_object(j, "current_usage");
-    add_bytes(j, "allocated", u->has_now, u->now.used_bytes);
-    add_bytes(j, "free", u->has_now, tmk_device_free_bytes(&u->now));
-    add_bytes(j, "total", u->has_now, u->now.total_bytes);
+    add_known_bytes(j, "allocated", u->has_now, u->now.used_bytes);
+    add_known_bytes(j, "free", u->has_now, tmk_device_free_bytes(&u->now));
+    add_known_bytes(j, "total", u->has_now, u->now.total_bytes);
     add_percent(j, "utilization_percent", u->has_now, tmk_device_use_percent(u));
-    add_bytes(j, "reserved", u->has_now, u->now.reserved_bytes);
+    add_known_bytes(j, "reserved", u->has_now, u->now.reserved_bytes);
     tmk_json_end(j);
 }
 
@@ -72,9 +73,9 @@ static void add_statistics(struct tmk_json *j, const struct tmk_watched_device *
     add_percent(j, "avg_utilization", known, u->sum_percent / n);
     add_percent(j, "max_utilization", known, u->max_percent);
     tmk_json_u64(j, "samples_count", u->n_samples);
-    add_bytes(j, "min_allocated", known, u->min_bytes);
-    add_bytes(j, "avg_allocated", known, known ? (uint64_t)(u->sum_bytes / u->n_samples) : 0);
-    add_bytes(j, "max_allocated", known, u->max_bytes);
+    add_known_bytes(j, "min_allocated", known, u->min_bytes);
+    add_known_bytes(j, "avg_allocated", known, known ? (uint64_t)(u->sum_bytes / u->n_samples) : 0);
+    add_known_bytes(j, "max_allocated", known, u->max_bytes);
     add_seconds(j, "max_time_s", known, u->max_ns);
     tmk_json_u64(j, "gaps_count", u->n_gaps);
     tmk_json_end(j);
@@ -120,18 +121,18 @@ void tmk_device_forecast_write(struct tmk_json *j, const char *key,
                                const struct tmk_device_forecast *p)
 {
     tmk_json_object(j, key);
-    add_device(j, "device_id", u);
+    add_device_label(j, "device_id", u);
     add_oom_fields(j, p, u);
-    tmk_json_text(j, "name", text_or_null(u->device->name));
-    add_bytes(j, "allocated", u->has_now, u->now.used_bytes);
-    add_bytes(j, "total", u->has_now, u->now.total_bytes);
+    tmk_json_text(j, "name", known_text(u->device->name));
+    add_known_bytes(j, "allocated", u->has_now, u->now.used_bytes);
+    add_known_bytes(j, "total", u->has_now, u->now.total_bytes);
     add_percent(j, "threshold", true, alarm->threshold_percent);
     if (u->has_now)
         tmk_json_bool(j, "over_threshold", tmk_device_taken_percent(u) >= alarm->threshold_percent);
     else
         tmk_json_null(j, "over_threshold");
     tmk_json_u64(j, "times_passed", alarm->n_passed);
-    tmk_json_text(j, "error", text_or_null(u->reason));
+    tmk_json_text(j, "error", known_text(u->reason));
     add_percent(j, "taken_percent", u->has_now, tmk_device_taken_percent(u));
     add_bounds(j, p);
     tmk_json_end(j);
@@ -146,17 +147,17 @@ static void add_device_forecast(struct tmk_json *j, const struct tmk_watched_dev
     tmk_json_end(j);
 }
 
-static void add_one(struct tmk_json *j, const struct tmk_monitor_status *st, unsigned i)
+static void add_device_status(struct tmk_json *j, const struct tmk_monitor_status *st, unsigned i)
 {
     const struct tmk_watched_device *u = tmk_sampler_device(st->sampler, i);
     tmk_json_object(j, u->label);
     add_current(j, u);
     add_statistics(j, u);
-    tmk_json_text(j, "name", text_or_null(u->device->name));
+    tmk_json_text(j, "name", known_text(u->device->name));
     tmk_json_text(j, "kind", tmk_device_kind_text(u->device->kind));
-    tmk_json_text(j, "id", text_or_null(u->device->id));
+    tmk_json_text(j, "id", known_text(u->device->id));
     tmk_json_text(j, "limited_by", u->has_limit ? "control group" : NULL);
-    tmk_json_text(j, "error", text_or_null(u->reason));
+    tmk_json_text(j, "error", known_text(u->reason));
     struct tmk_device_forecast p = tmk_watched_device_forecast(u, TMK_DEVICE_FORECAST_WARM_UP_NS);
     if (st->alarms)
         tmk_device_forecast_write(j, "oom", u, &st->alarms[i], &p);
@@ -190,15 +191,16 @@ static const char *verdict_text(bool is_known, bool is_leak)
     return is_leak ? "leak" : is_known ? "clean" : NULL;
 }
 
-static void add_process(struct tmk_json *j, const struct tmk_resident *r, uint64_t threshold_bytes)
+static void add_process_object(struct tmk_json *j, const struct tmk_resident *r,
+                               uint64_t threshold_bytes)
 {
     struct tmk_growth growth = tmk_growth_judge(&r->history);
     bool is_known = r->n_looks > 0;
     tmk_json_object(j, "process");
     tmk_json_i64(j, "pid", r->pid);
-    add_bytes(j, "rss_before", is_known, r->first_bytes);
-    add_bytes(j, "rss", is_known, r->now_bytes);
-    add_bytes(j, "rss_max", is_known, r->max_bytes);
+    add_known_bytes(j, "rss_before", is_known, r->first_bytes);
+    add_known_bytes(j, "rss", is_known, r->now_bytes);
+    add_known_bytes(j, "rss_max", is_known, r->max_bytes);
     add_rate(j, &growth);
     tmk_json_text(j, "verdict",
                   verdict_text(growth.is_known, tmk_growth_is_leak(&growth, threshold_bytes)));
@@ -236,7 +238,7 @@ void tmk_monitor_status_write(struct tmk_json *j, const struct tmk_monitor_statu
     tmk_json_text(j, "timestamp", tmk_iso_text(st->now, iso));
     tmk_json_object(j, "devices");
     for (unsigned i = 0; i < tmk_sampler_n_devices(st->sampler); i++)
-        add_one(j, st, i);
+        add_device_status(j, st, i);
     tmk_json_end(j);
     add_summary(j, st->sampler);
     tmk_json_text(j, "started", tmk_iso_text(st->started, iso));
@@ -246,7 +248,7 @@ void tmk_monitor_status_write(struct tmk_json *j, const struct tmk_monitor_statu
     if (st->leaks)
         tmk_leaks_write(j, st->leaks);
     if (st->process)
-        add_process(j, st->process, st->leaks ? st->leaks->threshold_bytes : 0);
+        add_process_object(j, st->process, st->leaks ? st->leaks->threshold_bytes : 0);
     tmk_json_end(j);
 }
 
@@ -255,24 +257,24 @@ void tmk_monitor_status_write(struct tmk_json *j, const struct tmk_monitor_statu
 /* What is known of a leak where only a device or a process is: how much, and how surely. */
 static void add_growth(struct tmk_json *j, const struct tmk_leak_row *row)
 {
-    add_device(j, "device", row->device);
+    add_device_label(j, "device", row->device);
     if (row->process)
         tmk_json_i64(j, "pid", row->process->now.pid);
     else
         tmk_json_null(j, "pid");
-    tmk_json_text(j, "process", row->process ? text_or_null(row->process->now.name) : NULL);
+    tmk_json_text(j, "process", row->process ? known_text(row->process->now.name) : NULL);
     add_rate(j, &row->growth);
     if (row->process)
         tmk_json_bool(j, "ended", row->process->has_ended);
     else
         tmk_json_null(j, "ended");
     if (row->process)
-        add_bytes(j, "last_bytes", true, row->process->now.used_bytes);
+        add_known_bytes(j, "last_bytes", true, row->process->now.used_bytes);
     else
-        add_bytes(j, "last_bytes", row->device->has_now, row->device->now.used_bytes);
+        add_known_bytes(j, "last_bytes", row->device->has_now, row->device->now.used_bytes);
 }
 
-static void add_leak(struct tmk_json *j, const struct tmk_leak_row *row)
+static void add_leak_object(struct tmk_json *j, const struct tmk_leak_row *row)
 {
     static const char *const unknown[] = {"file", "line", "function"};
     static const char *const unknown_too[] = {"category", "module", "bytes_per_step",
@@ -294,7 +296,7 @@ void tmk_leaks_write(struct tmk_json *j, const struct tmk_leaks *leaks)
     tmk_json_text(j, "verdict", verdict_text(leaks->n_known > 0, leaks->n_leaks > 0));
     tmk_json_array(j, "leaks");
     for (uint64_t i = 0; i < leaks->n_leaks; i++)
-        add_leak(j, &leaks->rows[i]);
+        add_leak_object(j, &leaks->rows[i]);
     tmk_json_end(j);
     tmk_json_array(j, "watched");
     for (uint64_t i = 0; i < leaks->n; i++) {

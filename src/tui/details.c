@@ -39,17 +39,18 @@ struct tmk_details_reader {
 
 /* ---- rows of two moments ---- */
 
-struct pair { /* of one key */
+struct detail_pair { /* of one key */
     uint64_t now_bytes, peak_bytes;
 };
 
-struct pairs {
+struct detail_pairs {
     struct tmk_textmap keys;
-    struct pair *items;
+    struct detail_pair *items;
     uint64_t room;
 };
 
-static int add_rows(struct pairs *pairs, struct tmk_peak *pass, enum tmk_by by, bool is_now)
+static int add_peak_rows(struct detail_pairs *pairs, struct tmk_peak *pass, enum tmk_by by,
+                         bool is_now)
 {
     const struct tmk_peak_row *rows = NULL;
     uint64_t n = 0;
@@ -59,18 +60,19 @@ static int add_rows(struct pairs *pairs, struct tmk_peak *pass, enum tmk_by by, 
         uint64_t known = pairs->keys.n;
         if ((rc = tmk_textmap_put(&pairs->keys, rows[i].key, &number)) < 0)
             break;
-        struct pair *more = tmk_grow(pairs->items, pairs->keys.n, &pairs->room, sizeof *more);
+        struct detail_pair *more =
+            tmk_grow(pairs->items, pairs->keys.n, &pairs->room, sizeof *more);
         if (!more)
             return TMK_ENOMEM;
         pairs->items = more;
         if (number == known)
-            more[number] = (struct pair){0};
+            more[number] = (struct detail_pair){0};
         *(is_now ? &more[number].now_bytes : &more[number].peak_bytes) = rows[i].bytes;
     }
     return rc;
 }
 
-static int by_bytes(const void *va, const void *vb)
+static int by_pair_bytes(const void *va, const void *vb)
 {
     const struct tmk_details_row *a = va, *b = vb;
     if (a->now_bytes != b->now_bytes)
@@ -81,7 +83,8 @@ static int by_bytes(const void *va, const void *vb)
 }
 
 /* Sorted, and as many as there is room for. */
-static int list_pairs(const struct pairs *pairs, struct tmk_details *d, enum tmk_details_list list)
+static int list_pairs(const struct detail_pairs *pairs, struct tmk_details *d,
+                      enum tmk_details_list list)
 {
     uint64_t n = pairs->keys.n;
     struct tmk_details_row *all = calloc(n + 1, sizeof *all);
@@ -93,7 +96,7 @@ static int list_pairs(const struct pairs *pairs, struct tmk_details *d, enum tmk
         all[i].now_bytes = pairs->items[i].now_bytes;
         all[i].peak_bytes = pairs->items[i].peak_bytes;
     }
-    qsort(all, n, sizeof *all, by_bytes);
+    qsort(all, n, sizeof *all, by_pair_bytes);
     d->n_rows[list] = n < TMK_DETAILS_ROWS ? (uint32_t)n : TMK_DETAILS_ROWS;
     d->n_more[list] = (uint32_t)n - d->n_rows[list];
     memcpy(d->rows[list], all, d->n_rows[list] * sizeof *all);
@@ -105,10 +108,10 @@ static int take_lists(struct tmk_details *d, struct tmk_peak *now, struct tmk_pe
 {
     int rc = 0;
     for (enum tmk_details_list list = 0; rc == 0 && list < TMK_DETAILS_N_LISTS; list++) {
-        struct pairs pairs = {0};
-        rc = add_rows(&pairs, now, keys_of[list], true);
+        struct detail_pairs pairs = {0};
+        rc = add_peak_rows(&pairs, now, keys_of[list], true);
         if (rc == 0 && d->has_peak)
-            rc = add_rows(&pairs, peak, keys_of[list], false);
+            rc = add_peak_rows(&pairs, peak, keys_of[list], false);
         if (rc == 0)
             rc = list_pairs(&pairs, d, list);
         tmk_textmap_fini(&pairs.keys);
@@ -119,7 +122,7 @@ static int take_lists(struct tmk_details *d, struct tmk_peak *now, struct tmk_pe
 
 /* ---- reading ---- */
 
-static void tell(void *arg, uint32_t done, uint32_t total)
+static void tell_progress(void *arg, uint32_t done, uint32_t total)
 {
     struct tmk_details_reader *r = arg;
     atomic_store(&r->percent, total ? (unsigned)((uint64_t)done * 100 / total) : 0);
@@ -156,13 +159,13 @@ static void take_accounts(struct tmk_details *d, const struct tmk_accounting *al
     }
 }
 
-static int sweep(struct tmk_details_reader *r, struct tmk_process *p, struct tmk_peak *now,
-                 struct tmk_peak *peak, struct tmk_accounting *accounting)
+static int sweep_details(struct tmk_details_reader *r, struct tmk_process *p, struct tmk_peak *now,
+                         struct tmk_peak *peak, struct tmk_accounting *accounting)
 {
     struct tmk_details *d = &r->next;
     struct tmk_replay rp;
     struct tmk_visitor visitors[] = {
-        {.arg = r, .progress = tell},
+        {.arg = r, .progress = tell_progress},
         tmk_accounting_visitor(accounting),
         now ? tmk_peak_visitor(now) : (struct tmk_visitor){0},
         peak ? tmk_peak_visitor(peak) : (struct tmk_visitor){0},
@@ -203,8 +206,8 @@ static void take_history(struct tmk_details *d, struct tmk_process *p,
 }
 
 /* What is alive now and what was at the peak, on the device where most was. */
-static int read_blocks(struct tmk_details_reader *r, struct tmk_process *p,
-                       const struct tmk_step_row *row, struct tmk_accounting *accounting)
+static int read_block_lists(struct tmk_details_reader *r, struct tmk_process *p,
+                            const struct tmk_step_row *row, struct tmk_accounting *accounting)
 {
     struct tmk_details *d = &r->next;
     struct tmk_peak *now = NULL, *peak = NULL;
@@ -215,7 +218,7 @@ static int read_blocks(struct tmk_details_reader *r, struct tmk_process *p,
     if (rc == 0)
         rc = tmk_peak_open(p, &highest, &peak);
     if (rc == 0)
-        rc = sweep(r, p, now, peak, accounting);
+        rc = sweep_details(r, p, now, peak, accounting);
     d->has_peak = rc == 0 && tmk_peak_found(peak) && tmk_peak_bytes(peak) == row->peak_bytes;
     if (rc == 0)
         rc = take_lists(d, now, peak);
@@ -234,14 +237,15 @@ static int read_process(struct tmk_details_reader *r, struct tmk_process *p)
         take_history(d, p, row);
     int rc = tmk_accounting_open(p, &accounting);
     if (rc == 0)
-        rc = row ? read_blocks(r, p, row, accounting) : sweep(r, p, NULL, NULL, accounting);
+        rc = row ? read_block_lists(r, p, row, accounting)
+                 : sweep_details(r, p, NULL, NULL, accounting);
     if (rc == 0)
         take_accounts(d, accounting);
     tmk_accounting_close(accounting);
     return rc;
 }
 
-static void work(void *arg)
+static void work_on_details(void *arg)
 {
     struct tmk_details_reader *r = arg;
     struct tmk_details *d = &r->next;
@@ -286,7 +290,7 @@ bool tmk_details_look(struct tmk_details_reader *r, uint32_t pid)
         memset(&r->next, 0, sizeof r->next);
         r->next.pid = pid;
         atomic_store(&r->percent, 0);
-        tmk_errand_begin(&r->errand, work, r);
+        tmk_errand_begin(&r->errand, work_on_details, r);
     }
     return is_new;
 }

@@ -21,7 +21,7 @@
 
 enum { N_USERS = 32 };
 
-struct user {
+struct user_entry {
     uid_t uid;
     char name[24]; /* "": a free place */
 };
@@ -32,7 +32,7 @@ struct tmk_gather {
     struct tmk_jobs *jobs;
     struct tmk_details_reader *details;
     struct tmk_device_processes found; /* of one device */
-    struct user users[N_USERS];
+    struct user_entry users[N_USERS];
     struct tmk_top_model model;
 };
 
@@ -43,7 +43,7 @@ static int no_memory(struct tmk_error *err)
 
 /* ---- what does not change ---- */
 
-static int list_devices(struct tmk_gather *g)
+static int list_top_devices(struct tmk_gather *g)
 {
     struct tmk_top_model *m = &g->model;
     m->n_devices = tmk_devices_count(g->devices);
@@ -87,7 +87,7 @@ int tmk_gather_open(double interval_s, struct tmk_gather **ret_gather, struct tm
     g->jobs = tmk_jobs_open((uint64_t)(interval_s * 1e9));
     g->details = tmk_details_open();
     int rc = g->jobs && g->details ? tmk_devices_open(&g->roots, &g->devices, err) : no_memory(err);
-    if (rc == 0 && list_devices(g) < 0)
+    if (rc == 0 && list_top_devices(g) < 0)
         rc = no_memory(err);
     if (rc < 0) {
         tmk_gather_close(g);
@@ -119,7 +119,7 @@ struct tmk_top_model *tmk_gather_model(struct tmk_gather *g)
 
 /* ---- devices ---- */
 
-static void remember(struct tmk_top_device *d)
+static void remember_use(struct tmk_top_device *d)
 {
     if (d->n_history == TMK_TOP_HISTORY)
         memmove(d->history, d->history + 1, --d->n_history * sizeof *d->history);
@@ -134,12 +134,12 @@ static void look_at_device(struct tmk_gather *g, unsigned i)
     d->memory = (struct tmk_device_memory){TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
     if (tmk_devices_memory(g->devices, i, &d->memory, &err) < 0)
         snprintf(d->reason, sizeof d->reason, "%s", err.text);
-    remember(d);
+    remember_use(d);
 }
 
 /* ---- who uses them ---- */
 
-static struct tmk_top_process *find_process(struct tmk_top_model *m, uint32_t pid)
+static struct tmk_top_process *find_top_process(struct tmk_top_model *m, uint32_t pid)
 {
     for (uint64_t i = 0; i < m->n_processes; i++)
         if (m->processes[i].pid == pid)
@@ -150,7 +150,7 @@ static struct tmk_top_process *find_process(struct tmk_top_model *m, uint32_t pi
 /* The process's row, made if need be; NULL without memory. */
 static struct tmk_top_process *need_process(struct tmk_top_model *m, uint32_t pid)
 {
-    struct tmk_top_process *p = find_process(m, pid);
+    struct tmk_top_process *p = find_top_process(m, pid);
     if (p)
         return p;
     p = tmk_grow(m->processes, m->n_processes + 1, &m->process_room, sizeof *p);
@@ -227,7 +227,7 @@ static void list_labels(const struct tmk_top_model *m, struct tmk_top_process *p
 
 static const char *user_name(struct tmk_gather *g, uid_t uid)
 {
-    struct user *free_place = &g->users[uid % N_USERS];
+    struct user_entry *free_place = &g->users[uid % N_USERS];
     for (unsigned i = 0; i < N_USERS; i++) {
         if (g->users[i].name[0] && g->users[i].uid == uid)
             return g->users[i].name;
@@ -267,7 +267,7 @@ static void read_command(const char *proc, struct tmk_top_process *p)
         put_command(p, line);
 }
 
-static void describe_process(struct tmk_gather *g, struct tmk_top_process *p)
+static void describe_top_process(struct tmk_gather *g, struct tmk_top_process *p)
 {
     char path[256], text[128];
     struct stat st;
@@ -298,14 +298,14 @@ static int add_jobs(struct tmk_gather *g)
         p->is_watched = true;
         p->job = jobs[i];
         if (is_new)
-            describe_process(g, p);
+            describe_top_process(g, p);
         if (p->job.command[0]) /* the recorded one: without secrets */
             put_command(p, p->job.command);
     }
     return 0;
 }
 
-static int by_pid(const void *va, const void *vb)
+static int by_top_pid(const void *va, const void *vb)
 {
     const struct tmk_top_process *a = va, *b = vb;
     return a->pid < b->pid ? -1 : a->pid > b->pid;
@@ -314,7 +314,7 @@ static int by_pid(const void *va, const void *vb)
 static void sort_processes(struct tmk_top_model *m)
 {
     if (m->n_processes > 1)
-        qsort(m->processes, m->n_processes, sizeof *m->processes, by_pid);
+        qsort(m->processes, m->n_processes, sizeof *m->processes, by_top_pid);
 }
 
 static int list_processes(struct tmk_gather *g)
@@ -325,7 +325,7 @@ static int list_processes(struct tmk_gather *g)
         if (look_at_users(g, i) < 0)
             return TMK_ENOMEM;
     for (uint64_t i = 0; i < m->n_processes; i++) {
-        describe_process(g, &m->processes[i]);
+        describe_top_process(g, &m->processes[i]);
         list_labels(m, &m->processes[i]);
     }
     int rc = add_jobs(g);

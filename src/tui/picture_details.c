@@ -39,7 +39,7 @@ static void put_fact(struct tmk_grid *g, struct tmk_area *area, const char *name
     area->height--;
 }
 
-static void put_memory(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
+static void put_memory_facts(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
 {
     char now[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES] = "-", device[24], text[128];
     if (d->reserved_bytes != UINT64_MAX)
@@ -49,7 +49,7 @@ static void put_memory(struct tmk_grid *g, struct tmk_area *area, const struct t
     put_fact(g, area, tmk_device_name(d->device, device), text);
 }
 
-static void put_peak(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
+static void put_peak_fact(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
 {
     char peak[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], text[128];
     int n = snprintf(text, sizeof text, "%s after %s", tmk_size_text(d->peak_bytes, peak),
@@ -99,8 +99,8 @@ static void put_uses(struct tmk_grid *g, struct tmk_area *area, const struct tmk
     put_fact(g, area, "uses", text);
 }
 
-static void put_process(struct tmk_grid *g, struct tmk_area *area, const struct tmk_top_model *m,
-                        uint32_t pid)
+static void put_process_facts(struct tmk_grid *g, struct tmk_area *area,
+                              const struct tmk_top_model *m, uint32_t pid)
 {
     char text[TMK_JOB_TEXT_BYTES + 64];
     const struct tmk_top_process *p = process_of(m, pid);
@@ -132,8 +132,8 @@ static unsigned list_lines(const struct tmk_details *d, unsigned list)
     return 1 + d->n_rows[list] + (d->n_more[list] > 0) + 1;
 }
 
-static void put_amounts(struct tmk_grid *g, struct tmk_area line, enum tmk_ink ink, const char *now,
-                        const char *peak)
+static void put_list_amounts(struct tmk_grid *g, struct tmk_area line, enum tmk_ink ink,
+                             const char *now, const char *peak)
 {
     unsigned x = line.x + line.width - AMOUNT_WIDTH - BAR_WIDTH - 1;
     tmk_grid_right(g, x - AMOUNT_WIDTH, line.y, AMOUNT_WIDTH, ink, now);
@@ -151,20 +151,20 @@ static void put_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_d
         return;
     tmk_size_text(row->now_bytes, now);
     tmk_size_text(row->peak_bytes, peak);
-    put_amounts(g, line, TMK_INK_PLAIN, now, d->has_peak ? peak : "-");
+    put_list_amounts(g, line, TMK_INK_PLAIN, now, d->has_peak ? peak : "-");
     tmk_picture_bar(g, line.x + line.width - BAR_WIDTH, line.y, BAR_WIDTH, TMK_INK_GRAPH,
                     row->now_bytes, d->now_bytes);
 }
 
 /* Line `i` of a list. */
-static void put_line(struct tmk_grid *g, struct tmk_area line, const struct tmk_details *d,
-                     unsigned list, unsigned i)
+static void put_list_line(struct tmk_grid *g, struct tmk_area line, const struct tmk_details *d,
+                          unsigned list, unsigned i)
 {
     if (i == 0) {
         tmk_grid_fill(g, line.x, line.y, line.width, TMK_INK_HEAD, ' ');
         tmk_grid_put(g, line.x, line.y, line.width, TMK_INK_HEAD, titles[list]);
         if (line.width > 2 * AMOUNT_WIDTH + BAR_WIDTH + 2)
-            put_amounts(g, line, TMK_INK_HEAD, "NOW", "AT PEAK");
+            put_list_amounts(g, line, TMK_INK_HEAD, "NOW", "AT PEAK");
     } else if (i <= d->n_rows[list]) {
         put_row(g, line, d, &d->rows[list][i - 1]);
     } else if (i == d->n_rows[list] + 1 && d->n_more[list] > 0) {
@@ -182,7 +182,7 @@ static void put_lists(struct tmk_grid *g, struct tmk_area area, const struct tmk
         for (unsigned i = 0; i < list_lines(d, list); i++, n++) {
             struct tmk_area line = {area.x, area.y + n - skip, area.width, 1};
             if (n >= skip && n - skip < area.height)
-                put_line(g, line, d, list, i);
+                put_list_line(g, line, d, list, i);
         }
     }
 }
@@ -221,7 +221,7 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
 {
     const struct tmk_details *d = m->details;
     char text[64];
-    put_process(g, &area, m, v->pid);
+    put_process_facts(g, &area, m, v->pid);
     if (!d) {
         snprintf(text, sizeof text, g->ascii ? "reading... %u %%" : "reading… %u %%",
                  m->details_percent);
@@ -237,10 +237,10 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
                  d->card[0] ? d->card : "nothing has been allocated yet");
         return;
     }
-    put_memory(g, &area, d);
+    put_memory_facts(g, &area, d);
     if (d->card[0])
         put_fact(g, &area, "card", d->card);
-    put_peak(g, &area, d);
+    put_peak_fact(g, &area, d);
     put_steps(g, &area, d);
     put_forecast(g, &area, &d->forecast);
     if (area.height > 1) {

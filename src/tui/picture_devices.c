@@ -44,7 +44,7 @@ static void draw_figures(struct tmk_grid *g, unsigned x, unsigned y, unsigned wi
     tmk_grid_right(g, x, y, width, TMK_INK_PLAIN, text);
 }
 
-static bool is_known(const struct tmk_top_device *d)
+static bool has_device_memory(const struct tmk_top_device *d)
 {
     return d->memory.total_bytes != TMK_BYTES_UNKNOWN && d->memory.used_bytes != TMK_BYTES_UNKNOWN;
 }
@@ -62,7 +62,7 @@ static void draw_device(struct tmk_grid *g, struct tmk_area line, const struct t
     }
     if (end <= x)
         return;
-    if (!is_known(d)) {
+    if (!has_device_memory(d)) {
         const char *why = d->reason[0] ? d->reason : "uses the memory of the host";
         tmk_grid_putf(g, x, line.y, end - x, d->reason[0] ? TMK_INK_WARN : TMK_INK_DIM, "- %s",
                       why);

@@ -6,7 +6,7 @@
 #include "model/run.h"
 #include "tui/picture_parts.h"
 
-struct column {
+struct process_column {
     const char *title;
     enum tmk_sort sort;
     unsigned width; /* 0: what is left */
@@ -15,7 +15,7 @@ struct column {
 };
 
 /* In this order from left to right. */
-static const struct column columns[] = {
+static const struct process_column columns[] = {
     {"PID", TMK_SORT_PID, 7, 0, false},
     {"USER", TMK_SORT_USER, 8, 76, true},
     {"DEV", TMK_SORT_DEVICES, 5, 56, true},
@@ -57,7 +57,7 @@ static const char *job_text(const struct tmk_top_process *p, enum tmk_sort sort,
     return buffer;
 }
 
-static const char *known(const char *text)
+static const char *text_or_dash(const char *text)
 {
     return text[0] ? text : "-";
 }
@@ -69,24 +69,24 @@ static const char *cell_text(const struct tmk_top_process *p, enum tmk_sort sort
         snprintf(buffer, CELL_BYTES, "%" PRIu32, p->pid);
         return buffer;
     case TMK_SORT_USER:
-        return known(p->user);
+        return text_or_dash(p->user);
     case TMK_SORT_DEVICES: /* as the driver says, else as the process itself calls it */
         if (p->devices[0] == '\0' && p->is_watched && p->job.has_memory)
             return tmk_device_name(p->job.device, buffer);
-        return known(p->devices);
+        return text_or_dash(p->devices);
     case TMK_SORT_USED:
         return tmk_short_size(p->used_bytes, buffer);
     case TMK_SORT_HOST:
         return tmk_short_size(p->host_bytes, buffer);
     case TMK_SORT_COMMAND:
-        return known(p->command);
+        return text_or_dash(p->command);
     default:
         return job_text(p, sort, buffer);
     }
 }
 
-static void put_cell(struct tmk_grid *g, const struct column *c, unsigned x, unsigned y,
-                     unsigned width, enum tmk_ink ink, const char *text)
+static void put_table_cell(struct tmk_grid *g, const struct process_column *c, unsigned x,
+                           unsigned y, unsigned width, enum tmk_ink ink, const char *text)
 {
     if (c->is_text)
         tmk_grid_put(g, x, y, width, ink, text);
@@ -107,7 +107,7 @@ static void draw_heads(struct tmk_grid *g, struct tmk_area line, const struct tm
     const char *mark = downward != v->is_reversed ? (g->ascii ? "v" : "↓") : (g->ascii ? "^" : "↑");
     tmk_grid_fill(g, line.x, line.y, line.width, TMK_INK_HEAD, ' ');
     for (unsigned i = 0; i < N_COLUMNS; i++) {
-        const struct column *c = &columns[i];
+        const struct process_column *c = &columns[i];
         unsigned end = line.x + line.width;
         if (line.width < c->from || x >= end)
             continue;
@@ -115,7 +115,7 @@ static void draw_heads(struct tmk_grid *g, struct tmk_area line, const struct tm
         char title[32];
         bool is_sorted = c->sort == v->sort;
         snprintf(title, sizeof title, "%s%s", c->title, is_sorted ? mark : "");
-        put_cell(g, c, x, line.y, width, is_sorted ? TMK_INK_SORTED : TMK_INK_HEAD, title);
+        put_table_cell(g, c, x, line.y, width, is_sorted ? TMK_INK_SORTED : TMK_INK_HEAD, title);
         hits->heads[hits->n_heads].x = x;
         hits->heads[hits->n_heads].width = width;
         hits->heads[hits->n_heads++].sort = c->sort;
@@ -123,9 +123,9 @@ static void draw_heads(struct tmk_grid *g, struct tmk_area line, const struct tm
     }
 }
 
-static const struct column *column_of(enum tmk_sort sort)
+static const struct process_column *column_of(enum tmk_sort sort)
 {
-    const struct column *c = columns;
+    const struct process_column *c = columns;
     while (c->sort != sort)
         c++;
     return c;
@@ -145,14 +145,15 @@ static void draw_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_
             : p->is_watched && sort >= TMK_SORT_ALLOCATED && sort <= TMK_SORT_FORECAST
                 ? TMK_INK_STRONG
                 : TMK_INK_PLAIN;
-        put_cell(g, column_of(sort), hits->heads[i].x, line.y, hits->heads[i].width, ink, text);
+        put_table_cell(g, column_of(sort), hits->heads[i].x, line.y, hits->heads[i].width, ink,
+                       text);
     }
     if (is_selected)
         tmk_grid_ink(g, line.x, line.y, line.width, TMK_INK_SELECTED);
 }
 
-static void say_nothing(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
-                        const struct tmk_choice *v)
+static void say_no_processes(struct tmk_grid *g, struct tmk_area area,
+                             const struct tmk_top_model *m, const struct tmk_choice *v)
 {
     bool is_whole = true; /* what was asked of the devices has been answered */
     for (unsigned i = 0; i < m->n_devices; i++)
@@ -185,7 +186,7 @@ void tmk_picture_table(struct tmk_grid *g, struct tmk_area area, const struct tm
     hits->head_y = area.y;
     draw_heads(g, area, v, hits);
     if (n == 0) {
-        say_nothing(g, area, m, v);
+        say_no_processes(g, area, m, v);
         return;
     }
     uint32_t n_shown = area.height - 1;

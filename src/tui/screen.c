@@ -48,7 +48,7 @@ static void note_end(int number)
     ended_by = number;
 }
 
-static void crash(int number)
+static void end_on_crash(int number)
 {
     if (write(STDOUT_FILENO, terminal.restore, terminal.n_restore) < 0)
         ended_by = number; /* nothing can be done about it */
@@ -57,7 +57,7 @@ static void crash(int number)
     raise(number);
 }
 
-static void handle(const int *numbers, size_t n, void (*handler)(int))
+static void set_handlers(const int *numbers, size_t n, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler}, before;
     for (size_t i = 0; i < n; i++) /* what was ignored (nohup) stays so */
@@ -65,7 +65,7 @@ static void handle(const int *numbers, size_t n, void (*handler)(int))
             sigaction(numbers[i], &action, NULL);
 }
 
-static void block(void)
+static void block_ending_signals(void)
 {
     sigset_t blocked;
     sigemptyset(&blocked);
@@ -75,7 +75,7 @@ static void block(void)
     sigprocmask(SIG_BLOCK, &blocked, &terminal.mask);
 }
 
-static void unblock(void)
+static void unblock_ending_signals(void)
 {
     sigprocmask(SIG_SETMASK, &terminal.mask, NULL);
 }
@@ -132,7 +132,7 @@ static void choose_colours(void)
     init_pair(TMK_INK_SORTED, COLOR_CYAN, -1);
 }
 
-static int refuse(struct tmk_error *err, const char *before, const char *after)
+static int refuse_screen(struct tmk_error *err, const char *before, const char *after)
 {
     return tmk_fail(err, TMK_EINVAL,
                     "%s TERM=%s%s; try: TERM=xterm-256color tidemark top, or: tidemark top --once",
@@ -144,12 +144,12 @@ static int start_curses(struct tmk_error *err)
 {
     int status = 0;
     if (setupterm(NULL, STDOUT_FILENO, &status) != OK && status != 1)
-        return refuse(err, "this machine does not know the terminal", "");
+        return refuse_screen(err, "this machine does not know the terminal", "");
     if (!cur_term || !cursor_address)
-        return refuse(err, "the terminal", " cannot place its cursor");
+        return refuse_screen(err, "the terminal", " cannot place its cursor");
     terminal.curses = newterm(NULL, stdout, stdin);
     if (!terminal.curses)
-        return refuse(err, "this machine does not know the terminal", "");
+        return refuse_screen(err, "this machine does not know the terminal", "");
     set_term(terminal.curses);
     return 0;
 }
@@ -160,11 +160,11 @@ int tmk_screen_open(struct tmk_error *err)
         return tmk_fail(err, TMK_EINVAL,
                         "this needs a terminal; for a file or a pipe: tidemark top --once");
     tcgetattr(STDIN_FILENO, &terminal.modes);
-    handle(ending, sizeof ending / sizeof ending[0], note_end);
+    set_handlers(ending, sizeof ending / sizeof ending[0], note_end);
     int rc = start_curses(err);
     if (rc < 0)
         return rc;
-    block();
+    block_ending_signals();
     set_escdelay(ESCAPE_MS);
     cbreak();
     noecho();
@@ -176,7 +176,7 @@ int tmk_screen_open(struct tmk_error *err)
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
     choose_colours();
     prepare_restore();
-    handle(crashing, sizeof crashing / sizeof crashing[0], crash);
+    set_handlers(crashing, sizeof crashing / sizeof crashing[0], end_on_crash);
     return 0;
 }
 
@@ -196,8 +196,8 @@ void tmk_screen_close(void)
     delscreen(terminal.curses);
     terminal.curses = NULL;
     tmk_grid_fini(&terminal.last);
-    handle(crashing, sizeof crashing / sizeof crashing[0], SIG_DFL);
-    unblock();
+    set_handlers(crashing, sizeof crashing / sizeof crashing[0], SIG_DFL);
+    unblock_ending_signals();
 }
 
 void tmk_screen_reraise(void)
@@ -238,7 +238,7 @@ static attr_t look_of(uint32_t ink)
     return looks[ink < TMK_INK_N ? ink : 0];
 }
 
-static short colour_of(uint32_t ink)
+static short ink_colour(uint32_t ink)
 {
     short foreground = 0, background = 0;
     bool has_pair = ink < TMK_INK_N && COLOR_PAIRS > (int)ink &&
@@ -278,7 +278,7 @@ void tmk_screen_show(const struct tmk_grid *g)
     bool is_same_size = last->cells && last->width == g->width && last->height == g->height;
     short colours[TMK_INK_N];
     for (uint32_t ink = 0; ink < TMK_INK_N; ink++)
-        colours[ink] = colour_of(ink);
+        colours[ink] = ink_colour(ink);
     if (!is_same_size)
         erase();
     for (unsigned y = 0; y < g->height; y++)
@@ -351,8 +351,8 @@ static bool try_key(struct tmk_key *ret)
 /* Those that wait: keys that come without a pause must not keep them out. */
 static void let_signals_in(void)
 {
-    unblock();
-    block();
+    unblock_ending_signals();
+    block_ending_signals();
 }
 
 struct tmk_key tmk_screen_key(unsigned wait_ms)
