@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/nvml_abi.h"
 #include "device/device_source.h"
 #include "kit/grow.h"
@@ -138,7 +139,7 @@ static void read_library_version(void *library, struct tmk_driver *driver)
 /* The name of a function that is needed and missing; NULL: all are there. */
 static const char *find_nvml_functions(struct nvml *nvml)
 {
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+    for (size_t i = 0; i < TMK_N(functions); i++) {
         void *found = dlsym(nvml->library, functions[i].name);
         if (!found && functions[i].older)
             found = dlsym(nvml->library, functions[i].older);

@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "inject/arch.h"
 #include "inject/borrow.h"
@@ -199,7 +200,7 @@ static int find_return_places(struct inject_job *j, const struct tmk_image_modul
         find_program(j, false),
         find_program(j, true),
     };
-    int rc = tmk_return_places_find(&j->image, heads, sizeof heads / sizeof heads[0], &j->places);
+    int rc = tmk_return_places_find(&j->image, heads, TMK_N(heads), &j->places);
     if (rc < 0)
         return tmk_fail(err, rc,
                         "the libraries of process %d have no room for the code that lets a thread "

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "inject/arch.h"
 
 enum {
@@ -81,7 +82,7 @@ static bool is_among_calls(const long *calls, size_t n, long call)
 
 bool tmk_call_restarts(long call)
 {
-    return is_among_calls(restarted, sizeof restarted / sizeof restarted[0], call);
+    return is_among_calls(restarted, TMK_N(restarted), call);
 }
 
 /* Reading and writing a pipe or a terminal: malloc and the loader only read files. */
@@ -149,8 +150,7 @@ static bool stack_is_clean(const struct tmk_safety *s, uint64_t sp, size_t n)
 /* How much of the stack to look at, given that the thread is in watched code. */
 static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
-    if (is_among_calls(plain_waits, sizeof plain_waits / sizeof plain_waits[0], m->call) ||
-        is_stream_call(s, m))
+    if (is_among_calls(plain_waits, TMK_N(plain_waits), m->call) || is_stream_call(s, m))
         return s->own_allocator ? WAIT_BYTES : 0;
     if (m->call == SYS_futex)
         return s->own_allocator ? WAIT_BYTES : LOCK_BYTES;
@@ -250,7 +250,7 @@ static int add_libc_allocator(struct tmk_safety *s, const struct tmk_image_modul
                               struct tmk_error *err)
 {
     struct tmk_range all = {UINT64_MAX, 0}, range;
-    for (size_t i = 0; i < sizeof allocator_names / sizeof allocator_names[0]; i++) {
+    for (size_t i = 0; i < TMK_N(allocator_names); i++) {
         if (!tmk_module_symbol(s->image, libc, allocator_names[i], &range))
             continue;
         all.start = range.start < all.start ? range.start : all.start;
@@ -282,8 +282,7 @@ static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_mo
             !tmk_module_symbol(s->image, &module, "malloc", &range))
             continue;
         if (tmk_mapping_same_file(m, program))
-            add_symbols(s, &module, allocator_names,
-                        sizeof allocator_names / sizeof allocator_names[0]);
+            add_symbols(s, &module, allocator_names, TMK_N(allocator_names));
         else
             add_file(s, m, true);
         add_file(s, program, false);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { TOKEN_BYTES = 64, MIB_SHIFT = 20 };
 
 void tmk_alloc_conf_init(struct tmk_alloc_conf *conf)
@@ -216,7 +218,7 @@ static const struct conf_key {
 
 static const struct conf_key *find_key(const char *name)
 {
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (size_t i = 0; i < TMK_N(keys); i++)
         if (strcmp(keys[i].name, name) == 0)
             return &keys[i];
     return NULL;

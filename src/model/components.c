@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/wildcard.h"
@@ -145,7 +146,7 @@ static bool read_condition(struct tmk_components *c, const char *word, size_t n,
         enum component_condition_kind kind;
     } kinds[] = {{"name:", NAME}, {"class:", CLASS},   {"path:", PATH},
                  {"in:", IN},     {"beside:", BESIDE}, {"top", TOP}};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < TMK_N(kinds); i++) {
         size_t n_kind = strlen(kinds[i].word);
         bool is_top = kinds[i].kind == TOP;
         if (n < n_kind || memcmp(word, kinds[i].word, n_kind) != 0 || (n == n_kind) != is_top)

@@ -56,7 +56,7 @@ static int insert_piece(struct tmk_space_list *list, uint64_t address, uint64_t 
     return 0;
 }
 
-static void remove_piece(struct tmk_space_list *list, uint64_t at)
+static void remove_space_piece(struct tmk_space_list *list, uint64_t at)
 {
     list->n--;
     memmove(&list->pieces[at], &list->pieces[at + 1], (list->n - at) * sizeof list->pieces[0]);
@@ -165,12 +165,12 @@ void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
     uint64_t range, at = s->segments.pieces ? count_below(&s->segments, address) : s->segments.n;
     if (at == s->segments.n || s->segments.pieces[at].address != address)
         return;
-    remove_piece(&s->segments, at);
+    remove_space_piece(&s->segments, at);
     if (!find_piece(&s->ranges, address, &range) || s->ranges.pieces[range].is_others)
         return;
     const struct tmk_space_piece *r = &s->ranges.pieces[range];
     if (!overlaps_piece(&s->segments, r->address, r->size_bytes))
-        remove_piece(&s->ranges, range);
+        remove_space_piece(&s->ranges, range);
 }
 
 /* ---- others ---- */
@@ -278,7 +278,7 @@ static void forget_taken(struct tmk_driver_space *s, uint64_t address, uint64_t 
     for (uint64_t i = s->segments.n; i > 0; i--) {
         const struct tmk_space_piece *p = &s->segments.pieces[i - 1];
         if (p->is_others && p->address < address + bytes && piece_end_of(p) > address)
-            remove_piece(&s->segments, i - 1);
+            remove_space_piece(&s->segments, i - 1);
     }
 }
 

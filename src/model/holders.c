@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/grow.h"
 
 struct holder_rule {
@@ -81,7 +82,7 @@ static const struct holder_rule *rule_for(const char *path)
     const char *file = file_name_of(path);
     if (is_interpreter(file))
         return &interpreter;
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    for (size_t i = 0; i < TMK_N(rules); i++) {
         const char *part = rules[i].part;
         const char *found = strstr(part[0] == '/' ? path : file, part);
         bool fits = found && (part[0] == '/' || found == file);
@@ -101,7 +102,7 @@ static void set_owner_text(char *text, const char *value, size_t n)
 static void set_owner_by_folder(struct tmk_holder *h, const char *path)
 {
     static const char *const roots[] = {"/site-packages/", "/dist-packages/"};
-    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+    for (size_t i = 0; i < TMK_N(roots); i++) {
         const char *root = strstr(path, roots[i]);
         if (!root)
             continue;

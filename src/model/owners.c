@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
@@ -70,7 +71,7 @@ static const struct stack_rule stack_rules[] = {
     {"model_load", "/torch/nn/parameter.py", "__new__ __init__ __deepcopy__"},
 };
 
-enum { N_STACK_RULES = sizeof stack_rules / sizeof stack_rules[0], MAX_WORD = 64 };
+enum { N_STACK_RULES = TMK_N(stack_rules), MAX_WORD = 64 };
 
 static bool is_listed_function(const char *words, const char *function)
 {

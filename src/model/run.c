@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "model/components.h"
 #include "model/owners.h"
 #include "model/symbols.h"
@@ -285,8 +286,8 @@ static int audience_init(struct event_audience *a, const struct tmk_visitor *vis
     return 0;
 }
 
-static void tell_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                       struct tmk_block *b)
+static void tell_visitor_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                               struct tmk_block *b)
 {
     const struct event_audience *a = arg;
     const struct tmk_visitor *const *v = &a->hearing[ev->kind * a->n];
@@ -294,7 +295,7 @@ static void tell_event(void *arg, const struct tmk_replay *rp, const struct tmk_
         v[i]->event(v[i]->arg, rp, ev, b);
 }
 
-static void tell_restored(void *arg, const struct tmk_replay *rp)
+static void tell_visitor_restored(void *arg, const struct tmk_replay *rp)
 {
     const struct event_audience *a = arg;
     for (uint32_t i = 0; i < a->n; i++)
@@ -302,7 +303,7 @@ static void tell_restored(void *arg, const struct tmk_replay *rp)
             a->visitors[i].restored(a->visitors[i].arg, rp);
 }
 
-static void tell_progress(void *arg, uint32_t done, uint32_t total)
+static void tell_visitor_progress(void *arg, uint32_t done, uint32_t total)
 {
     const struct event_audience *a = arg;
     for (uint32_t i = 0; i < a->n; i++)
@@ -325,9 +326,9 @@ int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors,
     }
     struct tmk_visitor all = {
         .arg = &audience,
-        .event = tell_event,
-        .restored = tell_restored,
-        .progress = tell_progress,
+        .event = tell_visitor_event,
+        .restored = tell_visitor_restored,
+        .progress = tell_visitor_progress,
     };
     rc = tmk_replay_run(use, p->reader, n == 1 ? visitors : &all, err);
     free(audience.hearing);
@@ -347,7 +348,7 @@ const char *tmk_category_name(uint8_t category)
         [TIDEMARK_TEMPORARY] = "temporary",   [TIDEMARK_AUTOGRAD_DETAIL] = "autograd_detail",
         [TIDEMARK_BUFFER] = "buffer",         [TIDEMARK_OTHER] = "other",
     };
-    return category < sizeof names / sizeof names[0] ? names[category] : "unknown";
+    return category < TMK_N(names) ? names[category] : "unknown";
 }
 
 const char *tmk_device_name(uint16_t device, char *buffer)
@@ -359,7 +360,7 @@ const char *tmk_device_name(uint16_t device, char *buffer)
     unsigned type = device >> 8, index = device & 0xff;
     if (device == TIDEMARK_HOST)
         return strcpy(buffer, "cpu");
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (size_t i = 0; i < TMK_N(types); i++) {
         if (types[i].type == type) {
             snprintf(buffer, 24, "%s:%u", types[i].name, index);
             return buffer;
@@ -424,7 +425,7 @@ bool tmk_frame_is_users(const struct tmk_frame *f)
 {
     static const char *const inner[] = {"site-packages/torch/", "dist-packages/torch/", "<frozen ",
                                         "<tidemark>", TMK_CPP_FILE};
-    for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
+    for (size_t i = 0; f->file && i < TMK_N(inner); i++)
         if (strstr(f->file, inner[i]))
             return false;
     return !tmk_frame_is_native(f);
@@ -436,7 +437,7 @@ static uint32_t operation_of(const struct tmk_process *p, const struct tmk_stack
 {
     static const char *const names[] = {"Backward", "at::_ops::"};
     struct tmk_frame f;
-    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+    for (size_t k = 0; k < TMK_N(names); k++)
         for (uint32_t i = 0; i < frames->n_frames; i++)
             if (tmk_reader_frame(p->reader, frames->frames[i], &f) && f.file && f.function &&
                 strncmp(f.file, TMK_CPP_FILE, strlen(TMK_CPP_FILE)) == 0 &&

@@ -91,7 +91,7 @@ static bool is_ring_path(const char *path)
     return slash && strncmp(slash, "/tidemark.", 10) == 0 && path_ends_with(path, ".ring");
 }
 
-static bool read_ring_header(const char *path, struct tmk_ring_header *ret)
+static bool read_watched_header(const char *path, struct tmk_ring_header *ret)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
@@ -117,7 +117,7 @@ static bool take_ring(struct tmk_watched *w, uint32_t inner, const char *path)
     struct tmk_ring_header header;
     if ((size_t)snprintf(w->ring_path, sizeof w->ring_path, "%s%s", w->root, path) >=
             sizeof w->ring_path ||
-        !read_ring_header(w->ring_path, &header) || header.pid != inner)
+        !read_watched_header(w->ring_path, &header) || header.pid != inner)
         return false;
     header.trace_path[sizeof header.trace_path - 1] = '\0';
     snprintf(w->trace_path, sizeof w->trace_path, "%s%s", w->root, header.trace_path);
@@ -133,7 +133,7 @@ static char *mapped_path(char *line)
     return path;
 }
 
-static enum watched_look look_at_process(uint32_t pid, struct tmk_watched *ret)
+static enum watched_look look_at_pid(uint32_t pid, struct tmk_watched *ret)
 {
     FILE *maps = open_proc(pid, "maps");
     if (!maps)
@@ -189,7 +189,7 @@ static int say_hidden(uint32_t pid, struct tmk_error *err)
 
 int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *err)
 {
-    switch (look_at_process(pid, ret)) {
+    switch (look_at_pid(pid, ret)) {
     case IS_WATCHED:
         return 0;
     case HAS_LIBRARY:
@@ -224,7 +224,7 @@ int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open /proc");
     for (struct dirent *entry; (entry = readdir(proc)) != NULL;) {
         uint32_t pid = tmk_watched_parse(entry->d_name);
-        if (pid == 0 || look_at_process(pid, &w) != IS_WATCHED)
+        if (pid == 0 || look_at_pid(pid, &w) != IS_WATCHED)
             continue;
         struct tmk_watched *more = tmk_grow(list, n + 1, &room, sizeof *more);
         if (!more) {

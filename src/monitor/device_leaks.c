@@ -6,7 +6,7 @@
 
 #include "kit/grow.h"
 
-static int add_leak_row(struct tmk_leaks *leaks, const struct tmk_leak_row *row)
+static int add_device_leak_row(struct tmk_leaks *leaks, const struct tmk_leak_row *row)
 {
     struct tmk_leak_row *more = tmk_grow(leaks->rows, leaks->n + 1, &leaks->room, sizeof *more);
     if (!more)
@@ -33,14 +33,14 @@ static int add_device_leaks(struct tmk_leaks *leaks, const struct tmk_watched_de
     struct tmk_leak_row row = {.device = u,
                                .growth = whole,
                                .is_leak = tmk_growth_is_leak(&whole, leaks->threshold_bytes)};
-    int rc = add_leak_row(leaks, &row);
+    int rc = add_device_leak_row(leaks, &row);
     for (uint64_t i = 0; i < u->n_processes && rc == 0; i++) {
         row.process = &u->processes[i];
         row.growth = tmk_growth_judge(&row.process->history);
         if (is_too_short(&row, whole.span_ns))
             row.growth = (struct tmk_growth){0};
         row.is_leak = tmk_growth_is_leak(&row.growth, leaks->threshold_bytes);
-        rc = add_leak_row(leaks, &row);
+        rc = add_device_leak_row(leaks, &row);
     }
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "monitor/visible.h"
 
@@ -71,7 +72,7 @@ static bool is_name(const char *name, size_t n)
 {
     static const char digits[] = "0123456789";
     static const char *const ids[] = {"GPU-", "MIG-"};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+    for (size_t i = 0; i < TMK_N(ids); i++)
         if (n > strlen(ids[i]) && memcmp(name, ids[i], strlen(ids[i])) == 0)
             return true;
     if (is_visible(name, n))

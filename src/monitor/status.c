@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/amount.h"
 
 const char *tmk_iso_text(time_t t, char *buffer)
@@ -280,11 +281,11 @@ static void add_leak_object(struct tmk_json *j, const struct tmk_leak_row *row)
     static const char *const unknown_too[] = {"category", "module", "bytes_per_step",
                                               "blocks_per_step", "first_step"};
     tmk_json_object(j, NULL);
-    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+    for (size_t i = 0; i < TMK_N(unknown); i++)
         tmk_json_null(j, unknown[i]);
     tmk_json_array(j, "stack");
     tmk_json_end(j);
-    for (size_t i = 0; i < sizeof unknown_too / sizeof unknown_too[0]; i++)
+    for (size_t i = 0; i < TMK_N(unknown_too); i++)
         tmk_json_null(j, unknown_too[i]);
     tmk_json_fixed(j, "confidence", row->growth.rank, 2);
     add_growth(j, row);

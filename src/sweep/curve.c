@@ -18,24 +18,24 @@ enum { MOST_TERMS = 10, MOST_MOVES = 60, MOST_PAIRED = 64 };
 _Static_assert((int)MOST_TERMS < (int)TMK_NNLS_MOST, "a term more is tried");
 
 /* A set of candidates, and what it is worth. */
-struct trial {
+struct curve_trial {
     uint32_t set[TMK_NNLS_MOST];
     uint32_t n;
     double score;
     double squares; /* of the errors of rows left out, their mean */
 };
 
-struct search {
+struct curve_search {
     const struct tmk_curve_problem *p;
     uint32_t most; /* terms */
     double *a;     /* the columns of a trial */
     struct tmk_nnls fit;
-    struct trial best;
+    struct curve_trial best;
 };
 
 /* Errors of rows left out; returns how many rows stand alone. */
-static uint32_t leave_out(const struct tmk_curve_problem *p, const struct tmk_nnls *fit,
-                          const double *a, double *rest)
+static uint32_t leave_curve_cells_out(const struct tmk_curve_problem *p, const struct tmk_nnls *fit,
+                                      const double *a, double *rest)
 {
     uint32_t n_alone = 0;
     for (uint32_t i = 0; i < p->m; i++) {
@@ -49,14 +49,14 @@ static uint32_t leave_out(const struct tmk_curve_problem *p, const struct tmk_nn
 }
 
 /* Solve for the set; candidates that get nothing leave it. `rest` has room for a number a row. */
-static void judge(struct search *s, struct trial *t, double *rest)
+static void judge_trial(struct curve_search *s, struct curve_trial *t, double *rest)
 {
     const struct tmk_curve_problem *p = s->p;
     double squares = 0, cost = 0;
     for (uint32_t k = 0; k < t->n; k++)
         memcpy(s->a + (size_t)k * p->m, p->a + (size_t)t->set[k] * p->m, p->m * sizeof *s->a);
     tmk_nnls_solve(&s->fit, s->a, p->m, t->n, p->b);
-    uint32_t n_alone = leave_out(p, &s->fit, s->a, rest);
+    uint32_t n_alone = leave_curve_cells_out(p, &s->fit, s->a, rest);
     for (uint32_t i = 0; i < p->m; i++)
         squares += rest[i] * rest[i];
     uint32_t n = 0;
@@ -72,7 +72,7 @@ static void judge(struct search *s, struct trial *t, double *rest)
         t->score = INFINITY;
 }
 
-static bool holds(const struct trial *t, uint32_t candidate)
+static bool trial_holds(const struct curve_trial *t, uint32_t candidate)
 {
     for (uint32_t k = 0; k < t->n; k++)
         if (t->set[k] == candidate)
@@ -80,59 +80,60 @@ static bool holds(const struct trial *t, uint32_t candidate)
     return false;
 }
 
-static void compare(struct search *s, struct trial *t, struct trial *best, double *rest)
+static void compare_trial(struct curve_search *s, struct curve_trial *t, struct curve_trial *best,
+                          double *rest)
 {
-    judge(s, t, rest);
+    judge_trial(s, t, rest);
     if (t->score < best->score - BETTER)
         *best = *t;
 }
 
 /* The best set that is one term in or out away. */
-static struct trial best_neighbour(struct search *s, double *rest)
+static struct curve_trial best_neighbour(struct curve_search *s, double *rest)
 {
-    struct trial best = s->best;
+    struct curve_trial best = s->best;
     for (uint32_t j = 0; j < s->p->n && s->best.n < s->most; j++) {
-        struct trial t = s->best;
-        if (holds(&t, j))
+        struct curve_trial t = s->best;
+        if (trial_holds(&t, j))
             continue;
         t.set[t.n++] = j;
-        compare(s, &t, &best, rest);
+        compare_trial(s, &t, &best, rest);
     }
     for (uint32_t k = 0; k < s->best.n; k++) {
-        struct trial t = s->best;
+        struct curve_trial t = s->best;
         t.set[k] = t.set[--t.n];
-        compare(s, &t, &best, rest);
+        compare_trial(s, &t, &best, rest);
     }
     return best;
 }
 
 /* The best that is an exchange away. */
-static struct trial best_exchange(struct search *s, double *rest)
+static struct curve_trial best_exchange(struct curve_search *s, double *rest)
 {
-    struct trial best = s->best;
+    struct curve_trial best = s->best;
     for (uint32_t k = 0; k < s->best.n; k++)
         for (uint32_t j = 0; j < s->p->n; j++) {
-            struct trial t = s->best;
-            if (holds(&t, j))
+            struct curve_trial t = s->best;
+            if (trial_holds(&t, j))
                 continue;
             t.set[k] = j;
-            compare(s, &t, &best, rest);
+            compare_trial(s, &t, &best, rest);
         }
     return best;
 }
 
 /* One term that explains all, mostly the constant: there is nothing to look for. */
-static bool is_exact(const struct search *s)
+static bool is_exact_search(const struct curve_search *s)
 {
     double m = s->p->m;
     return s->best.n <= 1 && s->best.score < m * log(2 * EXACT * EXACT) + 2 * log(m);
 }
 
 /* From where it is to where no step makes it better. */
-static void climb(struct search *s, double *rest)
+static void climb_trials(struct curve_search *s, double *rest)
 {
-    for (unsigned move = 0; move < MOST_MOVES && !is_exact(s); move++) {
-        struct trial next = best_neighbour(s, rest);
+    for (unsigned move = 0; move < MOST_MOVES && !is_exact_search(s); move++) {
+        struct curve_trial next = best_neighbour(s, rest);
         if (next.score >= s->best.score)
             next = best_exchange(s, rest);
         if (next.score >= s->best.score)
@@ -142,35 +143,35 @@ static void climb(struct search *s, double *rest)
 }
 
 /* The best two terms beside the first one, which is the constant. */
-static struct trial best_pair(struct search *s, double *rest)
+static struct curve_trial best_pair(struct curve_search *s, double *rest)
 {
-    struct trial best = {.score = INFINITY};
+    struct curve_trial best = {.score = INFINITY};
     for (uint32_t i = 1; i < s->p->n; i++)
         for (uint32_t j = i + 1; j < s->p->n; j++) {
-            struct trial t = {.set = {0, i, j}, .n = 3};
-            compare(s, &t, &best, rest);
+            struct curve_trial t = {.set = {0, i, j}, .n = 3};
+            compare_trial(s, &t, &best, rest);
         }
     return best;
 }
 
 /* From nothing, and where that leads to nothing good, from the best pair: step by step it is easy
  * to go astray with a term that looks like two others together, and not to come back. */
-static void look_for_terms(struct search *s, double *rest)
+static void look_for_terms(struct curve_search *s, double *rest)
 {
-    judge(s, &s->best, rest);
-    climb(s, rest);
+    judge_trial(s, &s->best, rest);
+    climb_trials(s, rest);
     if (s->best.squares < GOOD * GOOD || s->most < 3 || s->p->n > MOST_PAIRED)
         return;
-    struct trial first = s->best;
+    struct curve_trial first = s->best;
     s->best = best_pair(s, rest);
-    climb(s, rest);
+    climb_trials(s, rest);
     if (first.score <= s->best.score)
         s->best = first;
 }
 
 int tmk_curve_fit(const struct tmk_curve_problem *p, struct tmk_arena *arena, struct tmk_curve *ret)
 {
-    struct search s = {.p = p, .most = p->m * 2 / 3 < MOST_TERMS ? p->m * 2 / 3 : MOST_TERMS};
+    struct curve_search s = {.p = p, .most = p->m * 2 / 3 < MOST_TERMS ? p->m * 2 / 3 : MOST_TERMS};
     size_t room = (size_t)p->m * TMK_NNLS_MOST;
     s.most = s.most > 0 ? s.most : 1;
     s.a = tmk_arena_take(arena, room * sizeof *s.a);
@@ -182,7 +183,7 @@ int tmk_curve_fit(const struct tmk_curve_problem *p, struct tmk_arena *arena, st
     uint32_t n;
     do { /* until all that are in the best set have a part in it */
         n = s.best.n;
-        judge(&s, &s.best, rest);
+        judge_trial(&s, &s.best, rest);
     } while (s.best.n != n);
     *ret = (struct tmk_curve){
         .m = p->m, .n_chosen = s.best.n, .fit = s.fit, .rest = rest, .score = s.best.score};

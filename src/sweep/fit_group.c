@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sweep/fit_internal.h"
 
 enum { ALL_ROWS = 64, LEAST_ROWS = 16 }; /* that are left out, of few and of very many */
@@ -149,7 +150,8 @@ static uint32_t stride_of(uint32_t m)
     return m / n;
 }
 
-static int leave_out(const struct tmk_fit_group *g, struct tmk_fit_way *w, struct tmk_arena *arena)
+static int leave_way_cells_out(const struct tmk_fit_group *g, struct tmk_fit_way *w,
+                               struct tmk_arena *arena)
 {
     double sum = 0;
     uint32_t n = 0, stride = stride_of(g->m);
@@ -176,7 +178,7 @@ static int solve_way(const struct tmk_fit_group *g, struct tmk_fit_way *w, struc
     for (uint32_t i = 0; i < w->n_parts; i++)
         if (fit_part(g, w->parts[i].y, g->m, arena, &w->parts[i].curve) != 0)
             return TMK_ENOMEM;
-    return leave_out(g, w, arena);
+    return leave_way_cells_out(g, w, arena);
 }
 
 int tmk_fit_rising(const void *va, const void *vb)
@@ -232,11 +234,11 @@ int tmk_fit_group_solve(struct tmk_fit_group *g, struct tmk_arena *arena)
 /* ---- estimates ---- */
 
 /* Student's t, of which 5 % are beyond. */
-static double student(uint32_t freedom)
+static double student_quantile(uint32_t freedom)
 {
     static const double table[] = {6.314, 6.314, 2.920, 2.353, 2.132, 2.015,
                                    1.943, 1.895, 1.860, 1.833, 1.812};
-    return freedom < sizeof table / sizeof *table ? table[freedom] : 1.645 + 1.68 / freedom;
+    return freedom < TMK_N(table) ? table[freedom] : 1.645 + 1.68 / freedom;
 }
 
 /* The part that is the largest at a place. */
@@ -251,8 +253,8 @@ static uint32_t largest_part(const struct tmk_fit_way *w, const double *row)
 
 /* Variance of the sum of parts [from, end) at a place: of what the rows' errors make of it, and of
  * the error that a new cell has. */
-static double variance(const struct tmk_fit_group *g, uint32_t from, uint32_t end,
-                       const double *row, double value)
+static double estimate_variance(const struct tmk_fit_group *g, uint32_t from, uint32_t end,
+                                const double *row, double value)
 {
     const struct tmk_fit_part *parts = g->best->parts;
     double *weights = calloc((size_t)(end - from) * g->m, sizeof *weights), sum = 0;
@@ -281,7 +283,7 @@ static bool is_known_place(const struct tmk_fit_group *g, const double *numbers)
 
 /* How far outside a place is: in each number by how many times the range that was measured, added
  * up. */
-static double distance(const struct tmk_fit_group *g, const double *numbers)
+static double choice_distance(const struct tmk_fit_group *g, const double *numbers)
 {
     double sum = 0;
     for (uint32_t k = 0; k < g->n_numbers; k++) {
@@ -307,10 +309,10 @@ struct tmk_estimate tmk_fit_group_at(const struct tmk_fit_group *g, const double
         value += tmk_curve_value(&w->parts[i].curve, row);
         most = w->parts[i].curve.n_chosen > most ? w->parts[i].curve.n_chosen : most;
     }
-    double error =
-        student(g->m > most ? g->m - most : 1) * sqrt(variance(g, from, end, row, value));
-    double half =
-        fmax(error, g->spread * value) * (1 + OUTSIDE * fmin(distance(g, numbers), FARTHEST));
+    double error = student_quantile(g->m > most ? g->m - most : 1) *
+                   sqrt(estimate_variance(g, from, end, row, value));
+    double half = fmax(error, g->spread * value) *
+                  (1 + OUTSIDE * fmin(choice_distance(g, numbers), FARTHEST));
     return (struct tmk_estimate){.known = isfinite(value),
                                  .bytes = value,
                                  .low = fmax(value - half, 0),

@@ -66,7 +66,7 @@ void tmk_fit_numbers(const struct tmk_fit *f, const uint32_t *choice, double *re
 /* ---- rows ---- */
 
 /* The row of a cell, from how many there are; a new one is the next. */
-static uint32_t row_of(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
+static uint32_t fit_row_of(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
 {
     for (uint32_t i = g->m; i-- > 0;)
         if (tmk_fit_is_alike(f, f->r->cells[g->row_cell[i]].choice, f->r->cells[cell].choice, true))
@@ -74,7 +74,7 @@ static uint32_t row_of(const struct tmk_fit *f, const struct tmk_fit_group *g, u
     return g->m;
 }
 
-static bool is_in(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
+static bool is_cell_in_group(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
 {
     const struct tmk_cell *cells = f->r->cells;
     return has_figure(f, &cells[cell]) &&
@@ -85,7 +85,7 @@ static int fill_rows(struct tmk_fit *f, struct tmk_fit_group *g)
 {
     uint32_t room = 0;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++)
-        room += is_in(f, g, c);
+        room += is_cell_in_group(f, g, c);
     g->n_numbers = f->n_numbers;
     g->x = tmk_arena_take(&f->arena, (size_t)room * (f->n_numbers + 1) * sizeof *g->x);
     g->row_cell = tmk_arena_take(&f->arena, room * sizeof *g->row_cell);
@@ -94,9 +94,9 @@ static int fill_rows(struct tmk_fit *f, struct tmk_fit_group *g)
     if (!g->x || !g->row_cell || !g->n_repeats || !g->total)
         return TMK_ENOMEM;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
-        if (!is_in(f, g, c))
+        if (!is_cell_in_group(f, g, c))
             continue;
-        uint32_t row = row_of(f, g, c);
+        uint32_t row = fit_row_of(f, g, c);
         if (row == g->m) {
             g->row_cell[g->m++] = c;
             tmk_fit_numbers(f, f->r->cells[c].choice, g->x + (size_t)row * f->n_numbers);
@@ -131,7 +131,7 @@ static int add_way(struct tmk_fit *f, struct tmk_fit_group *g, const char *name,
     return 0;
 }
 
-static int add_whole(struct tmk_fit *f, struct tmk_fit_group *g, const char *name)
+static int add_whole_way(struct tmk_fit *f, struct tmk_fit_group *g, const char *name)
 {
     const char *texts[] = {name};
     struct tmk_fit_way *w;
@@ -148,7 +148,7 @@ static int name_categories(const struct tmk_fit *f, const struct tmk_fit_group *
     uint32_t number;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
         const struct tmk_shares *s = &f->r->cells[c].categories;
-        for (uint32_t i = 0; is_in(f, g, c) && i < s->n && names->n < MOST_PARTS; i++)
+        for (uint32_t i = 0; is_cell_in_group(f, g, c) && i < s->n && names->n < MOST_PARTS; i++)
             if (tmk_textmap_put(names, s->rows[i].key, &number) != 0)
                 return TMK_ENOMEM;
     }
@@ -162,9 +162,9 @@ static void fill_categories(const struct tmk_fit *f, const struct tmk_fit_group 
     (void)tmk_textmap_find(names, "unknown", &unknown);
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
         const struct tmk_cell *cell = &f->r->cells[c];
-        if (!is_in(f, g, c))
+        if (!is_cell_in_group(f, g, c))
             continue;
-        uint32_t row = row_of(f, g, c);
+        uint32_t row = fit_row_of(f, g, c);
         double rest = (double)cell->peak_allocated;
         for (uint32_t i = 0; i < cell->categories.n; i++) {
             double bytes = (double)cell->categories.rows[i].bytes;
@@ -177,7 +177,7 @@ static void fill_categories(const struct tmk_fit *f, const struct tmk_fit_group 
     }
 }
 
-static int add_categories(struct tmk_fit *f, struct tmk_fit_group *g)
+static int add_category_way(struct tmk_fit *f, struct tmk_fit_group *g)
 {
     struct tmk_textmap names = {0};
     struct tmk_fit_way *w = NULL;
@@ -207,7 +207,7 @@ static int name_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
     for (uint32_t i = 0; i < first->n_stages && names->n < MOST_PARTS; i++) {
         bool is_everywhere = true;
         for (uint32_t c = g->first_cell; c < f->r->n_cells; c++)
-            is_everywhere = is_everywhere && (!is_in(f, g, c) ||
+            is_everywhere = is_everywhere && (!is_cell_in_group(f, g, c) ||
                                               stage_peak(&f->r->cells[c], first->stages[i].name) !=
                                                   TMK_UNKNOWN_BYTES);
         if (is_everywhere && tmk_textmap_put(names, first->stages[i].name, &number) != 0)
@@ -222,10 +222,10 @@ static bool fill_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
 {
     bool is_whole = true;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
-        if (!is_in(f, g, c))
+        if (!is_cell_in_group(f, g, c))
             continue;
         const struct tmk_cell *cell = &f->r->cells[c];
-        uint32_t row = row_of(f, g, c);
+        uint32_t row = fit_row_of(f, g, c);
         double most = 0;
         for (uint32_t i = 0; i < w->n_parts; i++) {
             double peak = (double)stage_peak(cell, w->parts[i].name);
@@ -238,7 +238,7 @@ static bool fill_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
     return is_whole;
 }
 
-static int add_stages(struct tmk_fit *f, struct tmk_fit_group *g)
+static int add_stage_way(struct tmk_fit *f, struct tmk_fit_group *g)
 {
     struct tmk_textmap names = {0};
     struct tmk_fit_way *w = NULL;
@@ -254,10 +254,10 @@ static int add_stages(struct tmk_fit *f, struct tmk_fit_group *g)
 static int add_ways(struct tmk_fit *f, struct tmk_fit_group *g)
 {
     if (f->of == TMK_FIT_RESERVED)
-        return add_whole(f, g, "reserved");
-    int rc = add_categories(f, g);
-    rc = rc == 0 ? add_whole(f, g, "peak") : rc;
-    return rc == 0 ? add_stages(f, g) : rc;
+        return add_whole_way(f, g, "reserved");
+    int rc = add_category_way(f, g);
+    rc = rc == 0 ? add_whole_way(f, g, "peak") : rc;
+    return rc == 0 ? add_stage_way(f, g) : rc;
 }
 
 /* ---- groups ---- */

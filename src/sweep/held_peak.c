@@ -13,7 +13,7 @@ void tmk_held_peak_fini(struct tmk_held_peak *h)
     h->now = tmk_segment_sums_close(h->now);
 }
 
-static void consider(struct tmk_held_peak *h, const struct tmk_replay *rp)
+static void consider_moment(struct tmk_held_peak *h, const struct tmk_replay *rp)
 {
     for (uint32_t i = 0; i < h->now->n_devices; i++) {
         const struct tmk_device_sums *d = &h->now->devices[i];
@@ -25,27 +25,29 @@ static void consider(struct tmk_held_peak *h, const struct tmk_replay *rp)
     }
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_held_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                          struct tmk_block *b)
 {
     struct tmk_held_peak *h = arg;
     (void)b;
     tmk_segment_sums_event(h->now, rp, ev);
     if (ev->kind == TMK_KIND_SEGMENT)
-        consider(h, rp);
+        consider_moment(h, rp);
 }
 
-static void on_restored(void *arg, const struct tmk_replay *rp)
+static void on_held_restored(void *arg, const struct tmk_replay *rp)
 {
     struct tmk_held_peak *h = arg;
     tmk_segment_sums_restored(h->now, rp);
-    consider(h, rp);
+    consider_moment(h, rp);
 }
 
 struct tmk_visitor tmk_held_peak_visitor(struct tmk_held_peak *h)
 {
-    return (struct tmk_visitor){
-        .arg = h, .kinds = TMK_SEGMENT_SUMS_KINDS, .event = on_event, .restored = on_restored};
+    return (struct tmk_visitor){.arg = h,
+                                .kinds = TMK_SEGMENT_SUMS_KINDS,
+                                .event = on_held_event,
+                                .restored = on_held_restored};
 }
 
 const char *tmk_held_peak_owner(const struct tmk_held_peak *h, uint32_t owner)

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { LONGEST_LINE = 1024 };
 
 static const char what[] = "what():"; /* of C++ */
 
-static bool ends_with(const char *text, size_t n, const char *end)
+static bool span_ends_with(const char *text, size_t n, const char *end)
 {
     size_t n_end = strlen(end);
     return n >= n_end && strncmp(text + n - n_end, end, n_end) == 0;
@@ -32,7 +34,8 @@ static size_t exception_class(const char *line)
     while (isalnum((unsigned char)line[n]) || line[n] == '_' || line[n] == '.')
         n++;
     bool ends = line[n] == '\0' || (line[n] == ':' && line[n + 1] == ' ');
-    return ends && (ends_with(line, n, "Error") || ends_with(line, n, "Exception")) ? n : 0;
+    return ends && (span_ends_with(line, n, "Error") || span_ends_with(line, n, "Exception")) ? n
+                                                                                              : 0;
 }
 
 static bool tells(const char *line)
@@ -43,9 +46,9 @@ static bool tells(const char *line)
         "Cannot allocate memory", "can't allocate memory",
     };
     size_t n = exception_class(line);
-    if (n > 0 && ends_with(line, n, "MemoryError"))
+    if (n > 0 && span_ends_with(line, n, "MemoryError"))
         return true;
-    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
+    for (size_t i = 0; i < TMK_N(phrases); i++)
         if (strstr(line, phrases[i]))
             return true;
     return false;
@@ -70,7 +73,7 @@ bool tmk_last_words_tell_oom(const char *text)
 bool tmk_last_words_tell_kill(const char *text)
 {
     static const char *const phrases[] = {"SIGKILL", "Killed", "signal 9", "exitcode  : -9"};
-    for (size_t i = 0; text && i < sizeof phrases / sizeof *phrases; i++)
+    for (size_t i = 0; text && i < TMK_N(phrases); i++)
         if (strstr(text, phrases[i]))
             return true;
     return false;

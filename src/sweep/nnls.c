@@ -14,7 +14,7 @@
 #define DEPENDENT 1e-7 /* of its length, that must be left of a column */
 #define FLAT 1e-11     /* a slope that is none */
 
-struct problem {
+struct nnls_problem {
     const double *a, *b;
     uint32_t m, n;
 };
@@ -28,7 +28,7 @@ double tmk_dot(const double *a, const double *b, uint32_t m)
 }
 
 /* Column j behind those used. False: it depends on them. */
-static bool push(struct tmk_nnls *s, const struct problem *p, uint32_t j)
+static bool push_column(struct tmk_nnls *s, const struct nnls_problem *p, uint32_t j)
 {
     const double *column = p->a + (size_t)j * p->m;
     double *q = s->q + (size_t)s->n_used * p->m;
@@ -58,7 +58,7 @@ static bool push(struct tmk_nnls *s, const struct problem *p, uint32_t j)
 }
 
 /* The coefficients of the used columns, whatever their sign. */
-static void solve_used(const struct tmk_nnls *s, const struct problem *p, double *z)
+static void solve_used(const struct tmk_nnls *s, const struct nnls_problem *p, double *z)
 {
     for (uint32_t i = s->n_used; i-- > 0;) {
         z[i] = tmk_dot(s->q + (size_t)i * p->m, p->b, p->m);
@@ -76,14 +76,14 @@ static bool all_above(const double *z, uint32_t n)
     return true;
 }
 
-static void keep(struct tmk_nnls *s, const double *z)
+static void keep_solution(struct tmk_nnls *s, const double *z)
 {
     memset(s->x, 0, sizeof s->x);
     for (uint32_t i = 0; i < s->n_used; i++)
         s->x[s->used[i]] = z[i];
 }
 
-static bool is_used(const struct tmk_nnls *s, uint32_t j)
+static bool is_column_used(const struct tmk_nnls *s, uint32_t j)
 {
     for (uint32_t i = 0; i < s->n_used; i++)
         if (s->used[i] == j)
@@ -92,14 +92,15 @@ static bool is_used(const struct tmk_nnls *s, uint32_t j)
 }
 
 /* The column along which the rest falls most, or n. */
-static uint32_t steepest(const struct tmk_nnls *s, const struct problem *p, const bool *refused)
+static uint32_t steepest(const struct tmk_nnls *s, const struct nnls_problem *p,
+                         const bool *refused)
 {
     uint32_t best = p->n;
     double most = FLAT * sqrt(tmk_dot(p->b, p->b, p->m));
     for (uint32_t j = 0; j < p->n; j++) {
         const double *column = p->a + (size_t)j * p->m;
         double length = sqrt(tmk_dot(column, column, p->m)), slope = tmk_dot(column, p->b, p->m);
-        if (refused[j] || is_used(s, j) || !(length > 0))
+        if (refused[j] || is_column_used(s, j) || !(length > 0))
             continue;
         for (uint32_t i = 0; i < s->n_used; i++) {
             const double *q = s->q + (size_t)i * p->m;
@@ -114,14 +115,14 @@ static uint32_t steepest(const struct tmk_nnls *s, const struct problem *p, cons
 }
 
 /* Only those of the used that are above 0 in x. */
-static void drop_zeros(struct tmk_nnls *s, const struct problem *p)
+static void drop_zeros(struct tmk_nnls *s, const struct nnls_problem *p)
 {
     uint32_t old[TMK_NNLS_MOST], n = s->n_used;
     memcpy(old, s->used, sizeof old);
     s->n_used = 0;
     for (uint32_t i = 0; i < n; i++)
         if (s->x[old[i]] > 0)
-            (void)push(s, p, old[i]);
+            (void)push_column(s, p, old[i]);
 }
 
 /* As far from x towards z as none becomes negative; the one that stops it becomes 0. */
@@ -143,11 +144,11 @@ static void step_towards(struct tmk_nnls *s, const double *z)
 }
 
 /* Bring in column j. False: it brings nothing. */
-static bool take_in(struct tmk_nnls *s, const struct problem *p, uint32_t j)
+static bool take_in(struct tmk_nnls *s, const struct nnls_problem *p, uint32_t j)
 {
     double z[TMK_NNLS_MOST] = {0};
     uint32_t own = s->n_used;
-    if (!push(s, p, j))
+    if (!push_column(s, p, j))
         return false;
     solve_used(s, p, z);
     if (!(z[own] > 0)) { /* rounding: by its slope it would be */
@@ -159,21 +160,21 @@ static bool take_in(struct tmk_nnls *s, const struct problem *p, uint32_t j)
         drop_zeros(s, p);
         solve_used(s, p, z);
     }
-    keep(s, z);
+    keep_solution(s, z);
     return true;
 }
 
 void tmk_nnls_solve(struct tmk_nnls *s, const double *a, uint32_t m, uint32_t n, const double *b)
 {
-    const struct problem p = {.a = a, .b = b, .m = m, .n = n};
+    const struct nnls_problem p = {.a = a, .b = b, .m = m, .n = n};
     double z[TMK_NNLS_MOST];
     bool refused[TMK_NNLS_MOST] = {false};
     uint32_t j = 0;
     s->n_used = 0;
-    while (j < n && push(s, &p, j))
+    while (j < n && push_column(s, &p, j))
         j++;
     solve_used(s, &p, z);
-    keep(s, z);
+    keep_solution(s, z);
     if (j == n && all_above(z, n))
         return;
     s->n_used = 0;

@@ -46,8 +46,8 @@ int tmk_word_check(const char *word, const struct tmk_results *r, struct tmk_err
     return 0;
 }
 
-static void put_value(FILE *out, const struct tmk_results *r, const struct tmk_cell *c,
-                      const char *name, size_t n)
+static void put_word_value(FILE *out, const struct tmk_results *r, const struct tmk_cell *c,
+                           const char *name, size_t n)
 {
     int p = tmk_params_find(r->params, r->n_params, name, n);
     if (p >= 0)
@@ -71,7 +71,7 @@ char *tmk_word_fill(const char *word, const struct tmk_results *r, const struct 
             fputc('{', out);
             at++;
         } else if (n > 0) {
-            put_value(out, r, c, at + 1, n);
+            put_word_value(out, r, c, at + 1, n);
             at += n + 1;
         } else {
             fputc(*at, out);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
@@ -122,7 +123,7 @@ static int take_lists(struct tmk_details *d, struct tmk_peak *now, struct tmk_pe
 
 /* ---- reading ---- */
 
-static void tell_progress(void *arg, uint32_t done, uint32_t total)
+static void tell_details_progress(void *arg, uint32_t done, uint32_t total)
 {
     struct tmk_details_reader *r = arg;
     atomic_store(&r->percent, total ? (unsigned)((uint64_t)done * 100 / total) : 0);
@@ -142,7 +143,7 @@ static void take_card(struct tmk_details *d, const struct tmk_device_account *a)
     } rest[] = {{"context", a->context_bytes},
                 {"others", a->others_bytes},
                 {"unexplained", a->unexplained_bytes}};
-    size_t n_shown = sizeof rest / sizeof rest[0] - (a->unexplained_bytes == 0);
+    size_t n_shown = TMK_N(rest) - (a->unexplained_bytes == 0);
     for (size_t i = 0; i < n_shown && n < sizeof d->card; i++) {
         bool is_known = rest[i].bytes != TMK_ACCOUNT_UNKNOWN;
         n += (size_t)snprintf(d->card + n, sizeof d->card - n, "%s%s %s", i ? ", " : "",
@@ -165,7 +166,7 @@ static int sweep_details(struct tmk_details_reader *r, struct tmk_process *p, st
     struct tmk_details *d = &r->next;
     struct tmk_replay rp;
     struct tmk_visitor visitors[] = {
-        {.arg = r, .progress = tell_progress},
+        {.arg = r, .progress = tell_details_progress},
         tmk_accounting_visitor(accounting),
         now ? tmk_peak_visitor(now) : (struct tmk_visitor){0},
         peak ? tmk_peak_visitor(peak) : (struct tmk_visitor){0},

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kit/amount.h"
@@ -39,7 +40,7 @@ const char *tmk_short_size(uint64_t bytes, char *buffer)
         snprintf(buffer, TMK_SHORT_BYTES, "-");
         return buffer;
     }
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    for (size_t i = 0; i < TMK_N(steps); i++) {
         if (bytes >> steps[i].shift == 0)
             continue;
         double value = (double)bytes / (double)((uint64_t)1 << steps[i].shift);
@@ -122,7 +123,7 @@ static void draw_keys(struct tmk_grid *g, const struct tmk_choice *v)
         tmk_grid_fill(g, x, y, 1, TMK_INK_SELECTED, ' ');
         return;
     }
-    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+    for (size_t i = 0; i < TMK_N(hints); i++) {
         if (hints[i].shown != v->shown)
             continue;
         x = tmk_grid_put(g, x, y, g->width > x ? g->width - x : 0, TMK_INK_KEY, hints[i].key);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/amount.h"
 #include "model/run.h"
 #include "tui/picture_parts.h"
@@ -267,6 +268,6 @@ void tmk_picture_help(struct tmk_grid *g, struct tmk_area area)
                          TMK_INK_PLAIN, h->text);
     }
     y++;
-    for (size_t i = 0; i < sizeof notes / sizeof notes[0] && y < end; i++, y++)
+    for (size_t i = 0; i < TMK_N(notes) && y < end; i++, y++)
         tmk_grid_put(g, area.x + 2, y, area.width - 2, TMK_INK_DIM, notes[i]);
 }

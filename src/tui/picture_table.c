@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "model/run.h"
 #include "tui/picture_parts.h"
 
@@ -30,7 +31,7 @@ static const struct process_column columns[] = {
     {"COMMAND", TMK_SORT_COMMAND, 0, 0, true},
 };
 
-enum { N_COLUMNS = sizeof columns / sizeof columns[0], GAP = 1, CELL_BYTES = TMK_JOB_TEXT_BYTES };
+enum { N_COLUMNS = TMK_N(columns), GAP = 1, CELL_BYTES = TMK_JOB_TEXT_BYTES };
 
 /* ---- cells ---- */
 

@@ -24,6 +24,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/array.h"
+
 enum { RESTORE_BYTES = 512, ESCAPE_MS = 100 }; /* over ssh the rest of a key may come late */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -70,7 +72,7 @@ static void block_ending_signals(void)
     sigset_t blocked;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGWINCH);
-    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
+    for (size_t i = 0; i < TMK_N(ending); i++)
         sigaddset(&blocked, ending[i]);
     sigprocmask(SIG_BLOCK, &blocked, &terminal.mask);
 }
@@ -92,7 +94,7 @@ static void prepare_restore(void)
     static const char *const names[] = {"rmkx", "cnorm", "sgr0", "op", "rmcup"};
     static const char mouse_off[] = "\033[?1006l\033[?1000l";
     terminal.n_restore = 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TMK_N(names); i++) {
         char *text = tigetstr(names[i]);
         if (text && text != (char *)-1)
             tputs(text, 1, keep_byte);
@@ -160,7 +162,7 @@ int tmk_screen_open(struct tmk_error *err)
         return tmk_fail(err, TMK_EINVAL,
                         "this needs a terminal; for a file or a pipe: tidemark top --once");
     tcgetattr(STDIN_FILENO, &terminal.modes);
-    set_handlers(ending, sizeof ending / sizeof ending[0], note_end);
+    set_handlers(ending, TMK_N(ending), note_end);
     int rc = start_curses(err);
     if (rc < 0)
         return rc;
@@ -176,7 +178,7 @@ int tmk_screen_open(struct tmk_error *err)
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
     choose_colours();
     prepare_restore();
-    set_handlers(crashing, sizeof crashing / sizeof crashing[0], end_on_crash);
+    set_handlers(crashing, TMK_N(crashing), end_on_crash);
     return 0;
 }
 
@@ -196,7 +198,7 @@ void tmk_screen_close(void)
     delscreen(terminal.curses);
     terminal.curses = NULL;
     tmk_grid_fini(&terminal.last);
-    set_handlers(crashing, sizeof crashing / sizeof crashing[0], SIG_DFL);
+    set_handlers(crashing, TMK_N(crashing), SIG_DFL);
     unblock_ending_signals();
 }
 
@@ -322,7 +324,7 @@ static struct tmk_key function_key(wint_t c)
     };
     if (c == KEY_MOUSE)
         return mouse_key();
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (size_t i = 0; i < TMK_N(keys); i++)
         if (keys[i].code == c)
             return (struct tmk_key){.kind = keys[i].kind};
     return (struct tmk_key){0};

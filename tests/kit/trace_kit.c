@@ -2,6 +2,7 @@
 /* tests/kit/trace_kit.c - see trace_kit.h. A test that cannot make its files has nothing to say:
  * every failing system call here ends the program. */
 #include "trace_kit.h"
+#include "base/array.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -197,7 +198,7 @@ static void make_string(struct kit_source *s, struct tmk_input *ret)
         make_text(s, ret, TMK_STRING_MAX_BYTES);
         return;
     }
-    const char *stage = stages[below(s, sizeof stages / sizeof stages[0])];
+    const char *stage = stages[below(s, TMK_N(stages))];
     ret->text = (const uint8_t *)stage;
     ret->text_bytes = (uint32_t)strlen(stage);
 }
@@ -519,7 +520,7 @@ static const char *compare_totals(const struct tmk_state *a, const struct tmk_st
         {"start of the step", a->step_start_ns, b->step_start_ns},
         {"module events", a->n_step_module_events, b->n_step_module_events},
     };
-    for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
+    for (size_t i = 0; i < TMK_N(totals); i++)
         if (totals[i].a != totals[i].b)
             return differs(totals[i].what, totals[i].a, totals[i].b);
     return NULL;

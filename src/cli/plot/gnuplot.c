@@ -38,11 +38,11 @@ enum {
     LONGEST_TITLE = 118, /* columns that have room */
 };
 
-enum kind { PNG, SVG, PDF };
+enum picture_kind { PNG, SVG, PDF };
 
-static const struct format {
+static const struct picture_format {
     const char *suffix;
-    enum kind kind;
+    enum picture_kind kind;
 } formats[] = {{".png", PNG}, {".svg", SVG}, {".pdf", PDF}};
 
 static const char look[] = "set encoding utf8\n"
@@ -130,7 +130,7 @@ void tmk_gnuplot_tail_tic(FILE *script, const char *text, unsigned columns)
 
 /* ---- what is needed ---- */
 
-static const struct format *format_of(const char *path)
+static const struct picture_format *picture_format_of(const char *path)
 {
     size_t n = strlen(path);
     for (size_t i = 0; i < TMK_N(formats); i++) {
@@ -143,13 +143,13 @@ static const struct format *format_of(const char *path)
 
 bool tmk_gnuplot_is_vector(const char *path)
 {
-    const struct format *format = format_of(path);
+    const struct picture_format *format = picture_format_of(path);
     return format && format->kind != PNG;
 }
 
 int tmk_gnuplot_check(const char *path)
 {
-    if (!format_of(path)) {
+    if (!picture_format_of(path)) {
         tmk_say("'%s' is not the name of a picture: it should end in .png, .svg or .pdf", path);
         return TMK_EXIT_USAGE;
     }
@@ -167,7 +167,7 @@ int tmk_gnuplot_check(const char *path)
 
 struct tmk_gnuplot {
     const char *path; /* borrowed */
-    enum kind kind;
+    enum picture_kind kind;
     const char *title; /* of the style */
     const struct tmk_theme *theme;
     FILE *script, *complaints;
@@ -203,7 +203,7 @@ void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
             tmk_gnuplot_points(g, 25));
 }
 
-static void discard(struct tmk_gnuplot *g)
+static void discard_gnuplot(struct tmk_gnuplot *g)
 {
     if (g->script)
         fclose(g->script);
@@ -228,7 +228,7 @@ static void put_terminal(const struct tmk_gnuplot *g, unsigned height)
             g->theme->background);
 }
 
-static void put_look(const struct tmk_gnuplot *g)
+static void put_theme(const struct tmk_gnuplot *g)
 {
     const struct tmk_theme *t = g->theme;
     fprintf(g->script, look, t->axis, t->text, t->grid, t->text, t->faint, t->faint, t->background);
@@ -242,18 +242,18 @@ int tmk_gnuplot_open(const char *path, const struct tmk_plot_style *style, unsig
         return status;
     struct tmk_gnuplot *g = tmk_xcalloc(1, sizeof *g);
     g->path = path;
-    g->kind = format_of(path)->kind;
+    g->kind = picture_format_of(path)->kind;
     g->title = style->title;
     g->theme = tmk_palette_theme(style->dark);
     g->script = tmpfile();
     g->complaints = tmpfile();
     if (!g->script || !g->complaints) {
         tmk_say("cannot make a temporary file: %s", strerror(errno));
-        discard(g);
+        discard_gnuplot(g);
         return TMK_EXIT_FINDING;
     }
     put_terminal(g, height);
-    put_look(g);
+    put_theme(g);
     *ret = g;
     return 0;
 }
@@ -270,7 +270,7 @@ FILE *tmk_gnuplot_script(struct tmk_gnuplot *g)
 
 /* Start it with these as stdin and stdout: 0 or errno. In a group of its own, so that a ^C for us
  * does not end it, and with no signal held back. */
-static int spawn(struct tmk_gnuplot *g, int in, int out, pid_t *ret)
+static int spawn_gnuplot(struct tmk_gnuplot *g, int in, int out, pid_t *ret)
 {
     char *argv[] = {"gnuplot", "-d", NULL};
     sigset_t none;
@@ -292,7 +292,7 @@ static int spawn(struct tmk_gnuplot *g, int in, int out, pid_t *ret)
 }
 
 /* Its status; false when it had to be ended. */
-static bool wait_for(pid_t pid, int *ret_status)
+static bool wait_for_gnuplot(pid_t pid, int *ret_status)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
     uint64_t end_ns = tmk_clock_monotonic_ns() + MOST_SECONDS * UINT64_C(1000000000);
@@ -308,7 +308,7 @@ static bool wait_for(pid_t pid, int *ret_status)
 }
 
 /* It may repeat texts of the script, which are others'. */
-static void make_harmless(char *line)
+static void blank_control_bytes(char *line)
 {
     for (; *line; line++)
         if ((unsigned char)*line < ' ' || *line == 127)
@@ -323,7 +323,7 @@ static void say_complaint(struct tmk_gnuplot *g)
     rewind(g->complaints);
     while (fgets(line, sizeof line, g->complaints)) {
         line[strcspn(line, "\n")] = '\0';
-        make_harmless(line);
+        blank_control_bytes(line);
         if (strstr(line, "line ") || strstr(line, "rror")) {
             shown = line + strspn(line, " \t");
             break;
@@ -340,14 +340,14 @@ static bool is_empty(int out)
 }
 
 /* No signal comes between its start and the note that it goes with us. 0 or errno. */
-static int start(struct tmk_gnuplot *g, int out, pid_t *ret)
+static int start_gnuplot(struct tmk_gnuplot *g, int out, pid_t *ret)
 {
     sigset_t before;
     int in = fileno(g->script);
     if (ferror(g->script) || fflush(g->script) != 0 || lseek(in, 0, SEEK_SET) < 0)
         return EIO;
     tmk_unfinished_hold(&before);
-    int reason = spawn(g, in, out, ret);
+    int reason = spawn_gnuplot(g, in, out, ret);
     if (reason == 0)
         tmk_unfinished_group(*ret);
     tmk_unfinished_release(&before);
@@ -355,15 +355,15 @@ static int start(struct tmk_gnuplot *g, int out, pid_t *ret)
 }
 
 /* With the whole script: is the picture written? Says why not. */
-static bool draw(struct tmk_gnuplot *g, int out)
+static bool draw_with_gnuplot(struct tmk_gnuplot *g, int out)
 {
     pid_t pid;
-    int status = -1, reason = start(g, out, &pid);
+    int status = -1, reason = start_gnuplot(g, out, &pid);
     if (reason != 0) {
         tmk_say("gnuplot could not be started for %s: %s", g->path, strerror(reason));
         return false;
     }
-    bool has_ended = wait_for(pid, &status);
+    bool has_ended = wait_for_gnuplot(pid, &status);
     tmk_unfinished_group(0);
     if (!has_ended) {
         tmk_say("gnuplot did not draw %s within %d s, and was ended", g->path, MOST_SECONDS);
@@ -380,10 +380,10 @@ int tmk_gnuplot_close(struct tmk_gnuplot *g)
     struct tmk_output_file o;
     int status = tmk_output_file_open(&o, g->path);
     if (status == 0) {
-        bool good = draw(g, o.fd);
+        bool good = draw_with_gnuplot(g, o.fd);
         status = tmk_output_file_close(&o, good);
         status = good ? status : TMK_EXIT_FINDING;
     }
-    discard(g);
+    discard_gnuplot(g);
     return status;
 }

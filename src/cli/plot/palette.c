@@ -96,7 +96,7 @@ const char *tmk_palette_colour(unsigned i)
     return colours[i % TMK_N(colours)];
 }
 
-static const struct named *find(const char *name)
+static const struct named *find_named_colour(const char *name)
 {
     for (size_t i = 0; i < TMK_N(table); i++)
         if (strcmp(table[i].name, name ? name : "unknown") == 0)
@@ -106,7 +106,7 @@ static const struct named *find(const char *name)
 
 const char *tmk_palette_of(const char *name)
 {
-    const struct named *known = find(name);
+    const struct named *known = find_named_colour(name);
     if (known)
         return known->colour;
     unsigned sum = 0;
@@ -117,12 +117,12 @@ const char *tmk_palette_of(const char *name)
 
 const char *tmk_palette_next(const char *name, unsigned *n_others)
 {
-    const struct named *known = find(name);
+    const struct named *known = find_named_colour(name);
     return known ? known->colour : tmk_palette_colour((*n_others)++);
 }
 
 unsigned tmk_palette_rank(const char *name)
 {
-    const struct named *known = find(name);
+    const struct named *known = find_named_colour(name);
     return known ? (unsigned)(known - table) : (unsigned)TMK_N(table);
 }

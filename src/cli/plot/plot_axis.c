@@ -59,7 +59,7 @@ static void choose_rows(struct tmk_plot_axis *a)
         a->n_rows++;
 }
 
-static int by_number(const void *va, const void *vb)
+static int by_step_number(const void *va, const void *vb)
 {
     uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
     return a < b ? -1 : a > b;
@@ -72,7 +72,7 @@ static uint64_t end_of_last(const struct tmk_plot_axis *a)
     uint64_t n = a->n_rows - 1, *took = tmk_xcalloc(a->n_rows, sizeof *took);
     for (uint64_t i = 0; i < n; i++)
         took[i] = shown_row(a, i)->end_ns - shown_row(a, i)->start_ns;
-    qsort(took, n, sizeof *took, by_number);
+    qsort(took, n, sizeof *took, by_step_number);
     uint64_t usual = n ? took[n / 2] : last->end_ns - last->start_ns;
     free(took);
     uint64_t end = last->start_ns + usual + usual / 4;
@@ -103,7 +103,7 @@ static void set_steps(struct tmk_plot_axis *a, uint64_t start_ns, uint64_t end_n
         add_knot(a, end_ns, n + (n * AFTER > 0.2 ? n * AFTER : 0.2));
 }
 
-static void set_time(struct tmk_plot_axis *a, uint64_t start_ns, uint64_t end_ns)
+static void set_time_axis(struct tmk_plot_axis *a, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t from = a->plot->has_window ? start_ns : 0;
     uint64_t offset = a->plot->has_window ? 0 : a->plot->p->offset_ns;
@@ -130,7 +130,7 @@ int tmk_plot_axis_init(struct tmk_plot_axis *a, const struct tmk_plot *plot)
     if (a->n_knots < 2) {
         a->n_knots = 0;
         a->by_step = false;
-        set_time(a, start, end);
+        set_time_axis(a, start, end);
     }
     return 0;
 }

@@ -30,7 +30,7 @@ static int add_blocks(struct tmk_bars *bars, const struct tmk_peak *peak, enum t
     return rc;
 }
 
-static void add_notes(struct tmk_bars *bars, uint64_t whole)
+static void add_component_notes(struct tmk_bars *bars, uint64_t whole)
 {
     char size[TMK_AMOUNT_BYTES], share[TMK_AMOUNT_BYTES];
     for (uint32_t i = 0; i < bars->n_bars; i++)
@@ -38,8 +38,8 @@ static void add_notes(struct tmk_bars *bars, uint64_t whole)
                                          tmk_percent_text(bars->bars[i].total, whole, share));
 }
 
-static int draw(const struct tmk_plot *plot, const struct tmk_look *look, const char *by,
-                struct tmk_bars *bars)
+static int draw_components(const struct tmk_plot *plot, const struct tmk_look *look, const char *by,
+                           struct tmk_bars *bars)
 {
     char size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
     struct tmk_gnuplot *g = NULL;
@@ -76,8 +76,8 @@ int tmk_plot_components(const struct tmk_plot *plot)
         status = tmk_plot_nothing(plot);
     if (status == 0) {
         tmk_bars_tidy(&bars, MOST_BARS);
-        add_notes(&bars, tmk_peak_bytes(look.peak));
-        status = draw(plot, &look, by_name, &bars);
+        add_component_notes(&bars, tmk_peak_bytes(look.peak));
+        status = draw_components(plot, &look, by_name, &bars);
     }
     tmk_bars_fini(&bars);
     tmk_look_fini(&look);

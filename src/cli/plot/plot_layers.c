@@ -26,8 +26,8 @@ static bool joins_last(struct tmk_layers *l, const char *name, uint64_t start_ns
     return true;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_layers_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
     (void)b;
     struct tmk_layers *l = arg;
@@ -57,7 +57,7 @@ static int read_timeline(struct tmk_layers *l, const struct tmk_plot *plot)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitors[] = {tmk_timeline_visitor(l->timeline),
                                      tmk_ooms_visitor(l->ooms),
-                                     {.arg = l, .event = on_event}};
+                                     {.arg = l, .event = on_layers_event}};
     int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
     if (status != 0)
         return status;
@@ -79,7 +79,7 @@ static int read_holdings(struct tmk_layers *l, const struct tmk_plot *plot)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitors[] = {tmk_holdings_visitor(l->holdings),
                                      tmk_ooms_visitor(l->ooms),
-                                     {.arg = l, .event = on_event}};
+                                     {.arg = l, .event = on_layers_event}};
     int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
     if (status != 0)
         return status;
@@ -89,7 +89,7 @@ static int read_holdings(struct tmk_layers *l, const struct tmk_plot *plot)
     return good ? 0 : tmk_plot_failed(plot, &err);
 }
 
-static int find_device(struct tmk_layers *l, const struct tmk_plot *plot, uint32_t *ret)
+static int find_layers_device(struct tmk_layers *l, const struct tmk_plot *plot, uint32_t *ret)
 {
     for (uint32_t i = 0; i < tmk_timeline_n_devices(l->timeline); i++) {
         if (tmk_timeline_device(l->timeline, i) == plot->device) {
@@ -106,7 +106,7 @@ static int read_strata(struct tmk_layers *l, const struct tmk_plot *plot, enum t
     struct tmk_error err = {0};
     struct tmk_replay rp;
     uint32_t device = 0;
-    int status = find_device(l, plot, &device);
+    int status = find_layers_device(l, plot, &device);
     if (status != 0)
         return status;
     if (tmk_strata_open(&l->labels, by, l->timeline, device, &l->strata) < 0)
@@ -122,7 +122,7 @@ static int read_strata(struct tmk_layers *l, const struct tmk_plot *plot, enum t
 
 /* ---- which layers ---- */
 
-static void measure(struct tmk_layers *l)
+static void measure_layers(struct tmk_layers *l)
 {
     for (uint32_t i = 0; i < l->n_parts; i++) {
         uint64_t bytes = l->parts[i].max_bytes;
@@ -130,7 +130,7 @@ static void measure(struct tmk_layers *l)
     }
 }
 
-static int by_most(const void *va, const void *vb)
+static int by_layer_most(const void *va, const void *vb)
 {
     const struct tmk_layer *a = va, *b = vb;
     return a->most != b->most ? (a->most > b->most ? -1 : 1) : strcmp(a->key, b->key);
@@ -140,10 +140,10 @@ static int by_pile(const void *va, const void *vb)
 {
     const struct tmk_layer *a = va, *b = vb;
     unsigned x = tmk_palette_rank(a->key), y = tmk_palette_rank(b->key);
-    return x != y ? (x < y ? -1 : 1) : by_most(va, vb);
+    return x != y ? (x < y ? -1 : 1) : by_layer_most(va, vb);
 }
 
-static void add_layer(struct tmk_layers *l, const char *key, const uint64_t *bytes)
+static void add_plot_layer(struct tmk_layers *l, const char *key, const uint64_t *bytes)
 {
     struct tmk_layer *layer = &l->layers[l->n_layers++];
     layer->key = key ? key : "unknown";
@@ -159,9 +159,10 @@ static void take_layers(struct tmk_layers *l)
     l->layers = tmk_xcalloc((size_t)n + 1, sizeof *l->layers);
     for (uint32_t k = 0; k < n; k++)
         if (l->strata)
-            add_layer(l, tmk_strata_key(l->strata, k), tmk_strata_bytes(l->strata, k));
+            add_plot_layer(l, tmk_strata_key(l->strata, k), tmk_strata_bytes(l->strata, k));
         else
-            add_layer(l, tmk_holdings_owner(l->holdings, k), tmk_holdings_bytes(l->holdings, k));
+            add_plot_layer(l, tmk_holdings_owner(l->holdings, k),
+                           tmk_holdings_bytes(l->holdings, k));
 }
 
 /* The layer "other" at the end of the largest `kept`, made of a layer that goes if there is none.
@@ -186,7 +187,7 @@ static void merge_from(struct tmk_layers *l, uint32_t kept)
 
 static void merge_small(struct tmk_layers *l, uint32_t most)
 {
-    qsort(l->layers, l->n_layers, sizeof *l->layers, by_most);
+    qsort(l->layers, l->n_layers, sizeof *l->layers, by_layer_most);
     uint32_t kept = l->n_layers > most ? most - 1 : l->n_layers;
     while (kept > 1 && (double)l->layers[kept - 1].most < THIN * (double)l->most_bytes)
         kept--;
@@ -210,7 +211,7 @@ int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const cha
         status = read_strata(l, plot, key);
     if (status != 0)
         return status;
-    measure(l);
+    measure_layers(l);
     take_layers(l);
     if (l->most_bytes == 0)
         return tmk_plot_nothing(plot);

@@ -14,7 +14,7 @@
 enum { MOST_BARS = 24 };
 
 /* "forward, 20 times 26.2 ms"; the caller's. */
-static char *name_of(const struct tmk_stage_row *row)
+static char *stage_row_name(const struct tmk_stage_row *row)
 {
     char time[TMK_AMOUNT_BYTES];
     if (row->n_times == 0)
@@ -29,15 +29,15 @@ static void add_stage(struct tmk_bars *peaks, struct tmk_bars *asked,
                       const struct tmk_stage_row *row)
 {
     uint64_t times = row->n_times ? row->n_times : 1;
-    char *name = name_of(row);
+    char *name = stage_row_name(row);
     tmk_bars_add(peaks, name, row->name, row->peak_bytes);
     tmk_bars_get(peaks, name)->mark = row->end_bytes;
     tmk_bars_add(asked, name, row->name, row->allocated_bytes / times);
     free(name);
 }
 
-static int draw(const struct tmk_plot *plot, const struct tmk_bars *peaks,
-                const struct tmk_bars *asked)
+static int draw_operations(const struct tmk_plot *plot, const struct tmk_bars *peaks,
+                           const struct tmk_bars *asked)
 {
     struct tmk_gnuplot *g = NULL;
     int status = tmk_gnuplot_open(plot->path, &plot->style, tmk_bars_height(peaks->n_bars), &g);
@@ -75,7 +75,7 @@ static int draw_stages(const struct tmk_plot *plot, const struct tmk_stages *sta
         add_stage(&peaks, &asked, tmk_stages_get(stages, i));
     if (n > MOST_BARS)
         tmk_say("of %u stages the first %d are drawn", n, MOST_BARS);
-    int status = draw(plot, &peaks, &asked);
+    int status = draw_operations(plot, &peaks, &asked);
     tmk_bars_fini(&peaks);
     tmk_bars_fini(&asked);
     return status;

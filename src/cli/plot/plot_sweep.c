@@ -49,7 +49,7 @@ int tmk_plot_sweep_picture(const struct tmk_survey *g, enum tmk_sweep_picture wh
 /* ---- timelines of the runs ---- */
 
 /* The process and device that the cell's peak is of. */
-static int choose(struct tmk_plot *plot, const struct tmk_cell *cell)
+static int choose_peak_process(struct tmk_plot *plot, const struct tmk_cell *cell)
 {
     const struct tmk_step_row *best = NULL;
     char name[24];
@@ -81,7 +81,7 @@ static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cel
     struct tmk_plot plot = {.has_blocks = true, .style = *style, .path = path};
     plot.style.title = style->title ? style->title : title;
     int status = tmk_target_open(run, &plot.run);
-    if (status == 0 && choose(&plot, cell) == 0)
+    if (status == 0 && choose_peak_process(&plot, cell) == 0)
         status = tmk_plot_timeline(&plot);
     tmk_run_close(plot.run);
     free(title);

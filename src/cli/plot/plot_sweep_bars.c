@@ -42,7 +42,7 @@ static int by_peak(const void *va, const void *vb)
 }
 
 /* Those measured, the largest first, as many as have room; the caller's. */
-static struct tmk_survey_config *pick(const struct tmk_survey *g)
+static struct tmk_survey_config *pick_largest_configs(const struct tmk_survey *g)
 {
     struct tmk_survey_config *picked = tmk_xcalloc((size_t)g->n_measured + 1, sizeof *picked);
     uint32_t n = 0;
@@ -93,15 +93,15 @@ static void add_shares(struct tmk_bars *bars, const char *name, const struct tmk
 
 /* ---- two graphs side by side ---- */
 
-struct side {
+struct plot_side {
     struct tmk_bars bars;
     const char *name;
     struct tmk_legend_item *items;
     struct tmk_legend legend;
 };
 
-struct two {
-    struct side left, right;
+struct two_plots {
+    struct plot_side left, right;
     bool is_short;   /* bars are named by values only */
     char *note;      /* below the title; NULL: none */
     unsigned n_rows; /* of the legends */
@@ -109,7 +109,7 @@ struct two {
     unsigned height;
 };
 
-static void set_legend(struct side *side, double left, double right)
+static void set_legend(struct plot_side *side, double left, double right)
 {
     side->items = tmk_bars_legend(&side->bars, &side->legend.n);
     side->legend.items = side->items;
@@ -118,7 +118,7 @@ static void set_legend(struct side *side, double left, double right)
 }
 
 /* Room for rows of the legends, and for pieces of bars that lie one below the other. */
-static void lay_out(struct two *t, const struct tmk_survey *g)
+static void lay_out_two(struct two_plots *t, const struct tmk_survey *g)
 {
     double left = tmk_bars_names_width(&t->left.bars), middle = left + (RIGHT - left) / 2;
     set_legend(&t->left, left, middle - 0.015);
@@ -142,7 +142,7 @@ static void lay_out(struct two *t, const struct tmk_survey *g)
     t->height = t->top + graph + BOTTOM;
 }
 
-static void two_fini(struct two *t)
+static void two_fini(struct two_plots *t)
 {
     tmk_bars_fini(&t->left.bars);
     tmk_bars_fini(&t->right.bars);
@@ -151,7 +151,8 @@ static void two_fini(struct two *t)
     free(t->right.items);
 }
 
-static void put_side(const struct two *t, const struct side *side, struct tmk_gnuplot *plot)
+static void put_side(const struct two_plots *t, const struct plot_side *side,
+                     struct tmk_gnuplot *plot)
 {
     FILE *out = tmk_gnuplot_script(plot);
     const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
@@ -165,7 +166,7 @@ static void put_side(const struct two *t, const struct side *side, struct tmk_gn
     fputs("unset label\nunset arrow\nunset object\n", out);
 }
 
-static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const struct two *t,
+static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const struct two_plots *t,
                     const char *what)
 {
     FILE *out = tmk_gnuplot_script(plot);
@@ -181,7 +182,7 @@ static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const 
 }
 
 /* Behind the bar, of one that did not end well each time. */
-static void note_repeats(const struct tmk_survey_config *c, const char *name, struct two *t)
+static void note_repeats(const struct tmk_survey_config *c, const char *name, struct two_plots *t)
 {
     char size[TMK_AMOUNT_BYTES];
     struct tmk_bar *bars[] = {tmk_bars_get(&t->left.bars, name),
@@ -195,10 +196,10 @@ static void note_repeats(const struct tmk_survey_config *c, const char *name, st
 
 /* ---- components ---- */
 
-static struct two make_components(const struct tmk_survey *g)
+static struct two_plots make_components(const struct tmk_survey *g)
 {
-    struct two t = {.left.name = "by component", .right.name = "by category"};
-    struct tmk_survey_config *picked = pick(g);
+    struct two_plots t = {.left.name = "by component", .right.name = "by category"};
+    struct tmk_survey_config *picked = pick_largest_configs(g);
     t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
@@ -208,20 +209,20 @@ static struct two make_components(const struct tmk_survey *g)
         note_repeats(&picked[i], name, &t);
     }
     free(picked);
-    lay_out(&t, g);
+    lay_out_two(&t, g);
     return t;
 }
 
 static unsigned components_height(const struct tmk_survey *g)
 {
-    struct two t = make_components(g);
+    struct two_plots t = make_components(g);
     two_fini(&t);
     return t.height;
 }
 
-static void put_components(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+static void put_components_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
-    struct two t = make_components(g);
+    struct two_plots t = make_components(g);
     say_missing(g);
     put_two(g, plot, &t, "What fills each configuration at its peak");
     two_fini(&t);
@@ -229,7 +230,7 @@ static void put_components(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 
 /* ---- operations ---- */
 
-static void add_stages(struct tmk_bars *bars, const char *name, const struct tmk_cell *cell)
+static void add_cell_stages(struct tmk_bars *bars, const char *name, const struct tmk_cell *cell)
 {
     tmk_bars_get(bars, name);
     for (uint32_t i = 0; i < cell->n_stages; i++) {
@@ -239,38 +240,39 @@ static void add_stages(struct tmk_bars *bars, const char *name, const struct tmk
     }
 }
 
-static struct two make_operations(const struct tmk_survey *g)
+static struct two_plots make_operations(const struct tmk_survey *g)
 {
-    struct two t = {.left.name = "alive at the peak, by the stage that made it",
-                    .right = {.name = "most allocated in each stage", .bars.is_beside = true}};
-    struct tmk_survey_config *picked = pick(g);
+    struct two_plots t = {
+        .left.name = "alive at the peak, by the stage that made it",
+        .right = {.name = "most allocated in each stage", .bars.is_beside = true}};
+    struct tmk_survey_config *picked = pick_largest_configs(g);
     t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
         const char *name = t.is_short ? picked[i].values : picked[i].name;
         add_shares(&t.left.bars, name, &cell->at_stage, cell->peak_allocated);
-        add_stages(&t.right.bars, name, cell);
+        add_cell_stages(&t.right.bars, name, cell);
         note_repeats(&picked[i], name, &t);
     }
     free(picked);
-    lay_out(&t, g);
+    lay_out_two(&t, g);
     return t;
 }
 
 static unsigned operations_height(const struct tmk_survey *g)
 {
-    struct two t = make_operations(g);
+    struct two_plots t = make_operations(g);
     two_fini(&t);
     return t.height;
 }
 
-static void put_operations(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+static void put_operations_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
-    struct two t = make_operations(g);
+    struct two_plots t = make_operations(g);
     say_missing(g);
     put_two(g, plot, &t, "What each stage needs");
     two_fini(&t);
 }
 
-const struct tmk_survey_picture tmk_survey_components = {components_height, put_components};
-const struct tmk_survey_picture tmk_survey_operations = {operations_height, put_operations};
+const struct tmk_survey_picture tmk_survey_components = {components_height, put_components_plot};
+const struct tmk_survey_picture tmk_survey_operations = {operations_height, put_operations_plot};

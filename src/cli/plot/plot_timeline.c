@@ -33,7 +33,7 @@ enum {
 #define OOM_ROW 0.055   /* a row of refusals below them */
 #define LIMIT_NAME 0.05 /* the limit's, above its line */
 
-struct drawing {
+struct timeline_drawing {
     const struct tmk_plot *plot;
     struct tmk_layers layers;
     struct tmk_gnuplot *g;
@@ -50,7 +50,7 @@ struct drawing {
     uint32_t n_oom_rows;
 };
 
-static double x_of(const struct drawing *d, uint64_t ns)
+static double timeline_x(const struct timeline_drawing *d, uint64_t ns)
 {
     return tmk_plot_axis_x(&d->layers.axis, ns);
 }
@@ -58,14 +58,14 @@ static double x_of(const struct drawing *d, uint64_t ns)
 /* ---- data ---- */
 
 /* x, the top of each layer, reserved, used; NaN where not known. */
-static void put_data(const struct drawing *d)
+static void put_timeline_data(const struct timeline_drawing *d)
 {
     const struct tmk_layers *l = &d->layers;
     fputs("$d << EOD\n", d->out);
     for (uint32_t i = 0; i < l->n_parts; i++) {
         const struct tmk_timeline_part *part = &l->parts[i];
         double top = 0;
-        fprintf(d->out, "%.9g 0", x_of(d, i + 1 == l->n_parts ? part->end_ns : part->max_ns));
+        fprintf(d->out, "%.9g 0", timeline_x(d, i + 1 == l->n_parts ? part->end_ns : part->max_ns));
         for (uint32_t k = 0; k < l->n_layers; k++) {
             top += (double)l->layers[k].bytes[i] / d->size.size;
             fprintf(d->out, " %.6g", top);
@@ -85,19 +85,19 @@ static void put_data(const struct drawing *d)
 
 /* ---- bands, steps, marks ---- */
 
-static double band_start(const struct drawing *d, const struct tmk_stage_span *span)
+static double band_start(const struct timeline_drawing *d, const struct tmk_stage_span *span)
 {
-    double from = x_of(d, span->start_ns);
+    double from = timeline_x(d, span->start_ns);
     return from < d->start ? d->start : from;
 }
 
-static double band_width(const struct drawing *d, const struct tmk_stage_span *span)
+static double band_width(const struct timeline_drawing *d, const struct tmk_stage_span *span)
 {
-    double to = x_of(d, span->end_ns);
+    double to = timeline_x(d, span->end_ns);
     return (to > d->end ? d->end : to) - band_start(d, span);
 }
 
-static void put_band(const struct drawing *d, const struct tmk_stage_span *span)
+static void put_band(const struct timeline_drawing *d, const struct tmk_stage_span *span)
 {
     double from = band_start(d, span), width = band_width(d, span);
     if (width > 0)
@@ -108,7 +108,7 @@ static void put_band(const struct drawing *d, const struct tmk_stage_span *span)
 }
 
 /* The widest of a name has it, if there is room. */
-static bool has_name(const struct drawing *d, uint64_t i)
+static bool has_name(const struct timeline_drawing *d, uint64_t i)
 {
     const struct tmk_layers *l = &d->layers;
     double width = band_width(d, &l->spans[i]);
@@ -120,7 +120,7 @@ static bool has_name(const struct drawing *d, uint64_t i)
     return width * LETTERS > columns * (d->end - d->start);
 }
 
-static void put_bands(const struct drawing *d)
+static void put_bands(const struct timeline_drawing *d)
 {
     const struct tmk_layers *l = &d->layers;
     for (uint64_t i = 0; i < l->n_spans && l->n_spans <= MOST_BANDS; i++) {
@@ -140,10 +140,10 @@ static void put_bands(const struct drawing *d)
 
 /* ---- refusals ---- */
 
-static const struct tmk_oom *oom_at(const struct drawing *d, uint64_t i)
+static const struct tmk_oom *oom_at(const struct timeline_drawing *d, uint64_t i)
 {
     const struct tmk_oom *oom = tmk_ooms_get(d->layers.ooms, i);
-    double at = x_of(d, oom->time_ns);
+    double at = timeline_x(d, oom->time_ns);
     return oom->device == d->plot->device && at >= d->start && at <= d->end ? oom : NULL;
 }
 
@@ -155,14 +155,14 @@ static char *oom_text(const struct tmk_oom *oom)
 }
 
 /* Do its words stand left of the line? As there is no room at the right. */
-static bool is_left(const struct drawing *d, double at)
+static bool is_left(const struct timeline_drawing *d, double at)
 {
     return at > (d->start + d->end) / 2;
 }
 
 /* Above what is drawn there is a row of words for refusals, or several where they are close; those
  * for which there is no room have their line alone. */
-static void place_ooms(struct drawing *d)
+static void place_ooms(struct timeline_drawing *d)
 {
     double ends[MOST_MARKS] = {0}, letter = (d->end - d->start) * TMK_LETTER;
     uint64_t n = tmk_ooms_n_kept(d->layers.ooms);
@@ -173,7 +173,8 @@ static void place_ooms(struct drawing *d)
         if (!oom)
             continue;
         char *text = oom_text(oom);
-        double width = ((double)tmk_utf8_width(text) + 2) * letter, at = x_of(d, oom->time_ns);
+        double width = ((double)tmk_utf8_width(text) + 2) * letter,
+               at = timeline_x(d, oom->time_ns);
         double from = is_left(d, at) ? at - width : at;
         uint32_t row = 0;
         while (row < d->n_oom_rows && ends[row] > from)
@@ -187,14 +188,14 @@ static void place_ooms(struct drawing *d)
     }
 }
 
-static void put_ooms(const struct drawing *d)
+static void put_ooms(const struct timeline_drawing *d)
 {
     uint64_t n = tmk_ooms_n_kept(d->layers.ooms);
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_oom *oom = oom_at(d, i);
         if (!oom)
             continue;
-        double at = x_of(d, oom->time_ns);
+        double at = timeline_x(d, oom->time_ns);
         fprintf(d->out,
                 "set arrow from first %.9g, graph 0 to first %.9g, graph 1 nohead front "
                 "linewidth 2 linecolor rgb '%s'\n",
@@ -213,13 +214,13 @@ static void put_ooms(const struct drawing *d)
 
 /* ---- measures ---- */
 
-static uint64_t capacity_of(const struct tmk_plot *plot)
+static uint64_t timeline_capacity(const struct tmk_plot *plot)
 {
     struct tmk_forecast f;
     return tmk_forecast_of(plot->p, plot->device, NULL, &f) == 0 ? f.capacity_bytes : 0;
 }
 
-static void measure(struct drawing *d)
+static void measure_timeline(struct timeline_drawing *d)
 {
     const struct tmk_layers *l = &d->layers;
     uint64_t most = l->most_bytes;
@@ -234,7 +235,7 @@ static void measure(struct drawing *d)
     d->has_used = d->most_used > 0;
     d->used_is_above = (double)d->most_used > FAR_ABOVE * (double)most;
     most = d->most_used > most && !d->used_is_above ? d->most_used : most;
-    uint64_t capacity = capacity_of(d->plot);
+    uint64_t capacity = timeline_capacity(d->plot);
     d->capacity = capacity >= most && (double)capacity < 1.35 * (double)most ? capacity : 0;
     d->size = tmk_plot_size_unit((double)most);
     d->start = tmk_plot_axis_start(&l->axis);
@@ -247,7 +248,7 @@ static void measure(struct drawing *d)
 
 /* ---- the script ---- */
 
-static void put_title(const struct drawing *d, const char *by)
+static void put_timeline_title(const struct timeline_drawing *d, const char *by)
 {
     char size[TMK_AMOUNT_BYTES];
     char *title = tmk_plot_title(d->plot, "%s by %s, at most %s",
@@ -257,7 +258,7 @@ static void put_title(const struct drawing *d, const char *by)
     free(title);
 }
 
-static void put_axes(const struct drawing *d)
+static void put_timeline_axes(const struct timeline_drawing *d)
 {
     fprintf(d->out, "set ylabel '%s'\nset yrange [0:%.9g]\nset tics front\n", d->size.name,
             d->height);
@@ -275,7 +276,7 @@ static void put_axes(const struct drawing *d)
     }
 }
 
-static void put_curves(const struct drawing *d)
+static void put_timeline_curves(const struct timeline_drawing *d)
 {
     const struct tmk_layers *l = &d->layers;
     unsigned n_others = 0;
@@ -301,23 +302,23 @@ static void put_curves(const struct drawing *d)
     fputc('\n', d->out);
 }
 
-static int draw(struct drawing *d, const char *by)
+static int draw_timeline(struct timeline_drawing *d, const char *by)
 {
     d->theme = tmk_gnuplot_theme(d->g);
     d->out = tmk_gnuplot_script(d->g);
-    measure(d);
-    put_data(d);
-    put_title(d, by);
-    put_axes(d);
+    measure_timeline(d);
+    put_timeline_data(d);
+    put_timeline_title(d, by);
+    put_timeline_axes(d);
     put_bands(d);
     put_ooms(d);
-    put_curves(d);
+    put_timeline_curves(d);
     return tmk_gnuplot_close(d->g);
 }
 
 int tmk_plot_timeline(const struct tmk_plot *plot)
 {
-    struct drawing d = {.plot = plot};
+    struct timeline_drawing d = {.plot = plot};
     const char *by = plot->by ? plot->by : plot->has_blocks ? "category" : "owner";
     int status = tmk_gnuplot_check(plot->path);
     if (status != 0)
@@ -327,7 +328,7 @@ int tmk_plot_timeline(const struct tmk_plot *plot)
     if (status == 0)
         status = tmk_gnuplot_open(plot->path, &plot->style, TMK_PICTURE_HEIGHT, &d.g);
     if (status == 0)
-        status = draw(&d, by);
+        status = draw_timeline(&d, by);
     tmk_layers_fini(&d.layers);
     free(d.oom_rows);
     return status;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "kit/kernel_files.h"
 
@@ -22,7 +23,7 @@ enum { CHILDREN_BYTES = 65536, MAX_CHILDREN = 1024 };
 
 /* ---- in the keeper ---- */
 
-struct keep {
+struct keeper_state {
     sigset_t set;
     pid_t program; /* and its process group */
     struct tmk_kept kept;
@@ -57,7 +58,7 @@ static unsigned list_children(long *to)
 }
 
 /* To everyone we know of; more turn up as these die. */
-static void signal_all(const struct keep *k, int number)
+static void signal_all(const struct keeper_state *k, int number)
 {
     static long children[MAX_CHILDREN];
     unsigned n = list_children(children);
@@ -67,7 +68,7 @@ static void signal_all(const struct keep *k, int number)
 }
 
 /* True: no child is left. */
-static bool reap(struct keep *k)
+static bool reap_children(struct keeper_state *k)
 {
     pid_t got;
     int status;
@@ -80,14 +81,14 @@ static bool reap(struct keep *k)
 }
 
 /* A signal, or nothing for `ns`. */
-static int wait_signal(const struct keep *k, uint64_t ns)
+static int wait_signal(const struct keeper_state *k, uint64_t ns)
 {
     struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000u),
                              .tv_nsec = (long)(ns % 1000000000u)};
     return sigtimedwait(&k->set, NULL, &limit);
 }
 
-static void on_signal(struct keep *k, int number, uint64_t now)
+static void on_keeper_signal(struct keeper_state *k, int number, uint64_t now)
 {
     if (number == SIGTERM && !k->kill_at_ns) {
         k->kill_at_ns = now + GRACE_NS;
@@ -97,29 +98,29 @@ static void on_signal(struct keep *k, int number, uint64_t now)
     }
 }
 
-static void wait_for_program(struct keep *k)
+static void wait_for_program(struct keeper_state *k)
 {
-    while (!reap(k) && !k->has_ended) {
+    while (!reap_children(k) && !k->has_ended) {
         uint64_t now = tmk_clock_monotonic_ns();
         if (k->kill_at_ns && now >= k->kill_at_ns) {
             signal_all(k, SIGKILL);
             wait_signal(k, 10000000);
         } else {
             int number = wait_signal(k, k->kill_at_ns ? k->kill_at_ns - now : 3600000000000u);
-            on_signal(k, number, tmk_clock_monotonic_ns()); /* the wait may have been long */
+            on_keeper_signal(k, number, tmk_clock_monotonic_ns()); /* the wait may have been long */
         }
     }
 }
 
-static void end_rest(struct keep *k)
+static void end_rest(struct keeper_state *k)
 {
     uint64_t start = tmk_clock_monotonic_ns(), now = start;
     bool at_once = k->kill_at_ns != 0;
-    if (reap(k))
+    if (reap_children(k))
         return;
     k->kept.left_some = true;
     signal_all(k, at_once ? SIGKILL : SIGTERM);
-    while (!reap(k) && now - start < REST_GRACE_NS + GIVE_UP_NS) {
+    while (!reap_children(k) && now - start < REST_GRACE_NS + GIVE_UP_NS) {
         int number = wait_signal(k, 20000000);
         now = tmk_clock_monotonic_ns();
         at_once |= number == SIGQUIT || number == SIGTERM || now - start > REST_GRACE_NS;
@@ -130,11 +131,11 @@ static void end_rest(struct keep *k)
 
 _Noreturn static void keep(const struct tmk_keeping *how, pid_t parent, int report)
 {
-    struct keep k = {0};
+    struct keeper_state k = {0};
     int failure[2];
     sigemptyset(&k.set);
     static const int taken[] = {SIGCHLD, SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+    for (size_t i = 0; i < TMK_N(taken); i++)
         sigaddset(&k.set, taken[i]);
     sigprocmask(SIG_BLOCK, &k.set, NULL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);

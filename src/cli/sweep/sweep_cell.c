@@ -101,7 +101,7 @@ static unsigned make_settings(const struct tmk_sweep_plan *p, uint32_t number, u
 }
 
 /* What is left of an attempt that was interrupted. Runs are flat. */
-static void remove_run(const char *path)
+static void remove_cell_run(const char *path)
 {
     DIR *dir = opendir(path);
     if (!dir)
@@ -159,7 +159,7 @@ int tmk_sweep_cell_start(const struct tmk_sweep_plan *p, uint32_t number, unsign
     int log = open_log(p, c, f);
     if (log < 0)
         return TMK_EXIT_FINDING;
-    remove_run(f->run);
+    remove_cell_run(f->run);
     char **words = fill_words(p, c);
     struct tmk_watch watch = p->watch;
     watch.argv = words;
@@ -188,7 +188,7 @@ void tmk_sweep_cell_forget(struct tmk_sweep_cell *f)
 /* ---- what it printed last ---- */
 
 /* Up to TAIL_BYTES from the end of what follows the head; the text's length. */
-static size_t read_end(const struct tmk_sweep_cell *f, char *to)
+static size_t read_log_end(const struct tmk_sweep_cell *f, char *to)
 {
     int fd = open(f->log, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -206,7 +206,7 @@ static size_t read_end(const struct tmk_sweep_cell *f, char *to)
 static char *read_tail(const struct tmk_sweep_plan *p, const struct tmk_sweep_cell *f)
 {
     char bytes[TAIL_BYTES + 1];
-    size_t n = read_end(f, bytes);
+    size_t n = read_log_end(f, bytes);
     for (size_t i = 0; i < n; i++)
         bytes[i] = bytes[i] == '\r' ? '\n' : bytes[i] == '\0' ? ' ' : bytes[i];
     while (n > 0 && isspace((unsigned char)bytes[n - 1]))
@@ -250,8 +250,9 @@ static bool was_oom_killed(const struct tmk_outcome *o, const struct tmk_sweep_c
     return o->status == 128 + SIGKILL || (o->status != 0 && tmk_last_words_tell_kill(tail));
 }
 
-static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const struct tmk_outcome *o,
-                  const struct tmk_measured *m, const struct tmk_sweep_cell *f, const char *tail)
+static void judge_cell(const struct tmk_sweep_plan *p, struct tmk_cell *c,
+                       const struct tmk_outcome *o, const struct tmk_measured *m,
+                       const struct tmk_sweep_cell *f, const char *tail)
 {
     char *message = NULL, time[TMK_AMOUNT_BYTES];
     c->exit_status = o->status;
@@ -286,20 +287,20 @@ static const char *add_sentence(struct tmk_results *r, const char *text, const c
 }
 
 /* Then a trace may not even have begun. */
-static bool is_full(const char *folder)
+static bool is_folder_full(const char *folder)
 {
     struct statvfs fs;
     return statvfs(folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < LEAST_FREE_BYTES;
 }
 
-static struct tmk_measured measure(const struct tmk_sweep_plan *p, struct tmk_cell *c,
-                                   const struct tmk_sweep_cell *f)
+static struct tmk_measured measure_cell(const struct tmk_sweep_plan *p, struct tmk_cell *c,
+                                        const struct tmk_sweep_cell *f)
 {
     struct tmk_measured m = {0};
     struct tmk_error err = {0};
     if (!tmk_summary_settle(f->run))
         m.incomplete =
-            is_full(p->results->folder) ? "nothing was recorded: the disk is full" : NULL;
+            is_folder_full(p->results->folder) ? "nothing was recorded: the disk is full" : NULL;
     else if (tmk_measure_run(f->run, p->results->arena, c, &m, &err) < 0)
         m.incomplete = keep_text(p->results, err.text);
     return m;
@@ -313,7 +314,7 @@ static void note_files(const struct tmk_sweep_plan *p, struct tmk_cell *c, bool 
     bool is_kept =
         p->keep == TMK_KEEP_ALL || (p->keep == TMK_KEEP_FAILED && c->outcome != TMK_CELL_DONE);
     if (!is_kept)
-        remove_run(f->run);
+        remove_cell_run(f->run);
     c->run = has_run && is_kept ? keep_text(p->results, f->run + n) : NULL;
     c->log = keep_text(p->results, f->log + n);
 }
@@ -334,8 +335,8 @@ char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
     };
     struct tmk_outcome o = tmk_watch_outcome(kept->wait_status);
     char *tail = read_tail(p, f);
-    struct tmk_measured m = measure(p, &c, f);
-    judge(p, &c, &o, &m, f, tail);
+    struct tmk_measured m = measure_cell(p, &c, f);
+    judge_cell(p, &c, &o, &m, f, tail);
     if (m.incomplete)
         c.message = add_sentence(p->results, c.message, m.incomplete);
     else if (c.outcome == TMK_CELL_DONE && !m.found)

@@ -13,7 +13,7 @@
 
 enum { MOST_RANKS = 1024 }; /* with columns of their own */
 
-struct columns {
+struct csv_columns {
     struct tmk_textmap categories, components;
     uint32_t n_ranks;
 };
@@ -27,20 +27,20 @@ static void add_keys(struct tmk_textmap *keys, const struct tmk_shares *s)
 }
 
 /* Processes that are no ranks count from 0. */
-static uint32_t rank_of(const struct tmk_cell *c, uint32_t i)
+static uint32_t cell_rank_of(const struct tmk_cell *c, uint32_t i)
 {
     int64_t rank = c->ranks[i].rank;
     return rank < 0 ? i : rank < MOST_RANKS ? (uint32_t)rank : UINT32_MAX;
 }
 
-static void find_columns(const struct tmk_results *r, struct columns *ret)
+static void find_columns(const struct tmk_results *r, struct csv_columns *ret)
 {
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
         add_keys(&ret->categories, &c->categories);
         add_keys(&ret->components, &c->components);
         for (uint32_t k = 0; k < c->n_ranks; k++) {
-            uint32_t rank = rank_of(c, k);
+            uint32_t rank = cell_rank_of(c, k);
             if (rank < MOST_RANKS && rank >= ret->n_ranks)
                 ret->n_ranks = rank + 1;
         }
@@ -49,14 +49,14 @@ static void find_columns(const struct tmk_results *r, struct columns *ret)
 
 /* ---- the first line ---- */
 
-static void put_name(struct tmk_csv *csv, const char *before, const char *name)
+static void put_column_name(struct tmk_csv *csv, const char *before, const char *name)
 {
     char *text = tmk_xformat("%s%s", before, name);
     tmk_csv_text(csv, text);
     free(text);
 }
 
-static void put_names(struct tmk_csv *csv, const char *const *names, size_t n)
+static void put_column_names(struct tmk_csv *csv, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         tmk_csv_text(csv, names[i]);
@@ -72,17 +72,18 @@ static const char *const estimates[] = {
     "estimate_reserved", "estimate_reserved_low", "estimate_reserved_high"};
 static const char *const at_end[] = {"run", "message"};
 
-static void put_titles(struct tmk_csv *csv, const struct tmk_results *r, const struct columns *k)
+static void put_titles(struct tmk_csv *csv, const struct tmk_results *r,
+                       const struct csv_columns *k)
 {
     tmk_csv_text(csv, "number");
     for (uint32_t p = 0; p < r->n_params; p++)
         tmk_csv_text(csv, r->params[p].name);
-    put_names(csv, before_peaks, TMK_N(before_peaks));
-    put_names(csv, peaks, TMK_N(peaks));
+    put_column_names(csv, before_peaks, TMK_N(before_peaks));
+    put_column_names(csv, peaks, TMK_N(peaks));
     for (uint32_t i = 0; i < k->categories.n; i++)
-        put_name(csv, "category_", k->categories.texts[i]);
+        put_column_name(csv, "category_", k->categories.texts[i]);
     for (uint32_t i = 0; i < k->components.n; i++)
-        put_name(csv, "component_", k->components.texts[i]);
+        put_column_name(csv, "component_", k->components.texts[i]);
     for (uint32_t i = 0; i < k->n_ranks; i++) {
         char *allocated = tmk_xformat("rank%u_peak_allocated", i);
         char *reserved = tmk_xformat("rank%u_peak_reserved", i);
@@ -91,14 +92,14 @@ static void put_titles(struct tmk_csv *csv, const struct tmk_results *r, const s
         free(allocated);
         free(reserved);
     }
-    put_names(csv, estimates, TMK_N(estimates));
-    put_names(csv, at_end, TMK_N(at_end));
+    put_column_names(csv, estimates, TMK_N(estimates));
+    put_column_names(csv, at_end, TMK_N(at_end));
     tmk_csv_end_row(csv);
 }
 
 /* ---- a cell ---- */
 
-static void put_bytes(struct tmk_csv *csv, uint64_t bytes)
+static void put_csv_bytes(struct tmk_csv *csv, uint64_t bytes)
 {
     if (bytes == TMK_UNKNOWN_BYTES)
         tmk_csv_text(csv, NULL);
@@ -113,7 +114,7 @@ static void put_fixed(struct tmk_csv *csv, bool is_known, double value, int digi
     tmk_csv_text(csv, is_known ? text : NULL);
 }
 
-static void put_gb(struct tmk_csv *csv, uint64_t bytes)
+static void put_csv_gb(struct tmk_csv *csv, uint64_t bytes)
 {
     put_fixed(csv, bytes != TMK_UNKNOWN_BYTES, (double)bytes / TMK_GB, 6);
 }
@@ -129,12 +130,12 @@ static void put_shares(struct tmk_csv *csv, const struct tmk_textmap *keys,
             if (tmk_textmap_find(keys, s->rows[i].key, &number) && number == k)
                 bytes = s->rows[i].bytes;
         }
-        put_bytes(csv, bytes);
+        put_csv_bytes(csv, bytes);
     }
 }
 
 /* The larger one of what a rank has on several devices. */
-static uint64_t larger(uint64_t a, uint64_t b)
+static uint64_t larger_known_bytes(uint64_t a, uint64_t b)
 {
     return a == TMK_UNKNOWN_BYTES || (b != TMK_UNKNOWN_BYTES && b > a) ? b : a;
 }
@@ -144,21 +145,21 @@ static void put_ranks(struct tmk_csv *csv, const struct tmk_cell *c, uint32_t n)
     for (uint32_t rank = 0; rank < n; rank++) {
         uint64_t allocated = TMK_UNKNOWN_BYTES, reserved = TMK_UNKNOWN_BYTES;
         for (uint32_t i = 0; i < c->n_ranks; i++)
-            if (rank_of(c, i) == rank) {
-                allocated = larger(allocated, c->ranks[i].peak_allocated);
-                reserved = larger(reserved, c->ranks[i].peak_reserved);
+            if (cell_rank_of(c, i) == rank) {
+                allocated = larger_known_bytes(allocated, c->ranks[i].peak_allocated);
+                reserved = larger_known_bytes(reserved, c->ranks[i].peak_reserved);
             }
-        put_bytes(csv, allocated);
-        put_bytes(csv, reserved);
+        put_csv_bytes(csv, allocated);
+        put_csv_bytes(csv, reserved);
     }
 }
 
-static void put_estimate(struct tmk_csv *csv, const struct tmk_fit *f, uint32_t c)
+static void put_csv_estimate(struct tmk_csv *csv, const struct tmk_fit *f, uint32_t c)
 {
     struct tmk_estimate e = f ? tmk_fit_cell(f, c) : (struct tmk_estimate){.known = false};
-    put_bytes(csv, e.known ? tmk_size_whole(e.bytes) : TMK_UNKNOWN_BYTES);
-    put_bytes(csv, e.known ? tmk_size_whole(e.low) : TMK_UNKNOWN_BYTES);
-    put_bytes(csv, e.known ? tmk_size_whole(e.high) : TMK_UNKNOWN_BYTES);
+    put_csv_bytes(csv, e.known ? tmk_size_whole(e.bytes) : TMK_UNKNOWN_BYTES);
+    put_csv_bytes(csv, e.known ? tmk_size_whole(e.low) : TMK_UNKNOWN_BYTES);
+    put_csv_bytes(csv, e.known ? tmk_size_whole(e.high) : TMK_UNKNOWN_BYTES);
 }
 
 static void put_outcome(struct tmk_csv *csv, const struct tmk_cell *c)
@@ -172,16 +173,16 @@ static void put_outcome(struct tmk_csv *csv, const struct tmk_cell *c)
         tmk_csv_text(csv, NULL);
     put_fixed(csv, was_run, c->seconds, 3);
     tmk_csv_text(csv, c->device);
-    put_bytes(csv, c->capacity);
+    put_csv_bytes(csv, c->capacity);
 }
 
-static void put_peaks(struct tmk_csv *csv, const struct tmk_cell *c)
+static void put_csv_peaks(struct tmk_csv *csv, const struct tmk_cell *c)
 {
     const uint64_t bytes[] = {c->peak_allocated, c->peak_reserved, c->peak_device};
     for (size_t i = 0; i < TMK_N(bytes); i++)
-        put_bytes(csv, bytes[i]);
+        put_csv_bytes(csv, bytes[i]);
     for (size_t i = 0; i < TMK_N(bytes); i++)
-        put_gb(csv, bytes[i]);
+        put_csv_gb(csv, bytes[i]);
     if (c->peak_step < 0)
         tmk_csv_text(csv, NULL);
     else
@@ -191,7 +192,7 @@ static void put_peaks(struct tmk_csv *csv, const struct tmk_cell *c)
 
 void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_story *v)
 {
-    struct columns k = {.n_ranks = 0};
+    struct csv_columns k = {.n_ranks = 0};
     struct tmk_csv csv;
     find_columns(v->r, &k);
     tmk_csv_init(&csv, out, false);
@@ -202,12 +203,12 @@ void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_story *v)
         for (uint32_t p = 0; p < v->r->n_params; p++)
             tmk_csv_text(&csv, v->r->params[p].values[c->choice[p]]);
         put_outcome(&csv, c);
-        put_peaks(&csv, c);
+        put_csv_peaks(&csv, c);
         put_shares(&csv, &k.categories, &c->categories);
         put_shares(&csv, &k.components, &c->components);
         put_ranks(&csv, c, k.n_ranks);
-        put_estimate(&csv, v->g->fit, i);
-        put_estimate(&csv, v->reserved, i);
+        put_csv_estimate(&csv, v->g->fit, i);
+        put_csv_estimate(&csv, v->reserved, i);
         tmk_csv_text(&csv, c->run);
         tmk_csv_text(&csv, c->message);
         tmk_csv_end_row(&csv);

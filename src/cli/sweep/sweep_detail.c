@@ -20,7 +20,7 @@ enum { MOST_ROWS = 200 };
 /* ---- from the trace ---- */
 
 /* The process that the cell's figures are of: the one whose peak they are. */
-static struct tmk_process *find_process(struct tmk_run *run, const struct tmk_cell *c)
+static struct tmk_process *find_cell_process(struct tmk_run *run, const struct tmk_cell *c)
 {
     for (uint32_t i = 0; i < c->n_ranks; i++)
         for (uint32_t k = 0; k < tmk_run_n_processes(run); k++) {
@@ -62,7 +62,7 @@ static struct tmk_peak *replay_peak(struct tmk_process *p, const struct tmk_cell
 }
 
 /* Whether they could be had. */
-static bool put_rows(struct tmk_json *j, const char *key, struct tmk_peak *k, enum tmk_by by)
+static bool put_peak_rows(struct tmk_json *j, const char *key, struct tmk_peak *k, enum tmk_by by)
 {
     const struct tmk_peak_row *rows;
     uint64_t n = 0;
@@ -93,13 +93,13 @@ static void put_trace(struct tmk_json *j, const struct tmk_results *r, uint32_t 
     if (c->run) {
         char *path = tmk_xformat("%s/%s", r->folder, c->run);
         if (tmk_run_open(path, &run, NULL) == 0) {
-            struct tmk_process *p = find_process(run, c);
+            struct tmk_process *p = find_cell_process(run, c);
             k = p ? replay_peak(p, c) : NULL;
         }
         free(path);
     }
     for (size_t i = 0; i < TMK_N(parts); i++)
-        if (!put_rows(j, parts[i].key, k, parts[i].by) &&
+        if (!put_peak_rows(j, parts[i].key, k, parts[i].by) &&
             !tmk_sweep_kept_put(kept, j, parts[i].key, number + 1, c->peak_allocated))
             tmk_json_null(j, parts[i].key);
     tmk_peak_close(k);
@@ -115,7 +115,7 @@ static bool is_operation(const char *stage)
            strcmp(stage, "optimizer") == 0;
 }
 
-static void put_operations(struct tmk_json *j, const struct tmk_cell *c)
+static void put_operation_rows(struct tmk_json *j, const struct tmk_cell *c)
 {
     tmk_json_array(j, "operations");
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -138,8 +138,8 @@ static void put_operations(struct tmk_json *j, const struct tmk_cell *c)
     tmk_json_end(j);
 }
 
-static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t number,
-                     struct tmk_sweep_kept *kept)
+static void put_cell_detail(struct tmk_json *j, const struct tmk_results *r, uint32_t number,
+                            struct tmk_sweep_kept *kept)
 {
     const struct tmk_cell *c = &r->cells[number];
     tmk_json_object(j, NULL);
@@ -152,7 +152,7 @@ static void put_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t n
     tmk_cell_json_shares(j, "by_category", &c->categories);
     tmk_cell_json_shares(j, "by_stage", &c->at_stage);
     tmk_cell_json_stages(j, c, true);
-    put_operations(j, c);
+    put_operation_rows(j, c);
     tmk_cell_json_ranks(j, c);
     put_trace(j, r, number, kept);
     tmk_json_end(j);
@@ -175,7 +175,7 @@ void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_story *v)
     for (uint32_t c = 0; c < v->r->n_cells; c++) {
         tmk_progress_tell(&progress, c, v->r->n_cells);
         if (tmk_cell_was_run(&v->r->cells[c]))
-            put_cell(&j, v->r, c, &kept);
+            put_cell_detail(&j, v->r, c, &kept);
     }
     tmk_json_end(&j);
     tmk_json_end(&j);

@@ -34,7 +34,7 @@ static const char *variable_of(enum tmk_device_kind kind)
 }
 
 /* May it be taken? Where the variable is set, as a cluster does for a job, nothing else is ours. */
-static bool is_ours(const struct tmk_devices *d, unsigned index)
+static bool is_device_allowed(const struct tmk_devices *d, unsigned index)
 {
     const struct tmk_device *device = tmk_devices_get(d, index);
     struct tmk_selection named;
@@ -47,7 +47,7 @@ static bool is_ours(const struct tmk_devices *d, unsigned index)
 }
 
 /* All cards that are ours; and parts of a card, where they are named one by one. */
-static void choose_ours(const struct tmk_devices *d, struct tmk_selection *s)
+static void choose_allowed_devices(const struct tmk_devices *d, struct tmk_selection *s)
 {
     unsigned n = 0;
     const enum tmk_device_kind kinds[] = {TMK_DEVICE_NVIDIA, TMK_DEVICE_AMD};
@@ -83,7 +83,7 @@ static int take_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
             tmk_say("--devices: there is no card here; for several at once on the CPU: --jobs N");
             return TMK_EXIT_USAGE;
         }
-        if (!is_ours(d, s->items[i]))
+        if (!is_device_allowed(d, s->items[i]))
             return refuse_other(d, s->items[i]);
         p->devices_name = variable_of(device->kind);
         p->devices[p->n_jobs++] =
@@ -106,7 +106,7 @@ static int read_devices(struct tmk_sweep_plan *p, const char *text)
         status = TMK_EXIT_USAGE;
     } else {
         if (strcmp(text, "all") == 0)
-            choose_ours(d, &s);
+            choose_allowed_devices(d, &s);
         status = take_devices(p, d, &s);
     }
     tmk_devices_close(d);

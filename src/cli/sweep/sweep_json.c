@@ -7,14 +7,14 @@
 
 #include "kit/amount.h"
 
-static void put_gb(struct tmk_json *j, const char *key, uint64_t bytes)
+static void put_gb_json(struct tmk_json *j, const char *key, uint64_t bytes)
 {
     tmk_json_double(j, key, bytes == TMK_UNKNOWN_BYTES ? NAN : (double)bytes / TMK_GB);
 }
 
 /* A number where all values are numbers, else the text. */
-static void put_value(struct tmk_json *j, const struct tmk_sweep_param *p, const char *key,
-                      uint32_t choice)
+static void put_value_json(struct tmk_json *j, const struct tmk_sweep_param *p, const char *key,
+                           uint32_t choice)
 {
     if (p->numbers)
         tmk_json_double(j, key, p->numbers[choice]);
@@ -27,13 +27,14 @@ void tmk_sweep_json_config(struct tmk_json *j, const struct tmk_results *r,
 {
     tmk_json_object(j, "config");
     for (uint32_t p = 0; p < r->n_params; p++)
-        put_value(j, &r->params[p], r->params[p].name, c->choice[p]);
+        put_value_json(j, &r->params[p], r->params[p].name, c->choice[p]);
     tmk_json_end(j);
 }
 
 /* ---- cells ---- */
 
-static void put_estimate(struct tmk_json *j, const char *key, const struct tmk_fit *f, uint32_t c)
+static void put_estimate_json(struct tmk_json *j, const char *key, const struct tmk_fit *f,
+                              uint32_t c)
 {
     struct tmk_estimate e = f ? tmk_fit_cell(f, c) : (struct tmk_estimate){.known = false};
     if (!e.known) {
@@ -50,17 +51,17 @@ static void put_estimate(struct tmk_json *j, const char *key, const struct tmk_f
     tmk_json_end(j);
 }
 
-static void put_peaks(struct tmk_json *j, const struct tmk_cell *c)
+static void put_peaks_json(struct tmk_json *j, const struct tmk_cell *c)
 {
     tmk_cell_json_peaks(j, c);
-    put_gb(j, "peak_allocated_gb", c->peak_allocated);
-    put_gb(j, "peak_reserved_gb", c->peak_reserved);
-    put_gb(j, "peak_device_gb", c->peak_device);
+    put_gb_json(j, "peak_allocated_gb", c->peak_allocated);
+    put_gb_json(j, "peak_reserved_gb", c->peak_reserved);
+    put_gb_json(j, "peak_device_gb", c->peak_device);
     tmk_cell_json_number(j, "peak_step", c->peak_step);
     tmk_json_u64(j, "steps", c->n_steps);
 }
 
-static void put_cell(struct tmk_json *j, const struct tmk_sweep_story *v, uint32_t number)
+static void put_cell_json(struct tmk_json *j, const struct tmk_sweep_story *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     tmk_json_object(j, NULL);
@@ -78,20 +79,20 @@ static void put_cell(struct tmk_json *j, const struct tmk_sweep_story *v, uint32
     tmk_json_text(j, "log", c->log);
     tmk_json_text(j, "device", c->device);
     tmk_cell_json_bytes(j, "capacity", c->capacity);
-    put_peaks(j, c);
+    put_peaks_json(j, c);
     tmk_cell_json_shares(j, "by_category", &c->categories);
     tmk_cell_json_shares(j, "by_component", &c->components);
     tmk_cell_json_shares(j, "by_stage", &c->at_stage);
     tmk_cell_json_stages(j, c, true);
     tmk_cell_json_ranks(j, c);
-    put_estimate(j, "estimate_allocated", v->g->fit, number);
-    put_estimate(j, "estimate_reserved", v->reserved, number);
+    put_estimate_json(j, "estimate_allocated", v->g->fit, number);
+    put_estimate_json(j, "estimate_reserved", v->reserved, number);
     tmk_json_end(j);
 }
 
 /* ---- the sweep ---- */
 
-static void put_params(struct tmk_json *j, const struct tmk_results *r)
+static void put_params_json(struct tmk_json *j, const struct tmk_results *r)
 {
     tmk_json_array(j, "parameters");
     for (uint32_t p = 0; p < r->n_params; p++) {
@@ -99,14 +100,14 @@ static void put_params(struct tmk_json *j, const struct tmk_results *r)
         tmk_json_text(j, "name", r->params[p].name);
         tmk_json_array(j, "values");
         for (uint32_t i = 0; i < r->params[p].n_values; i++)
-            put_value(j, &r->params[p], NULL, i);
+            put_value_json(j, &r->params[p], NULL, i);
         tmk_json_end(j);
         tmk_json_end(j);
     }
     tmk_json_end(j);
 }
 
-static void put_counts(struct tmk_json *j, const struct tmk_survey *g)
+static void put_counts_json(struct tmk_json *j, const struct tmk_survey *g)
 {
     tmk_json_object(j, "counts");
     tmk_json_u64(j, "cells", g->r->n_cells);
@@ -115,7 +116,7 @@ static void put_counts(struct tmk_json *j, const struct tmk_survey *g)
     tmk_json_end(j);
 }
 
-static void put_fit(struct tmk_json *j, const char *key, const struct tmk_fit *f)
+static void put_fit_json(struct tmk_json *j, const char *key, const struct tmk_fit *f)
 {
     if (!f) {
         tmk_json_null(j, key);
@@ -140,7 +141,7 @@ static void put_fit(struct tmk_json *j, const char *key, const struct tmk_fit *f
     tmk_json_end(j);
 }
 
-static void put_influences(struct tmk_json *j, const struct tmk_sweep_story *v)
+static void put_influences_json(struct tmk_json *j, const struct tmk_sweep_story *v)
 {
     tmk_json_array(j, "influence");
     for (uint32_t i = 0; i < v->advice.n_influences; i++) {
@@ -163,7 +164,7 @@ static void put_influences(struct tmk_json *j, const struct tmk_sweep_story *v)
 }
 
 /* null: there is no limit. */
-static void put_limit(struct tmk_json *j, const char *key, uint64_t value)
+static void put_limit_json(struct tmk_json *j, const char *key, uint64_t value)
 {
     if (value == UINT64_MAX)
         tmk_json_null(j, key);
@@ -171,7 +172,7 @@ static void put_limit(struct tmk_json *j, const char *key, uint64_t value)
         tmk_json_u64(j, key, value);
 }
 
-static void put_limits(struct tmk_json *j, const struct tmk_sweep_story *v)
+static void put_limits_json(struct tmk_json *j, const struct tmk_sweep_story *v)
 {
     tmk_json_array(j, "largest_that_fits");
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
@@ -181,12 +182,12 @@ static void put_limits(struct tmk_json *j, const struct tmk_sweep_story *v)
         tmk_json_object(j, "config");
         for (uint32_t p = 0; p < v->r->n_params; p++)
             if (p != l->param && tmk_advice_matters(v->r, &v->advice, p))
-                put_value(j, &v->r->params[p], v->r->params[p].name,
-                          v->r->cells[l->cell].choice[p]);
+                put_value_json(j, &v->r->params[p], v->r->params[p].name,
+                               v->r->cells[l->cell].choice[p]);
         tmk_json_end(j);
         tmk_json_u64(j, "capacity", l->capacity);
-        put_limit(j, "value", l->sure);
-        put_limit(j, "possible", l->possible);
+        put_limit_json(j, "value", l->sure);
+        put_limit_json(j, "possible", l->possible);
         tmk_json_bool(j, "is_far", l->is_far);
         tmk_json_end(j);
     }
@@ -200,20 +201,20 @@ void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_story *v)
     tmk_json_object(&j, NULL);
     tmk_json_text(&j, "tidemark", TMK_VERSION);
     tmk_json_text(&j, "title", v->r->title);
-    put_params(&j, v->r);
+    put_params_json(&j, v->r);
     tmk_json_u64(&j, "repeats", v->r->n_repeats);
-    put_counts(&j, v->g);
+    put_counts_json(&j, v->g);
     tmk_json_array(&j, "results");
     for (uint32_t c = 0; c < v->r->n_cells; c++)
-        put_cell(&j, v, c);
+        put_cell_json(&j, v, c);
     tmk_json_end(&j);
     tmk_json_object(&j, "fit");
     tmk_json_text(&j, "none_because", v->g->why_none);
-    put_fit(&j, "allocated", v->g->fit);
-    put_fit(&j, "reserved", v->reserved);
+    put_fit_json(&j, "allocated", v->g->fit);
+    put_fit_json(&j, "reserved", v->reserved);
     tmk_json_end(&j);
-    put_influences(&j, v);
+    put_influences_json(&j, v);
     tmk_cell_json_bytes(&j, "device_overhead", v->advice.overhead);
-    put_limits(&j, v);
+    put_limits_json(&j, v);
     tmk_json_end(&j);
 }

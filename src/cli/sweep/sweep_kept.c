@@ -14,25 +14,25 @@
 #include "kit/grow.h"
 #include "kit/json_in.h"
 
-struct row {
+struct kept_row {
     const char *key; /* NULL: null */
     uint64_t bytes, n_blocks;
 };
 
-struct rows {
+struct kept_rows {
     bool are_known; /* else null, or not there */
-    struct row *all;
+    struct kept_row *all;
     uint64_t n, room;
 };
 
 struct tmk_kept_cell {
     uint64_t number, peak;
-    struct rows modules, lines;
+    struct kept_rows modules, lines;
 };
 
 /* ---- rows ---- */
 
-static const char *text_or_null(struct tmk_json_in *j)
+static const char *kept_text_or_null(struct tmk_json_in *j)
 {
     if (tmk_json_in_peek(j) != 'n')
         return tmk_json_in_text(j);
@@ -41,7 +41,7 @@ static const char *text_or_null(struct tmk_json_in *j)
 }
 
 /* Exactly what we write: a key and two whole numbers, each once. */
-static bool read_row(struct tmk_json_in *j, struct row *ret)
+static bool read_kept_row(struct tmk_json_in *j, struct kept_row *ret)
 {
     enum { KEY = 1, BYTES = 2, BLOCKS = 4 };
     unsigned seen = 0, n = 0;
@@ -49,7 +49,7 @@ static bool read_row(struct tmk_json_in *j, struct row *ret)
     tmk_json_in_object(j);
     for (; (key = tmk_json_in_key(j)); n++)
         if (strcmp(key, "key") == 0) {
-            ret->key = text_or_null(j);
+            ret->key = kept_text_or_null(j);
             seen |= KEY;
         } else if (strcmp(key, "bytes") == 0) {
             ret->bytes = tmk_json_in_u64(j);
@@ -65,7 +65,7 @@ static bool read_row(struct tmk_json_in *j, struct row *ret)
 
 /* The value that comes next is passed over, whatever it is. False: it is neither null nor rows, or
  * these came before. */
-static bool read_rows(struct tmk_json_in *from, struct rows *ret)
+static bool read_kept_rows(struct tmk_json_in *from, struct kept_rows *ret)
 {
     struct tmk_json_in j;
     char first = tmk_json_in_peek(from);
@@ -76,11 +76,11 @@ static bool read_rows(struct tmk_json_in *from, struct rows *ret)
     tmk_json_in_init(&j, start, (size_t)(from->at - start), from->texts);
     tmk_json_in_array(&j);
     while (tmk_json_in_item(&j)) {
-        struct row *more = tmk_grow(ret->all, ret->n + 1, &ret->room, sizeof *more);
+        struct kept_row *more = tmk_grow(ret->all, ret->n + 1, &ret->room, sizeof *more);
         if (!more)
             return false;
         ret->all = more;
-        if (!read_row(&j, &ret->all[ret->n++]))
+        if (!read_kept_row(&j, &ret->all[ret->n++]))
             return false;
     }
     ret->are_known = !j.problem;
@@ -110,9 +110,9 @@ static bool read_cell(struct tmk_json_in *j, struct tmk_kept_cell *ret)
         else if (strcmp(key, "peak_allocated") == 0)
             ret->peak = number_or_unknown(j);
         else if (strcmp(key, "modules") == 0)
-            good = read_rows(j, &ret->modules) && good;
+            good = read_kept_rows(j, &ret->modules) && good;
         else if (strcmp(key, "lines") == 0)
-            good = read_rows(j, &ret->lines) && good;
+            good = read_kept_rows(j, &ret->lines) && good;
         else
             tmk_json_in_skip(j);
     return good && !j->problem;
@@ -163,7 +163,7 @@ static void read_cells(struct tmk_sweep_kept *k, const char *bytes, size_t n)
 }
 
 /* What is written to a FIFO of that name is not for us: reading it would never end. */
-static FILE *open_plain(const char *path)
+static FILE *open_regular_file(const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -176,7 +176,7 @@ static FILE *open_plain(const char *path)
 void tmk_sweep_kept_read(struct tmk_sweep_kept *k, const char *path)
 {
     *k = (struct tmk_sweep_kept){0};
-    FILE *in = open_plain(path);
+    FILE *in = open_regular_file(path);
     char *bytes = NULL;
     size_t room = 0;
     if (!in)
@@ -197,7 +197,7 @@ void tmk_sweep_kept_fini(struct tmk_sweep_kept *k)
 
 /* ---- written again ---- */
 
-static void put_rows(struct tmk_json *j, const char *key, const struct rows *rows)
+static void put_kept_rows(struct tmk_json *j, const char *key, const struct kept_rows *rows)
 {
     tmk_json_array(j, key);
     for (uint64_t i = 0; i < rows->n; i++) {
@@ -215,10 +215,10 @@ bool tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_json *j, cons
 {
     for (uint64_t i = 0; i < k->n && peak != TMK_UNKNOWN_BYTES; i++) {
         const struct tmk_kept_cell *c = &k->cells[i];
-        const struct rows *rows = strcmp(key, "modules") == 0 ? &c->modules : &c->lines;
+        const struct kept_rows *rows = strcmp(key, "modules") == 0 ? &c->modules : &c->lines;
         if (c->number != number || c->peak != peak || !rows->are_known)
             continue;
-        put_rows(j, key, rows);
+        put_kept_rows(j, key, rows);
         return true;
     }
     return false;

@@ -36,22 +36,22 @@ static void close_story(struct tmk_sweep_story *v)
 
 typedef void writer(FILE *out, const struct tmk_sweep_story *v);
 
-struct writing {
+struct output_write {
     writer *write;
     const struct tmk_sweep_story *v;
 };
 
 static void write_story(FILE *out, const void *arg)
 {
-    const struct writing *w = arg;
+    const struct output_write *w = arg;
     w->write(out, w->v);
 }
 
 /* 0, or an exit status after a message. */
-static int write_file(const struct tmk_sweep_story *v, const char *name, writer *write)
+static int write_output(const struct tmk_sweep_story *v, const char *name, writer *write)
 {
     char *path = tmk_xformat("%s/%s", v->r->folder, name);
-    int status = tmk_output_file_write(path, write_story, &(struct writing){write, v});
+    int status = tmk_output_file_write(path, write_story, &(struct output_write){write, v});
     free(path);
     return status;
 }
@@ -74,7 +74,7 @@ int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs
     open_story(&v, g, o);
     for (size_t i = 0; i < TMK_N(files); i++)
         if (o->detailed || !files[i].is_detailed) {
-            int own = write_file(&v, files[i].name, files[i].write);
+            int own = write_output(&v, files[i].name, files[i].write);
             status = status ? status : own;
         }
     if (o->console)

@@ -35,7 +35,7 @@ static const char *kept_redacted(const struct tmk_sweep_plan *p, const char *tex
     return kept;
 }
 
-static void *take(struct tmk_results *r, size_t n)
+static void *take_plan_memory(struct tmk_results *r, size_t n)
 {
     void *memory = tmk_arena_take(r->arena, n);
     if (!memory)
@@ -43,11 +43,11 @@ static void *take(struct tmk_results *r, size_t n)
     return memory;
 }
 
-static int read_params(struct tmk_results *r, const struct tmk_args *args)
+static int read_plan_params(struct tmk_results *r, const struct tmk_args *args)
 {
     const char *texts[TMK_MAX_VALUES];
     unsigned n = tmk_args_list(args, "param", texts);
-    r->params = take(r, (n + 1) * sizeof *r->params);
+    r->params = take_plan_memory(r, (n + 1) * sizeof *r->params);
     for (unsigned i = 0; i < n; i++) {
         struct tmk_error err = {0};
         if (tmk_param_parse(texts[i], r->arena, &r->params[i], &err) < 0) {
@@ -59,11 +59,11 @@ static int read_params(struct tmk_results *r, const struct tmk_args *args)
     return 0;
 }
 
-static void read_wheres(struct tmk_results *r, const struct tmk_args *args)
+static void read_plan_wheres(struct tmk_results *r, const struct tmk_args *args)
 {
     const char *texts[TMK_MAX_VALUES];
     r->n_wheres = tmk_args_list(args, "where", texts);
-    r->wheres = take(r, (r->n_wheres + 1) * sizeof *r->wheres);
+    r->wheres = take_plan_memory(r, (r->n_wheres + 1) * sizeof *r->wheres);
     memcpy(r->wheres, texts, r->n_wheres * sizeof *r->wheres);
 }
 
@@ -142,7 +142,7 @@ static bool is_kept_option(const char *name)
 static void keep_options(struct tmk_results *r, const struct tmk_args *args)
 {
     const struct tmk_command *c = args->command;
-    r->options = take(r, c->n_options * sizeof *r->options);
+    r->options = take_plan_memory(r, c->n_options * sizeof *r->options);
     for (unsigned i = 0; i < c->n_options; i++) {
         if (!args->values[i] || !is_kept_option(c->options[i].name))
             continue;
@@ -157,7 +157,7 @@ static void keep_options(struct tmk_results *r, const struct tmk_args *args)
 }
 
 /* The folder that the command is run in; NULL: it is gone. */
-static const char *here(const struct tmk_results *r)
+static const char *current_folder(const struct tmk_results *r)
 {
     char *cwd = getcwd(NULL, 0);
     const char *kept = cwd ? tmk_arena_text(r->arena, cwd, strlen(cwd)) : NULL;
@@ -170,8 +170,8 @@ static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
     struct tmk_results *r = p->results;
     struct tmk_error err = {0};
     r->n_repeats = 1;
-    read_wheres(r, args);
-    int status = read_params(r, args);
+    read_plan_wheres(r, args);
+    int status = read_plan_params(r, args);
     if (status == 0)
         status = tmk_sweep_read_count(args, "repeats", TMK_SWEEP_MAX_CELLS, &r->n_repeats);
     if (status == 0 && tmk_results_lay_out(r, &err) < 0)
@@ -184,12 +184,12 @@ static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
         status = tmk_sweep_check_secrets(p);
     if (status != 0)
         return status;
-    r->command = take(r, (args->n_operands + 1) * sizeof *r->command);
+    r->command = take_plan_memory(r, (args->n_operands + 1) * sizeof *r->command);
     for (r->n_command = 0; p->command[r->n_command]; r->n_command++) {
         r->command[r->n_command] = kept_redacted(p, p->command[r->n_command]);
         r->has_secret = r->has_secret || tmk_sweep_has_secret(p, p->command[r->n_command]);
     }
-    r->cwd = here(r);
+    r->cwd = current_folder(r);
     r->title = make_title(p, args);
     keep_options(r, args);
     return 0;
@@ -210,7 +210,7 @@ static char *folder_name(const struct tmk_args *args)
     return tmk_absolute_path(name);
 }
 
-static int make_folder(const char *folder)
+static int make_sweep_folder(const char *folder)
 {
     static const char *const parts[] = {"", "/runs", "/logs"};
     for (size_t i = 0; i < TMK_N(parts); i++) {
@@ -425,9 +425,9 @@ static int begin_again(struct tmk_sweep_plan *p, const struct tmk_args *args)
 }
 
 /* The command's files are found from where the sweep was begun. */
-static int go_there(const struct tmk_results *r)
+static int go_to_command_folder(const struct tmk_results *r)
 {
-    const char *now = here(r);
+    const char *now = current_folder(r);
     if (!r->cwd || (now && strcmp(now, r->cwd) == 0))
         return 0;
     if (chdir(r->cwd) < 0) {
@@ -448,13 +448,13 @@ int tmk_sweep_plan_init(struct tmk_sweep_plan *p, const struct tmk_args *args)
     if (status == 0)
         forget_failed(p->results, args);
     if (status == 0 && tmk_results_has_pending(p->results))
-        status = go_there(p->results);
+        status = go_to_command_folder(p->results);
     if (status != 0 || p->dry_run)
         return status;
     const char *folder = tmk_xshell_word(p->results->arena, p->results->folder);
     p->resume = p->results->has_secret ? tmk_xformat("the same command with -o %s", folder)
                                        : tmk_xformat("tidemark sweep --resume %s", folder);
-    status = make_folder(p->results->folder);
+    status = make_sweep_folder(p->results->folder);
     return status == 0 ? lock_journal(p) : status;
 }
 

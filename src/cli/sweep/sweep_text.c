@@ -320,7 +320,7 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
 }
 
 /* Why there is nothing to tell, and what to do about it. */
-static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+static void say_nothing_measured(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
 {
     uint32_t n = v->g->n_cells[TMK_CELL_DONE];
     const char *message = NULL;
@@ -343,7 +343,7 @@ void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
     if (!v->g->largest) {
-        say_nothing(&sheet, v);
+        say_nothing_measured(&sheet, v);
         return;
     }
     say_components(out, v);
