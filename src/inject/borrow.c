@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* inject/borrow.c - see borrow.h.
  *
- * The kernel reports several kinds of stops. The one that matters is the trap that
- * PTRACE_INTERRUPT brings about: the thread is then on its way out of the kernel, at the very place
- * where broken-off system calls are prepared for their restart. Registers put back there, with the
- * number of the call and its ERESTART code in them, make the kernel restart it as if nothing had
- * been. In a stop at a system call's end the same registers would reach the program as they are: so
- * end() always goes through an interrupt.
+ * The kernel reports several kinds of stops. The one that matters is the trap that PTRACE_INTERRUPT
+ * causes: the thread is then leaving the kernel, at the place where interrupted system calls are
+ * prepared for their restart. Registers put back there, with the call's number and ERESTART code in
+ * them, make the kernel restart the call as if nothing had happened. In a stop at a system call's
+ * end the same registers would reach the program unchanged, so tmk_borrow_end() always goes through
+ * an interrupt.
  *
- * Signals are blocked, not caught and kept by us: the kernel keeps them in order, with all that
- * belongs to them, and hands those for the whole process to other threads. Not blocked are faults,
- * for a blocked one would reset the program's handler, and the two that the C library sends to
- * itself. Traps (int3, single step) would be easier to wait for than a word in memory, but they are
- * signals too, which a program may have ignored, and then the kernel changes that.
+ * Signals are blocked rather than caught and kept by us: the kernel keeps them in order, with all
+ * their data, and gives those for the whole process to other threads. Two kinds are not blocked:
+ * faults, because a blocked one would reset the program's handler, and the two signals that the C
+ * library sends to itself. Traps (int3, single step) would be easier to wait for than a word in
+ * memory. But they are signals too; if the program ignores them, the kernel resets that.
  *
- * At each moment our process may be killed, and the thread goes on as it is. Hence the order:
- * signals are blocked after the thread has got registers with which it finds back, and unblocks
- * them, by itself; in the end the general registers come last. Stops are looked at without taking
- * note of them (WNOWAIT): the kernel delivers the signal that caused the stop if nobody has taken
- * note. */
+ * Our process may be killed at any moment, and the thread then continues as it is. Hence the order:
+ * signals are blocked only after the thread has registers with which it returns, and unblocks
+ * signals, by itself; in the end the general registers come last. Stops are observed without
+ * consuming them (WNOWAIT), because the kernel delivers the signal that caused a stop if nobody has
+ * consumed it. */
 #include "inject/borrow.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@
 enum {
     SIGNAL_CANCEL = 32, /* glibc's own */
     SIGNAL_SETXID = 33,
-    LOOK_NS = 30000,       /* between two looks */
+    LOOK_NS = 30000,       /* between two checks whether it has stopped */
     NOT_QUITE_THE_END = 64 /* of the stub's region: its stack's pointer is within from the start */
 };
 
@@ -76,7 +76,7 @@ static enum thread_stop stop_kind_of(const siginfo_t *info, int *ret_signal)
     return info->si_status >> 8 == PTRACE_EVENT_STOP ? STOP_TRAP : STOP_SIGNAL;
 }
 
-/* Has it stopped by now? */
+/* Check whether the thread has stopped by now. */
 static enum thread_stop look_at_stop(struct tmk_borrowed *b, int *ret_signal)
 {
     siginfo_t info = {0};
@@ -114,8 +114,8 @@ static int resume_thread(struct tmk_borrowed *b, unsigned request, int signal)
     return rc;
 }
 
-/* A signal has come although all that can be are blocked. The signal to go on with in *ret, or
- * TMK_EIO: what it does for us has crashed. */
+/* A signal has come although all that can be blocked are. 0 and the signal to continue with in
+ * *ret, or TMK_EIO: the code that the thread runs for us has crashed. */
 static int judge_stop_signal(struct tmk_borrowed *b, int signal, int *ret)
 {
     siginfo_t info = {0};
@@ -145,7 +145,8 @@ int tmk_borrow_interrupt(struct tmk_borrowed *b, uint64_t deadline_ns)
             return stop == STOP_GONE ? TMK_ENOENT : TMK_EBUSY;
         if (stop == STOP_SYSCALL)
             continue;
-        /* Its own signal, before we have blocked any: it gets it. */
+        /* The signal is the program's own and came before we blocked any: the thread receives
+         * it. */
         if (b->is_sent)
             rc = judge_stop_signal(b, signal, &on);
         else
@@ -180,8 +181,8 @@ int tmk_borrow_stop(struct tmk_borrowed *b, pid_t pid, pid_t tid, uint64_t deadl
 
 /* ---- doing things ---- */
 
-/* As a tracer we may write anywhere through /proc/PID/mem too, and faster; some kernels are built
- * without that. */
+/* A tracer may also write anywhere through /proc/PID/mem, which is faster, but some kernels are
+ * built without that. */
 int tmk_borrow_write(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t address,
                      const void *from, size_t n)
 {
@@ -198,7 +199,7 @@ int tmk_borrow_write(struct tmk_borrowed *b, const struct tmk_image *image, uint
     return 0;
 }
 
-/* Write the return path to `at`. TMK_EBUSY: the thread's place cannot be reached from there. */
+/* Write the return path to `at`. TMK_EBUSY: it cannot jump from there to where the thread was. */
 static int write_path(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t at,
                       uint64_t scratch)
 {
@@ -215,7 +216,7 @@ static int write_path(struct tmk_borrowed *b, const struct tmk_image *image, uin
         return TMK_EBUSY;
     if (!tmk_image_read(image, at, b->path.before, tmk_return_bytes))
         return TMK_EIO;
-    if (tmk_load_u64(b->path.before) == TMK_RETURN_MAGIC) /* what an attach that was killed left */
+    if (tmk_load_u64(b->path.before) == TMK_RETURN_MAGIC) /* left by an attach that was killed */
         memset(b->path.before, 0, tmk_return_bytes);
     int rc = tmk_borrow_write(b, image, at, bytes, tmk_return_bytes);
     if (rc == 0)
@@ -254,9 +255,9 @@ int tmk_borrow_save(struct tmk_borrowed *b, const struct tmk_image *image,
     return rc;
 }
 
-/* Into the return path, and then all signals blocked or as they were. In this order: one that comes
- * before they are blocked, or after they are not, meets registers by which the kernel can tell what
- * becomes of the call that was broken off. */
+/* Send the thread into the return path, then set its signal mask. In this order, a signal that
+ * comes while signals are not blocked meets registers that tell the kernel what to do with the
+ * interrupted call. */
 static int enter_path(struct tmk_borrowed *b, uint64_t mask)
 {
     struct user_regs_struct g = b->saved.general;
@@ -267,7 +268,7 @@ static int enter_path(struct tmk_borrowed *b, uint64_t mask)
                   : trace_thread(b, PTRACE_SETSIGMASK, sizeof mask, (uint64_t)(uintptr_t)&mask);
 }
 
-/* Give it registers with which it does something for us and then finds back. */
+/* Give the thread registers with which it does something for us and then returns. */
 static int send_thread(struct tmk_borrowed *b, const struct user_regs_struct *g)
 {
     uint64_t mask = ~fault_bits() & ~bit_of(SIGNAL_CANCEL) & ~bit_of(SIGNAL_SETXID);
@@ -275,7 +276,7 @@ static int send_thread(struct tmk_borrowed *b, const struct user_regs_struct *g)
     return rc < 0 ? rc : tmk_general_set(b->tid, g);
 }
 
-/* To the next stop at the start or the end of a system call. */
+/* Run to the next stop at the start or the end of a system call. */
 static int run_to_syscall(struct tmk_borrowed *b, uint64_t deadline_ns)
 {
     int on = 0;
@@ -334,7 +335,7 @@ static int wait_word(struct tmk_borrowed *b, const struct tmk_image *image, uint
     }
 }
 
-/* The return path says where the stub's stack is, before there is a thread on it. */
+/* Write to the return path where the stub's stack is, before a thread runs on it. */
 static int announce_stub(struct tmk_borrowed *b, const struct tmk_image *image,
                          const struct tmk_stub_run *run)
 {
@@ -361,7 +362,7 @@ int tmk_borrow_run(struct tmk_borrowed *b, const struct tmk_image *image,
 
 /* ---- the end ---- */
 
-/* Stopped, and has not gone back to its own work? */
+/* Whether the thread is stopped and has not returned to its own work. */
 static bool is_still_borrowed(struct tmk_borrowed *b, const struct tmk_image *image)
 {
     struct user_regs_struct g;
@@ -369,7 +370,8 @@ static bool is_still_borrowed(struct tmk_borrowed *b, const struct tmk_image *im
            tmk_return_has(image, b->path.at, &g);
 }
 
-/* The vector registers first: from then on the return path puts back all that is missing. */
+/* The vector registers come first: from then on the return path restores everything that is
+ * missing. */
 int tmk_borrow_recall(struct tmk_borrowed *b, const struct tmk_image *image, uint64_t deadline_ns)
 {
     int rc = tmk_borrow_interrupt(b, deadline_ns);
@@ -378,7 +380,7 @@ int tmk_borrow_recall(struct tmk_borrowed *b, const struct tmk_image *image, uin
     return is_still_borrowed(b, image) ? tmk_extended_set(b->tid, &b->saved) : TMK_EBUSY;
 }
 
-/* A call that the stop ended in EINTR goes on, also in a thread that was only looked at. */
+/* Restart a call that the stop ended in EINTR, also in a thread that was stopped but not used. */
 static void rewind_unsaved(struct tmk_borrowed *b)
 {
     struct user_regs_struct g, before;
@@ -397,7 +399,7 @@ static void send_held(const struct tmk_borrowed *b)
             (void)syscall(SYS_tgkill, b->pid, b->tid, signal);
 }
 
-/* Of a thread that is ours. */
+/* Restore a thread that is still borrowed. */
 static void restore_thread(struct tmk_borrowed *b)
 {
     int rc = tmk_extended_set(b->tid, &b->saved);
@@ -408,7 +410,8 @@ static void restore_thread(struct tmk_borrowed *b)
     b->is_restored = rc == 0;
 }
 
-/* One that was only looked at, or that went back by itself without us: is it through? */
+/* Let go of a thread that was stopped but not used, or that has returned by itself; note whether it
+ * has left the return path. */
 static void leave_thread_alone(struct tmk_borrowed *b, const struct tmk_image *image)
 {
     struct user_regs_struct g;

@@ -150,7 +150,7 @@ bool tmk_mapping_same_file(const struct tmk_mapping *a, const struct tmk_mapping
 
 /* ---- ELF ---- */
 
-/* Tables in a library without bias are offsets, otherwise the loader has made them addresses. */
+/* The address of a table. The loader may have turned the file's offset into an address already. */
 static uint64_t table_address(const struct tmk_image_module *m, uint64_t value)
 {
     return value < m->bias ? value + m->bias : value;
@@ -193,7 +193,7 @@ static int read_dynamic_section(const struct tmk_image *image, struct tmk_image_
     return m->symtab && m->strtab && m->gnu_hash ? 0 : TMK_EFORMAT;
 }
 
-/* The program headers of the ELF file at `head`; how many, 0: it is none. */
+/* Read the program headers of the ELF file at `head`: how many, 0: it is no ELF file. */
 static int read_headers(const struct tmk_image *image, const struct tmk_mapping *head,
                         Elf64_Phdr headers[MAX_PROGRAM_HEADERS])
 {
@@ -206,7 +206,8 @@ static int read_headers(const struct tmk_image *image, const struct tmk_mapping 
     return e.e_phnum;
 }
 
-/* Where the last segment with all of these flags and none of those ends; 0: there is none. */
+/* Where the last segment ends that has all flags of `with` and none of `without`; 0: there is
+ * none. */
 static uint64_t elf_segment_end(const struct tmk_image *image, const struct tmk_mapping *head,
                                 uint32_t with, uint32_t without)
 {
@@ -237,7 +238,7 @@ bool tmk_module_tail(const struct tmk_image *image, const struct tmk_mapping *he
     return true;
 }
 
-/* Other memory may lie behind it in the same mapping: to the end of the smallest page. */
+/* Other memory may follow in the same mapping, so only the rest of the smallest page counts. */
 bool tmk_module_data_tail(const struct tmk_image *image, const struct tmk_mapping *head,
                           struct tmk_range *ret)
 {
@@ -316,7 +317,7 @@ static bool is_hidden(const struct tmk_image *image, const struct tmk_image_modu
            (version & HIDDEN_VERSION);
 }
 
-/* Is symbol `index` a function of that name, defined here? */
+/* Whether symbol `index` is a function `name` that this module defines. */
 static bool is_wanted_symbol(const struct tmk_image *image, const struct tmk_image_module *m,
                              uint32_t index, const char *name, Elf64_Sym *ret)
 {
@@ -356,7 +357,8 @@ bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_image_mod
     return found;
 }
 
-/* Symbols in all: the last one is the end of the longest chain. 0: cannot be told. */
+/* How many symbols there are: the last one is at the end of the longest hash chain. 0: not
+ * known. */
 static uint32_t count_symbols(const struct tmk_image *image, const struct tmk_image_module *m)
 {
     struct gnu_hash_table t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inject/inject.c - see inject.h. What it does, in order:
+/* inject/inject.c - see inject.h. The steps, in order:
  *
  *   look       the target's libraries and the addresses of the functions needed (image.h)
  *   find       a thread at a safe point: those that wait are judged from outside, and only the one
@@ -9,8 +9,8 @@
  *              that was its, and we let go
  *   wait       for a word in the helper's memory
  *
- * One tidemark at a time does this to a process: a lock on its /proc/PID/mem, which ends with its
- * holder. */
+ * Only one tidemark at a time injects into a process: it locks the process's /proc/PID/mem, and the
+ * kernel drops the lock when its holder ends. */
 #include "inject/inject.h"
 
 #include <dlfcn.h>
@@ -50,9 +50,9 @@ enum {
 
 enum {
     MAX_THREADS = 4096,
-    PATIENCE_NS = 100000000, /* with pthread_create, before we look what it waits for */
-    PAUSE_NS = 1000000,      /* between two rounds of looking for a thread */
-    BACK_OFF_NS = 100000000, /* after a thread that waited for itself */
+    PATIENCE_NS = 100000000, /* for pthread_create, before we check what it waits for */
+    PAUSE_NS = 1000000,      /* between two searches for a thread */
+    BACK_OFF_NS = 100000000, /* after a thread that was waiting for itself */
 };
 
 struct inject_job {
@@ -65,8 +65,8 @@ struct inject_job {
     struct tmk_return_places places;
     uint64_t region; /* 0: none */
     uint64_t deadline_ns;
-    uint64_t patient_until_ns; /* with threads whose registers are special */
-    int os_error;              /* of the last thread that could not be stopped */
+    uint64_t patient_until_ns; /* until then threads with special registers are skipped */
+    int os_error;              /* errno for the last thread that could not be stopped */
 };
 
 /* ---- look ---- */
@@ -136,14 +136,15 @@ static bool find_function_in(const struct inject_job *j, const struct tmk_image_
     return true;
 }
 
-/* The loader's functions: in libc since 2.34, before that in libdl, or libc's own pair. */
+/* Find the loader's functions: since glibc 2.34 in libc, before that in libdl, or libc's internal
+ * pair. */
 static bool find_loader_functions(struct inject_job *j, const struct tmk_image_module *libc)
 {
     struct tmk_stub_block *b = &j->block;
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_dl);
     struct tmk_image_module dl;
     bool has_dl = head && tmk_module_init(&j->image, head, &dl) == 0;
-    b->dlopen_flags = RTLD_NOW | RTLD_GLOBAL; /* what is loaded later finds our hooks by name */
+    b->dlopen_flags = RTLD_NOW | RTLD_GLOBAL; /* libraries loaded later find our hooks by name */
     for (int i = 0; i < 2; i++) {
         const struct tmk_image_module *m = i == 0 ? libc : has_dl ? &dl : NULL;
         if (!find_function_in(j, m, "dlopen", &b->dlopen) ||
@@ -172,7 +173,7 @@ static bool find_stub_functions(struct inject_job *j, const struct tmk_image_mod
            find_loader_functions(j, libc);
 }
 
-/* Where the program itself begins, or the kernel's code in it; NULL: cannot be told. */
+/* The mapping where the program itself begins, or the kernel's code in it; NULL: not known. */
 static const struct tmk_mapping *find_program(const struct inject_job *j, bool is_kernels)
 {
     char path[64];
@@ -189,7 +190,7 @@ static const struct tmk_mapping *find_program(const struct inject_job *j, bool i
     return NULL;
 }
 
-/* Where a borrowed thread finds its way back: behind code that is never unloaded. */
+/* Find places for return paths, behind code that is never unloaded. */
 static int find_return_places(struct inject_job *j, const struct tmk_image_module *libc,
                               const struct tmk_image_module *threads, struct tmk_error *err)
 {
@@ -209,7 +210,8 @@ static int find_return_places(struct inject_job *j, const struct tmk_image_modul
     return 0;
 }
 
-/* The library may be there already: then nothing is loaded, and its own function is called. */
+/* The library may be loaded already. Then nothing is loaded, and the function of that library is
+ * called. */
 static void find_loaded_tidemark(struct inject_job *j)
 {
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_tidemark_library);
@@ -267,7 +269,7 @@ static int run_remote_syscall(struct inject_job *j, long number, const uint64_t 
     return tmk_borrow_syscall(&j->borrowed, number, arguments, ret, j->deadline_ns);
 }
 
-/* A call that was refused: the seccomp filter of the target, or its limits. */
+/* Report a system call that the kernel refused because of the target's seccomp filter or limits. */
 static int report_refused_call(const struct inject_job *j, const char *what, int64_t result,
                                struct tmk_error *err)
 {
@@ -277,7 +279,7 @@ static int report_refused_call(const struct inject_job *j, const char *what, int
                                     : "");
 }
 
-/* A part is executable or writable, never both, which hardened systems forbid. */
+/* Each part is executable or writable, never both, because hardened systems forbid that. */
 static int map_region(struct inject_job *j, struct tmk_error *err)
 {
     int64_t got = 0;
@@ -301,7 +303,7 @@ static int map_region(struct inject_job *j, struct tmk_error *err)
     return 0;
 }
 
-/* After a failure: what the thread has made for us goes again. */
+/* Clean up after a failure: the borrowed thread unmaps and closes what it made for us. */
 static void clean_up_target(struct inject_job *j)
 {
     int64_t got;
@@ -339,7 +341,8 @@ static bool copy_file(const char *from_path, const char *to_path)
     return n == 0;
 }
 
-/* Its files lack the library: put it into memory that has a descriptor there. */
+/* The target cannot see the library's file, so copy it into memory that has a descriptor in the
+ * target. */
 static int put_library(struct inject_job *j, char *ret_path, size_t size, struct tmk_error *err)
 {
     char theirs[64];
@@ -361,7 +364,7 @@ static int put_library(struct inject_job *j, char *ret_path, size_t size, struct
     return 0;
 }
 
-/* What the stub needs to end without us. */
+/* Tell the stub what it needs to end without us. */
 static void prepare_return(struct inject_job *j)
 {
     const struct tmk_borrowed *from = &j->borrowed;
@@ -407,8 +410,8 @@ static uint64_t stub_word_at(const struct inject_job *j, size_t offset)
     return j->region + PART_BYTES + offset;
 }
 
-/* pthread_create does not come back: does the thread wait for a lock that is its own? Then nothing
- * has happened yet, and it is tried again elsewhere. */
+/* Whether pthread_create does not return because the thread waits for a lock that it holds itself.
+ * Then nothing has happened yet, and another thread is tried. */
 static bool waits_for_lock(struct inject_job *j)
 {
     struct tmk_thread_place m = {.call = -1};
@@ -448,7 +451,7 @@ static int run_stub(struct inject_job *j, struct tmk_error *err)
     return 0;
 }
 
-/* With a thread that is stopped at a safe point. */
+/* Use a thread that is stopped at a safe point: map the region, fill it, run the stub. */
 static int use_thread(struct inject_job *j, struct tmk_error *err)
 {
     bool is_patient = tmk_clock_monotonic_ns() < j->patient_until_ns;
@@ -471,7 +474,7 @@ static int use_thread(struct inject_job *j, struct tmk_error *err)
 
 /* ---- find ---- */
 
-/* A thread of the C library's making has its own record, with its own number in it. */
+/* A thread that the C library made has a record with its own number in it. */
 static bool is_library_thread(const struct inject_job *j, pid_t tid)
 {
     struct user_regs_struct g;
@@ -496,8 +499,8 @@ static uint64_t thread_of_place(const struct inject_job *j, unsigned i)
     return head.thread;
 }
 
-/* Was this thread left alone by an attach that was killed, and is it still on its way back? To be
- * borrowed once more meanwhile would be the way back of the way back. */
+/* Whether this thread was left alone by an attach that was killed and is still in its return path.
+ * It must not be borrowed meanwhile: it would need a return path to the return path. */
 static bool is_returning(const struct inject_job *j, const struct user_regs_struct *g)
 {
     pid_t inner;
@@ -522,7 +525,7 @@ static bool is_safe_stopped(const struct inject_job *j, const struct tmk_thread_
     m.pc = tmk_general_pc(&g);
     m.sp = tmk_general_sp(&g);
     if (m.call < 0 && before->call >= 0 && before->pc - m.pc <= 4) {
-        m.call = before->call; /* a processor that forgets it at the stop */
+        m.call = before->call; /* for processors that forget it at the stop */
         m.argument = before->argument;
     }
     return tmk_safety_of(&j->safety, &m) && is_library_thread(j, tid) && !is_returning(j, &g);
@@ -534,7 +537,7 @@ static void pause_ns(uint64_t ns)
     nanosleep(&t, NULL);
 }
 
-/* A place with which a thread was left alone is not used again. */
+/* End the borrow. A place is not used again if its thread was left in it. */
 static uint64_t end_borrow(struct inject_job *j)
 {
     uint64_t held_ns = tmk_borrow_end(&j->borrowed, &j->image);
@@ -543,13 +546,13 @@ static uint64_t end_borrow(struct inject_job *j)
     return held_ns;
 }
 
-/* Stop a thread and use it if that is still right. 1: done, 0: not this one, <0: failed. */
+/* Stop a thread and use it if it is still safe. 1: done, 0: not this one, <0: failed. */
 static int try_thread(struct inject_job *j, pid_t tid, const struct tmk_thread_place *before,
                       struct tmk_error *err)
 {
     sigset_t all, old;
     sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &old); /* a ^C now would leave the thread in our hands */
+    sigprocmask(SIG_BLOCK, &all, &old); /* a ^C now would leave the thread borrowed */
     int rc = tmk_borrow_stop(&j->borrowed, j->image.pid, tid, j->deadline_ns);
     if (rc == TMK_EIO)
         j->os_error = j->borrowed.os_error;
@@ -573,8 +576,8 @@ static int try_thread(struct inject_job *j, pid_t tid, const struct tmk_thread_p
 
 enum { RANK_IDLE, RANK_RUNNING, RANK_DISTURBED, RANK_NOT_NOW };
 
-/* A thread that waits in a call which goes on after the stop loses nothing. One that runs must be
- * stopped to be judged. One that waits in another call will see it end early. */
+/* Rank a thread by what a stop costs it. A thread waiting in a call that restarts loses nothing. A
+ * running one must be stopped to be judged. One waiting in another call sees it end early. */
 static unsigned thread_rank_of(const struct inject_job *j, pid_t tid, struct tmk_thread_place *ret)
 {
     pid_t inner;
@@ -589,9 +592,9 @@ static unsigned thread_rank_of(const struct inject_job *j, pid_t tid, struct tmk
     return ret->call < 0 || tmk_call_restarts(ret->call) ? RANK_IDLE : RANK_DISTURBED;
 }
 
-/* ---- places that earlier attaches have left taken ---- */
+/* ---- places that earlier attaches left taken ---- */
 
-/* Stop the thread that was left with some of them; free those that it cannot come to any more. */
+/* Stop the thread that was left in some of the places; free those that it cannot enter any more. */
 static void free_places_of(struct inject_job *j, pid_t tid, uint64_t inner)
 {
     struct user_regs_struct g;
@@ -608,7 +611,7 @@ static void free_places_of(struct inject_job *j, pid_t tid, uint64_t inner)
     sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* The thread with number `wanted` in its own namespace, 0: it has ended. */
+/* The thread that has number `wanted` in its own namespace; 0: it has ended. */
 static pid_t find_thread(const struct inject_job *j, uint64_t wanted)
 {
     pid_t tids[MAX_THREADS], inner;
@@ -620,7 +623,7 @@ static pid_t find_thread(const struct inject_job *j, uint64_t wanted)
     return 0;
 }
 
-/* When all are taken: free those that nobody needs any more. */
+/* All places are taken: free those that no thread needs any more. */
 static void free_places(struct inject_job *j)
 {
     for (unsigned i = 0; i < j->places.n; i++)
@@ -736,8 +739,8 @@ static int wait_for_helper(struct inject_job *j, struct tmk_error *err)
     return rc;
 }
 
-/* Be the only tidemark at work on this process, until *ret_fd is closed. Where there are no locks
- * one goes without. */
+/* Be the only tidemark that works on this process until *ret_fd is closed. Where the file system
+ * has no locks, do without. */
 static int lock_target(const struct inject_job *j, int *ret_fd, struct tmk_error *err)
 {
     char path[64];
@@ -753,7 +756,7 @@ static int lock_target(const struct inject_job *j, int *ret_fd, struct tmk_error
     return 0;
 }
 
-/* All of it, with the result in j->out. */
+/* Do all steps; the result is in j->out. */
 static int inject_library(struct inject_job *j, struct tmk_error *err)
 {
     int rc = open_image(j->in->subject, j->in->asker, &j->image, err);
@@ -803,8 +806,8 @@ static void copy_path(char *to, size_t size, const struct tmk_mapping *m)
         *deleted = '\0';
 }
 
-/* tidemark.USER.PID.*.ring: a child has its parent's mapped too, but records into its own. One that
- * was deleted is of a recording that has ended. */
+/* Find the process's own ring, named tidemark.USER.PID.*.ring: a child has its parent's ring mapped
+ * too, but records into its own. A deleted ring belongs to a recording that has ended. */
 static const struct tmk_mapping *find_ring(const struct tmk_image *image, pid_t inner_pid)
 {
     for (uint64_t i = 0; i < image->n; i++) {

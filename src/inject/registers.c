@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* inject/registers.c - registers in and out of a stopped thread, the same on every processor.
+/* inject/registers.c - read and write the registers of a stopped thread, on every processor.
  *
- * Sets are asked for by the numbers of core files (PTRACE_GETREGSET): the general ones, and all of
- * the vector state, which the kernel hands over as one piece of whatever length it has. */
+ * Register sets have the numbers they have in core files (PTRACE_GETREGSET): one for the general
+ * registers, and one for all of the vector state, which the kernel returns in one piece of any
+ * length. */
 #include <elf.h>
 #include <errno.h>
 #include <sys/ptrace.h>
@@ -10,8 +11,8 @@
 
 #include "inject/arch.h"
 
-/* Those beside the general ones that a function call may change. On aarch64 SVE contains the plain
- * vector registers, and setting it says whether it is in use: it goes last. */
+/* The sets beside the general one that a function call may change. On aarch64 SVE contains the
+ * plain vector registers, and setting it says whether it is in use, so it comes last. */
 static const unsigned extended_types[TMK_EXTENDED_SETS] = {
 #if defined(__x86_64__)
     NT_X86_XSTATE, NT_PRFPREG, /* asked for only where there is no XSTATE */
@@ -45,7 +46,8 @@ static bool is_set_needed(const struct tmk_registers *r, int i)
     return extended_types[i] != NT_PRFPREG || i == 0 || r->extended[0].n_bytes == 0;
 }
 
-/* EINVAL and ENODEV: this processor has no such set. A set that fills the buffer may be cut. */
+/* EINVAL and ENODEV mean that this processor has no such set. A set that fills the buffer may be
+ * cut. */
 static int get_extended_set(pid_t tid, struct tmk_register_set *set)
 {
     struct iovec to = {.iov_base = set->bytes, .iov_len = sizeof set->bytes};

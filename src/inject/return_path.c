@@ -42,7 +42,7 @@ int tmk_return_places_find(const struct tmk_image *image, const struct tmk_mappi
     return 0;
 }
 
-/* What a thread must have left. */
+/* The memory that a thread must have left before its place is free. */
 struct way_back {
     uint64_t at;
     uint64_t region, region_bytes;

@@ -14,7 +14,7 @@
 #include "inject/arch.h"
 
 enum {
-    NEAR_BYTES = 8192,     /* of stack: malloc's deepest call (counting processors) and some more */
+    NEAR_BYTES = 8192,     /* of stack: malloc's deepest call (which counts processors) and more */
     LOCK_BYTES = 256,      /* waiting for a lock: the caller is near */
     WAIT_BYTES = 1024,     /* the same in a stranger's allocator */
     HANDLER_BYTES = 65536, /* of stack searched for handlers */
@@ -24,7 +24,7 @@ enum {
 
 /* ---- calls ---- */
 
-/* Waits that neither malloc nor the loader nor thread functions ever enter. */
+/* Calls in which malloc, the loader and thread functions never wait. */
 static const long plain_waits[] = {
     SYS_nanosleep, SYS_clock_nanosleep, SYS_ppoll,
     SYS_pselect6,  SYS_epoll_pwait,     SYS_recvfrom,
@@ -41,8 +41,8 @@ static const long plain_waits[] = {
 #endif
 };
 
-/* Of those, and others, the ones after which a stop is not seen by the program: restarted by the
- * kernel, or by tmk_general_rewind(). */
+/* Calls in which the program does not notice a stop, because the kernel or tmk_general_rewind()
+ * restarts them. */
 static const long restarted[] = {
     SYS_futex,
     SYS_read,
@@ -85,7 +85,8 @@ bool tmk_call_restarts(long call)
     return is_among_calls(restarted, TMK_N(restarted), call);
 }
 
-/* Reading and writing a pipe or a terminal: malloc and the loader only read files. */
+/* Whether the thread reads or writes a pipe or a terminal: malloc and the loader only read
+ * files. */
 static bool is_stream_call(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
     char path[64];
@@ -147,7 +148,7 @@ static bool stack_is_clean(const struct tmk_safety *s, uint64_t sp, size_t n)
     return got > 0;
 }
 
-/* How much of the stack to look at, given that the thread is in watched code. */
+/* How much of the stack to look at if the thread is in watched code. */
 static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
     if (is_among_calls(plain_waits, TMK_N(plain_waits), m->call) || is_stream_call(s, m))
@@ -167,7 +168,7 @@ static bool code_is_safe(const struct tmk_safety *s, const struct tmk_thread_pla
     return n == 0 || stack_is_clean(s, m->sp, n);
 }
 
-/* What the handlers on this stack have interrupted. */
+/* Whether the code that the signal handlers on this stack interrupted is safe. */
 static bool handlers_are_safe(const struct tmk_safety *s, uint64_t sp)
 {
     static uint8_t stack[HANDLER_BYTES]; /* one thread at a time is looked at, by one of ours */
@@ -206,7 +207,7 @@ static void add_unsafe(struct tmk_safety *s, struct tmk_range range)
     add_code_range(s->unsafe, &s->n_unsafe, TMK_MAX_UNSAFE, range);
 }
 
-/* Code of a file, as unsafe or as watched. */
+/* Add the code of a file, as unsafe or as watched. */
 static void add_file(struct tmk_safety *s, const struct tmk_mapping *file, bool is_unsafe)
 {
     for (uint64_t i = 0; i < s->image->n; i++) {
@@ -244,8 +245,8 @@ static void add_symbols(struct tmk_safety *s, const struct tmk_image_module *m,
             add_unsafe(s, range);
 }
 
-/* malloc.o of the C library: from its first exported function to its last, and the functions before
- * and between that are not exported. */
+/* Add malloc.o of the C library: from its first exported function to its last, with the functions
+ * before and between them that are not exported. */
 static int add_libc_allocator(struct tmk_safety *s, const struct tmk_image_module *libc,
                               struct tmk_error *err)
 {
@@ -266,8 +267,8 @@ static int add_libc_allocator(struct tmk_safety *s, const struct tmk_image_modul
     return 0;
 }
 
-/* jemalloc and its kin: a library that defines malloc is unsafe as a whole; of a program that does,
- * the functions. */
+/* Add other allocators, such as jemalloc. A library that defines malloc is unsafe as a whole; in a
+ * program that defines it, the allocator's functions are. */
 static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_module *libc)
 {
     const struct tmk_mapping *program = NULL;
@@ -277,7 +278,9 @@ static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_mo
         struct tmk_range range;
         if (m->path[0] != '/' || m->file_offset != 0 || tmk_mapping_same_file(m, libc->head))
             continue;
-        program = program ? program : m; /* the lowest, as a rule; a library only costs a look */
+        program = program
+                      ? program
+                      : m; /* usually the lowest; mistaking a library for it costs only a look */
         if (tmk_module_init(s->image, m, &module) < 0 ||
             !tmk_module_symbol(s->image, &module, "malloc", &range))
             continue;
@@ -290,7 +293,7 @@ static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_mo
     }
 }
 
-/* The instructions to which a signal handler returns. */
+/* Find the instructions to which a signal handler returns. */
 static void find_sigreturn(struct tmk_safety *s, const struct tmk_mapping *libc)
 {
     for (uint64_t i = 0; i < s->image->n && !s->sigreturn; i++) {

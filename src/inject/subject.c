@@ -22,7 +22,7 @@ enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192, NAMESPACES_MOST = 32 }; /* o
 
 /* ---- facts ---- */
 
-/* All of a small file of /proc/PID, as text; its length, -1: cannot be read. */
+/* Read a small file of /proc/PID as text; returns its length, -1: it cannot be read. */
 static ssize_t read_small(pid_t pid, const char *name, char *to, size_t size)
 {
     return tmk_kernel_file_read(to, size, "/proc/%d/%s", (int)pid, name);
@@ -33,7 +33,7 @@ static long status_number(const char *text)
     return strtol(text, NULL, 10);
 }
 
-/* What the process calls itself: the last of its numbers, one for each namespace it is in. */
+/* The process's number in its own namespace: the last of its numbers, one for each namespace. */
 static pid_t status_inner_pid(const char *status)
 {
     long numbers[NAMESPACES_MOST];
@@ -58,7 +58,7 @@ static void take_status_fields(struct tmk_subject *s, const char *status)
         s->inner_pid = s->pid;
 }
 
-/* Whether they are its container's. */
+/* Count the seccomp filters that are not the container's. */
 static void take_filters(struct tmk_subject *s, const char *status)
 {
     char path[64];
@@ -84,7 +84,7 @@ static void take_program(struct tmk_subject *s)
     s->machine = good ? tmk_load_u16(e + 18) : 0;
 }
 
-/* What it was started as, else what the kernel calls it. */
+/* The name it was started with, else the kernel's name for it. */
 static void take_name(struct tmk_subject *s)
 {
     char text[512];
@@ -184,7 +184,7 @@ static const char *machine_name(uint16_t machine)
     }
 }
 
-/* Whether what it is can be attached to at all. */
+/* Check whether a process of this kind can be attached to at all. */
 static int check_kind(const struct tmk_subject *s, const struct tmk_asker *us,
                       struct tmk_error *err)
 {
