@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* device/amdgpu.c - AMD's cards, by what the amdgpu module shows in /sys and /proc.
+/* device/amdgpu.c - AMD's GPUs, as the amdgpu module shows them in /sys and /proc.
  *
- * A card is /sys/class/drm/cardN whose device has mem_info_vram_total. A process that uses it has
- * files under /dev/dri open, whose fdinfo says what they hold:
+ * A GPU is a /sys/class/drm/cardN with a device/mem_info_vram_total. A process that uses it has
+ * files under /dev/dri open; their fdinfo says how much memory they use:
  *
  *     drm-driver:       amdgpu
  *     drm-pdev:         0000:c1:00.0
  *     drm-client-id:    42
  *     drm-memory-vram:  1048576 KiB
  *
- * Several files of one client say the same figure, so each client counts once. Processes of others
- * can be looked at by root only; those that cannot are not listed. */
+ * Several files of one client report the same figure, so each client counts once. Only root can
+ * look at other users' processes; those that cannot be read are not listed. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ enum { CARDS_MOST = 64, CLIENTS_MOST = 64, FDINFO_BYTES = 2048 };
 
 /* ---- cards ---- */
 
-/* A file of a card's device, without the newline; false: not there. */
+/* Read a file of a GPU's device, without the newline; false: it is not there. */
 static bool read_card_file(const struct tmk_devices *d, unsigned card, const char *name, char *to,
                            size_t size)
 {
@@ -50,7 +50,7 @@ static bool read_card_bytes(const struct tmk_devices *d, unsigned card, const ch
     return true;
 }
 
-/* The PCI address is the name of the folder that cardN/device leads to. */
+/* Read the PCI address: the name of the folder that cardN/device leads to. */
 static void read_card_address(const struct tmk_devices *d, struct tmk_device *device)
 {
     char path[PATH_MAX];
@@ -85,7 +85,7 @@ static void add_amd_card(struct tmk_devices *d, unsigned number)
     d->drivers[TMK_DEVICE_AMD].state = TMK_DRIVER_READY;
 }
 
-/* "card7" and nothing behind: card7-DP-1 is a socket. */
+/* Whether `name` is like "card7", with nothing behind: card7-DP-1 is a connector. */
 static bool is_drm_card(const char *name)
 {
     size_t n = strlen(name);
@@ -128,14 +128,14 @@ static int amdgpu_memory(struct tmk_devices *d, const struct tmk_device *device,
 
 /* ---- processes ---- */
 
-/* Does what stands at `field` equal `text`, up to the end of the line? */
+/* Whether the rest of the line at `field` equals `text`. */
 static bool is_fdinfo_line(const char *field, const char *text)
 {
     size_t n = strlen(text);
     return strncmp(field, text, n) == 0 && (field[n] == '\n' || field[n] == '\0');
 }
 
-/* "1048576 KiB": bytes. */
+/* Parse "1048576 KiB"; returns bytes. */
 static uint64_t fdinfo_bytes_of(const char *field)
 {
     char *end;
@@ -144,7 +144,7 @@ static uint64_t fdinfo_bytes_of(const char *field)
     return value << (strncmp(end, "KiB", 3) == 0 ? 10 : strncmp(end, "MiB", 3) == 0 ? 20 : 0);
 }
 
-/* What one process holds on one card. */
+/* The memory that one process uses on one GPU. */
 struct drm_use {
     const char *address;
     unsigned long clients[CLIENTS_MOST];

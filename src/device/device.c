@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device/device.c - see device.h. The sources' tables, one after the other, behind one list. */
+/* device/device.c - see device.h. It asks one source after the other and keeps one list of
+ * devices. */
 #include "device/device.h"
 
 #include <stdio.h>
@@ -31,8 +32,8 @@ struct tmk_device_roots tmk_device_roots_get(void)
     };
 }
 
-/* A driver's library may start a thread (NVML does). Signals are not for that one, else those that
- * our own threads hold back and wait for would end the process there. */
+/* A driver's library may start a thread (NVML does). Block all signals in that thread: signals that
+ * our own threads block and wait for would otherwise end the process there. */
 static int open_device_sources(struct tmk_devices *d, struct tmk_error *err)
 {
     sigset_t before;
@@ -112,7 +113,7 @@ int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_
 
 /* ---- processes ---- */
 
-/* What is not known is less than anything that is. */
+/* Whether a < b; an unknown value is less than any known one. */
 static bool is_less_known(uint64_t a, uint64_t b)
 {
     return b != TMK_BYTES_UNKNOWN && (a == TMK_BYTES_UNKNOWN || a < b);

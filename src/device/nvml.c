@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* device/nvml.c - NVIDIA's cards, by libnvidia-ml.so.1, which is loaded when there is one.
+/* device/nvml.c - NVIDIA's GPUs, through libnvidia-ml.so.1, which is loaded if it is there.
  *
- * What can go wrong before the first answer (no module, no library, two versions, no device files)
- * is told apart here, by what /proc and /sys know of the card, because NVML's own code says
- * "Driver Not Loaded" for three of them. Reserved memory is told since driver 510; before, it is
- * unknown, and in `used`. */
+ * Start-up can fail for several reasons (no module, no library, two versions, no device files).
+ * This file tells them apart by /proc and /sys, because NVML's own code says "Driver Not Loaded"
+ * for three of them. Drivers report reserved memory since 510; before, it is unknown and part of
+ * `used`. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -23,12 +23,12 @@ enum {
     RAW_PROCESSES_FIRST = 1024,
     RAW_PROCESSES_MOST = 65536,
     MIG_PARTS_MOST = 16,
-    OUT_OF_MEMORY = 20, /* as NVML's own code for it */
+    OUT_OF_MEMORY = 20, /* NVML's own code for that */
 };
 
 typedef int process_fn(struct tmk_nvml_device *, unsigned *, struct tmk_nvml_process *);
 
-/* NVML, loaded. Those marked (optional) are NULL in old libraries. */
+/* NVML, loaded. Functions marked (optional) are NULL in old libraries. */
 struct nvml {
     void *library;
     int (*init)(void);
@@ -54,7 +54,7 @@ struct nvml {
 };
 
 static const struct {
-    const char *name, *older; /* older: the same types under the name before; NULL: none */
+    const char *name, *older; /* older: the previous name for the same types; NULL: none */
     size_t place;
     bool optional;
 } functions[] = {
@@ -105,7 +105,7 @@ static unsigned long read_hex(const char *folder, const char *device, const char
     return strtoul(text, NULL, 16);
 }
 
-/* Is a graphics card or accelerator (class 03) of NVIDIA's on the bus? */
+/* Whether a GPU of NVIDIA's (class 03) is on the bus. */
 static bool has_card(const struct tmk_devices *d)
 {
     char path[PATH_MAX];
@@ -136,7 +136,7 @@ static void read_library_version(void *library, struct tmk_driver *driver)
     free(path);
 }
 
-/* The name of a function that is needed and missing; NULL: all are there. */
+/* Find NVML's functions. Returns the name of a needed one that is missing; NULL: all are there. */
 static const char *find_nvml_functions(struct nvml *nvml)
 {
     for (size_t i = 0; i < TMK_N(functions); i++) {
@@ -175,7 +175,7 @@ static void explain_mismatch(struct tmk_driver *driver)
     explain_driver_state(driver, TMK_DRIVER_MISMATCH, text);
 }
 
-/* Why NVML did not start. */
+/* Explain why NVML did not start. */
 static void explain_start(const struct tmk_devices *d, struct tmk_driver *driver,
                           const struct nvml *nvml, int code)
 {
@@ -203,7 +203,7 @@ static void explain_start(const struct tmk_devices *d, struct tmk_driver *driver
     }
 }
 
-/* Load and start NVML: it, or NULL when it cannot be used, and the driver's state says why. */
+/* Load and start NVML. False: it cannot be used, and the driver's state says why. */
 static bool start_nvml(const struct tmk_devices *d, struct nvml *nvml, struct tmk_driver *driver)
 {
     nvml->library = dlopen(d->roots.nvml, RTLD_NOW | RTLD_LOCAL);
@@ -377,7 +377,8 @@ static int nvml_memory(struct tmk_devices *d, const struct tmk_device *device,
     return 0;
 }
 
-/* Ask for a list until there is room for it, behind the `*n` that were had before. NVML's code. */
+/* Ask for a list, with more room until it fits, and put it behind the `*n` entries that are there.
+ * Returns NVML's code. */
 static int ask_process_list(struct nvml *nvml, const struct tmk_device *device, process_fn *list,
                             unsigned *n)
 {
@@ -408,8 +409,8 @@ static uint64_t known_bytes(const struct tmk_nvml_process *p)
     return p->used_bytes == TMK_NVML_UNAVAILABLE ? TMK_BYTES_UNKNOWN : p->used_bytes;
 }
 
-/* A process that draws and computes is in both lists: each is added once, so that those left out
- * are counted right. */
+/* Add each process once, so that those left out are counted right: one that draws and computes is
+ * in both lists. */
 static void add_each_process(struct nvml *nvml, unsigned n, struct tmk_device_processes *ret)
 {
     const struct tmk_nvml_process *raw = nvml->raw;
@@ -427,7 +428,7 @@ static void add_each_process(struct nvml *nvml, unsigned n, struct tmk_device_pr
     }
 }
 
-/* Cards without a display, and parts, may not know of graphics: that is no fault. */
+/* GPUs without a display, and parts, may not support the graphics list. That is no failure. */
 static int nvml_processes(struct tmk_devices *d, const struct tmk_device *device,
                           struct tmk_device_processes *ret, struct tmk_error *err)
 {

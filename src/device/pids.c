@@ -12,13 +12,13 @@
 #include "kit/kernel_files.h"
 
 enum {
-    STATUS_BYTES = 4096,  /* NSpid stands in the first few hundred */
-    NAMESPACES_MOST = 32, /* as the kernel's */
+    STATUS_BYTES = 4096,  /* NSpid is in the first few hundred */
+    NAMESPACES_MOST = 32, /* the kernel's limit */
     NAMESPACE_BYTES = 32,
     INNERMOST = NAMESPACES_MOST,
 };
 
-/* What the status of a process says. */
+/* The identity that a process's status file states. */
 struct pid_identity {
     pid_t pid;
     char name[16];
@@ -26,7 +26,7 @@ struct pid_identity {
     unsigned n_numbers;
 };
 
-/* `name`: a PID, or "self". */
+/* Read the status of `name`, a PID or "self". */
 static bool identify_process(const char *proc, const char *name, struct pid_identity *ret)
 {
     char status[STATUS_BYTES];
@@ -56,13 +56,13 @@ static void take_identity(struct tmk_device_process *p, const struct pid_identit
 
 /* ---- by numbers of another namespace ---- */
 
-/* Whom a number was found to mean, and how many others it could. */
+/* The process that a number means, and how many it could mean. */
 struct pid_match {
     pid_t pid;
     unsigned n;
 };
 
-/* "pid:[4026531836]"; "": it may not be read. */
+/* Read the name of a PID namespace, like "pid:[4026531836]"; "": it may not be read. */
 static void read_namespace(const char *proc, const char *name, char *to)
 {
     char path[PATH_MAX];
@@ -71,17 +71,19 @@ static void read_namespace(const char *proc, const char *name, char *to)
     to[n > 0 ? n : 0] = '\0';
 }
 
-/* A number of the level of our namespace may still be one of another container's. */
+/* Whether a process is in another container. A number at the level of our namespace may still
+ * belong to one. */
 static bool is_elsewhere(const char *proc, const char *name, unsigned n_deeper, const char *ours)
 {
     char theirs[NAMESPACE_BYTES];
     if (n_deeper)
-        return false; /* in one within ours, or within another: cannot be told */
+        return false; /* its namespace is within ours or another one: not known */
     read_namespace(proc, name, theirs);
     return *ours && *theirs && strcmp(ours, theirs) != 0;
 }
 
-/* One walk through /proc for all that are not known yet. `level`: which of the numbers counts. */
+/* Walk through /proc once and match all processes that are not resolved yet. `level`: which number
+ * of the status counts. */
 static void match_processes(const char *proc, unsigned level,
                             const struct tmk_device_processes *list, struct pid_match *matches)
 {
@@ -121,7 +123,7 @@ static void resolve_numbers(const char *proc, unsigned level, struct tmk_device_
 
 /* ---- all ways ---- */
 
-/* How many are still not known, having looked for those that no match stands in the way of. */
+/* Resolve the processes for which no other match exists. Returns how many are still unresolved. */
 static unsigned resolve_directly(const char *proc, struct tmk_device_processes *list,
                                  const struct pid_match *matches)
 {

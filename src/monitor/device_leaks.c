@@ -18,9 +18,9 @@ static int add_device_leak_row(struct tmk_leaks *leaks, const struct tmk_leak_ro
     return 0;
 }
 
-/* One that lived for less than half of the time has not shown what it does in the long run. Of a
- * card that counts all the same when it has ended: to leak until one dies is the case in point. On
- * the host it is what compilers do. */
+/* A process that lived for less than half of the time has not shown what it does in the long run.
+ * If it has ended, a GPU's process is judged all the same, because a leak may have killed it. On
+ * the host many programs end early, such as compilers. */
 static bool is_too_short(const struct tmk_leak_row *row, uint64_t whole_ns)
 {
     bool is_case = row->process->has_ended && row->device->device->kind != TMK_DEVICE_HOST;
@@ -45,7 +45,7 @@ static int add_device_leaks(struct tmk_leaks *leaks, const struct tmk_watched_de
     return rc;
 }
 
-/* Those that tie keep the order of devices and processes. */
+/* Rows that tie keep the order of devices and processes. */
 static int by_leak_growth(const void *a, const void *b)
 {
     const struct tmk_leak_row *p = a, *q = b;

@@ -21,7 +21,8 @@ static void take_part_entry(struct history_parts *p, unsigned part,
     p->seen[part] = true;
 }
 
-/* Parts in which nothing was learnt are as the one before. The first has the first sample. */
+/* A part without samples gets the values of the part before it. The first part has the first
+ * sample. */
 static void fill_empty_parts(struct history_parts *p)
 {
     for (unsigned i = 1; i < N_PARTS; i++) {
@@ -60,7 +61,8 @@ static int64_t signed_difference(uint64_t later, uint64_t earlier)
     return (int64_t)(later - earlier);
 }
 
-/* Each third of the way up; `lowest`: from there on. */
+/* Whether every third of the time has its share of the growth. `lowest`: the lowest floor from each
+ * part on. */
 static bool rises_throughout(const uint64_t *lowest, int64_t growth)
 {
     return signed_difference(lowest[THIRD], lowest[0]) >= growth / 10 &&
@@ -73,7 +75,7 @@ static bool reaches_new_highs(const struct history_parts *p, int64_t growth)
     uint64_t before = 0, at_end = p->ceilings[N_PARTS - 1];
     for (unsigned i = 0; i < HALF; i++)
         before = p->ceilings[i] > before ? p->ceilings[i] : before;
-    if (p->ceilings[N_PARTS - 2] > at_end) /* the last part may hold half a swing only */
+    if (p->ceilings[N_PARTS - 2] > at_end) /* the last part may have only half a swing */
         at_end = p->ceilings[N_PARTS - 2];
     return signed_difference(at_end, before) >= growth / 4;
 }

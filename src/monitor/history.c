@@ -30,7 +30,7 @@ static void merge_entries(struct tmk_history_entry *a, const struct tmk_history_
     a->n_samples += b->n_samples;
 }
 
-/* Merge neighbours two by two; over a gap only with `force`. */
+/* Merge neighbours in pairs; over a gap only with `force`. */
 static void merge_entry_pairs(struct tmk_history *h, bool force)
 {
     uint64_t n = 0;

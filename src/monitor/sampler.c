@@ -16,8 +16,8 @@ struct tmk_sampler {
     struct tmk_devices *devices;
     struct tmk_sampler_settings settings;
     uint64_t start_ns;
-    uint64_t n_due;    /* number of the next sample */
-    uint64_t n_missed; /* of those before it */
+    uint64_t n_due;    /* the number of the next sample */
+    uint64_t n_missed; /* samples before it that were slept through */
     uint64_t next_processes_ns;
     struct tmk_device_processes listed; /* too large for the stack */
     unsigned n;
@@ -120,7 +120,7 @@ static int take_device_sample(struct tmk_watched_device *u, uint64_t time_ns,
     return tmk_history_add(&u->history, time_ns, m->used_bytes);
 }
 
-/* In a container the machine may be almost empty and the container full. */
+/* Apply a container's limit: the container may be full although the machine is almost empty. */
 static void apply_host_limit(const struct tmk_sampler *s, struct tmk_watched_device *u,
                              struct tmk_device_memory *m)
 {
@@ -153,10 +153,14 @@ static int sample_device(struct tmk_sampler *s, struct tmk_watched_device *u, ui
 
 /* ---- processes ---- */
 
-/* When it started; 0: that cannot be read. Its name, in parentheses, may hold anything. */
+/* Read when a process started; 0: that cannot be read. Its name, in parentheses, may contain
+ * anything. */
 static uint64_t read_start_ticks(const struct tmk_sampler *s, pid_t pid)
 {
-    enum { STAT_BYTES = 1024, BEFORE_START = 20 }; /* fields from the one behind the name on */
+    enum {
+        STAT_BYTES = 1024,
+        BEFORE_START = 20
+    }; /* fields, counted from the one behind the name */
     char text[STAT_BYTES];
     if (!s->settings.roots || tmk_kernel_file_read(text, sizeof text, "%s/%d/stat",
                                                    s->settings.roots->proc, (int)pid) <= 0)
@@ -167,8 +171,8 @@ static uint64_t read_start_ticks(const struct tmk_sampler *s, pid_t pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* A number is given to another process when its own has ended; only the start tells them apart.
- * What was gone and is back is the same only where that is sure. */
+/* The kernel reuses PIDs; only the start time tells two processes apart. A process that was gone
+ * and is back counts as the same only if that is certain. */
 static bool is_same_process(const struct tmk_process_use *p, pid_t pid, uint64_t start_ticks)
 {
     if (p->now.pid != pid)
@@ -231,7 +235,7 @@ static void forget_process(struct tmk_watched_device *u, uint64_t i)
     memmove(&u->processes[i], &u->processes[i + 1], (u->n_processes - i) * sizeof u->processes[0]);
 }
 
-/* Room for those that grew more; true: there may still be too many. */
+/* Forget the ended process that grew least; true: there may still be too many. */
 static bool forget_least(struct tmk_watched_device *u)
 {
     uint64_t least = u->n_processes, n = 0;
@@ -249,8 +253,8 @@ static bool forget_least(struct tmk_watched_device *u)
     return true;
 }
 
-/* One that leaked until it was killed is what is looked for; one that was too short to be judged is
- * not. */
+/* Keep a process that has ended if it lived long enough to be judged: one that leaked until it was
+ * killed is exactly what a user looks for. */
 static void keep_ended(struct tmk_watched_device *u)
 {
     for (uint64_t i = u->n_processes; i-- > 0;) {
@@ -266,7 +270,7 @@ static void keep_ended(struct tmk_watched_device *u)
         ;
 }
 
-/* A list that cannot be had now leaves the processes as they were, with a gap. */
+/* If the list cannot be read now, the processes stay as they were, with a gap. */
 static int look_at_processes(struct tmk_sampler *s, struct tmk_watched_device *u, uint64_t time_ns)
 {
     struct tmk_error why = {0};
@@ -305,7 +309,7 @@ bool tmk_sampler_due_ns(const struct tmk_sampler *s, uint64_t *ret_ns)
     return true;
 }
 
-/* The next one that is not over yet. */
+/* Advance to the next sample that is still in the future. */
 static void advance_due_time(struct tmk_sampler *s, uint64_t now_ns)
 {
     uint64_t passed = (now_ns - s->start_ns) / s->settings.interval_ns;
@@ -341,7 +345,7 @@ int tmk_sampler_look(struct tmk_sampler *s, struct tmk_error *err)
     return rc < 0 ? tmk_fail(err, rc, "no memory for the history of %u devices", s->n) : 0;
 }
 
-/* ---- what is there ---- */
+/* ---- getters ---- */
 
 unsigned tmk_sampler_n_devices(const struct tmk_sampler *s)
 {

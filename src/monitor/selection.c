@@ -16,7 +16,7 @@ static bool is_whole_gpu(const struct tmk_device *device)
     return device->kind != TMK_DEVICE_HOST && device->mig != TMK_MIG_PART;
 }
 
-/* How many cards come before the device at `index`. */
+/* How many whole GPUs come before the device at `index`. */
 static unsigned count_cards_before(const struct tmk_devices *d, unsigned index)
 {
     unsigned n = 0;
@@ -45,7 +45,7 @@ static bool is_name_text(const char *name, size_t n, const char *text)
     return strlen(text) == n && memcmp(name, text, n) == 0;
 }
 
-/* "visible", "visible:0" */
+/* Whether the name is "visible", or like "visible:0". */
 static bool is_visible(const char *name, size_t n)
 {
     size_t word = strlen(VISIBLE);
@@ -67,7 +67,7 @@ static bool is_meant(const struct tmk_devices *d, unsigned index, const char *na
            (device->id[0] && is_name_text(name, n, device->id));
 }
 
-/* What could be a device's name on another machine. */
+/* Whether the name could be a device's on another machine. */
 static bool is_name(const char *name, size_t n)
 {
     static const char digits[] = "0123456789";
@@ -84,17 +84,17 @@ static bool is_name(const char *name, size_t n)
     return name[card] == ':' && part > 0 && card + 1 + part >= n;
 }
 
-/* What was chosen so far. */
+/* The devices chosen so far. */
 struct device_choice {
     const struct tmk_devices *d;
     struct tmk_selection visible;
-    bool chosen[TMK_DEVICES_MOST];  /* of the list */
-    bool numbers[TMK_DEVICES_MOST]; /* of the visible ones */
+    bool chosen[TMK_DEVICES_MOST];  /* indices of the list */
+    bool numbers[TMK_DEVICES_MOST]; /* numbers of visible devices */
     bool is_visible, has_any;
-    char absent[96]; /* "'7', '8'": names of what is not there */
+    char absent[96]; /* "'7', '8'": names of missing devices */
 };
 
-/* Mark what `name` means. */
+/* Mark the devices that `name` means. */
 static bool choose_by_name(struct device_choice *c, const char *name, size_t n)
 {
     char label[TMK_LABEL_BYTES + sizeof VISIBLE];
@@ -167,7 +167,8 @@ static int refuse_word(const char *name, size_t n, struct tmk_error *err)
                     "'%s' is no device's name: 0, 0:1, host, all, " VISIBLE " or an id are", word);
 }
 
-/* TMK_ENOENT: some are not there, and their names are in c->absent. */
+/* Mark the devices that all values mean. TMK_ENOENT: some are missing, and their names are in
+ * c->absent. */
 static int choose_all(struct device_choice *c, const char *const *values, unsigned n_values,
                       struct tmk_error *err)
 {
@@ -212,7 +213,7 @@ static int parse_selection(const struct tmk_devices *d, const char *const *value
     struct device_choice c = {.d = d};
     tmk_visible_devices(d, &c.visible);
     if (c.visible.n == 0)
-        c.visible.items[c.visible.n++] = tmk_devices_count(d) - 1; /* the host in their place */
+        c.visible.items[c.visible.n++] = tmk_devices_count(d) - 1; /* the host takes their place */
     if (n_values == 0) {
         values = everything;
         n_values = 1;

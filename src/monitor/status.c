@@ -43,7 +43,7 @@ static const char *known_text(const char *text)
     return text[0] ? text : NULL;
 }
 
-/* A card's number as a number, as that tool has it; else the name. */
+/* Write a GPU's number as a number, as that tool does; else the name. */
 static void add_device_label(struct tmk_json *j, const char *key,
                              const struct tmk_watched_device *u)
 {
@@ -95,7 +95,7 @@ static void add_actions(struct tmk_json *j, const struct tmk_device_forecast *p)
     tmk_json_end(j);
 }
 
-/* Those of the prediction's fields that the tool has, in its order. */
+/* The fields of a prediction that the tool has, in its order. */
 static void add_oom_fields(struct tmk_json *j, const struct tmk_device_forecast *p,
                            const struct tmk_watched_device *u)
 {
@@ -108,7 +108,7 @@ static void add_oom_fields(struct tmk_json *j, const struct tmk_device_forecast 
     add_actions(j, p);
 }
 
-/* What that tool does not have. */
+/* Fields that the tool does not have. */
 static void add_bounds(struct tmk_json *j, const struct tmk_device_forecast *p)
 {
     tmk_json_fixed(j, "predicted_low", p->has_time ? p->predicted_low : NAN, 1);
@@ -210,7 +210,7 @@ static void add_process_object(struct tmk_json *j, const struct tmk_resident *r,
 
 /* ---- the whole ---- */
 
-/* A device that does not answer now has the size that it had; what it uses is not known. */
+/* A device that does not answer now keeps its size; its use is unknown. */
 static void add_summary(struct tmk_json *j, const struct tmk_sampler *s)
 {
     double total = 0, answered = 0, used = 0;
@@ -255,7 +255,7 @@ void tmk_monitor_status_write(struct tmk_json *j, const struct tmk_monitor_statu
 
 /* ---- leaks ---- */
 
-/* What is known of a leak where only a device or a process is: how much, and how surely. */
+/* Write how much a device or process grows, and how sure that is. */
 static void add_growth(struct tmk_json *j, const struct tmk_leak_row *row)
 {
     add_device_label(j, "device", row->device);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cards of the kind that programs would use: NVIDIA's where there is one. */
+/* The kind of GPU that programs would use: NVIDIA if there is one. */
 static enum tmk_device_kind visible_kind_of(const struct tmk_devices *d)
 {
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
@@ -20,7 +20,7 @@ static bool is_gpu_of_kind(const struct tmk_devices *d, unsigned i, enum tmk_dev
     return tmk_devices_get(d, i)->kind == kind && tmk_devices_get(d, i)->mig != TMK_MIG_PART;
 }
 
-/* What a program sees of a card: itself, or its first part. */
+/* The device that a program sees for a GPU: itself, or its first part. */
 static unsigned visible_device_of(const struct tmk_devices *d, unsigned card)
 {
     for (unsigned i = card + 1; i < tmk_devices_count(d); i++)
@@ -45,12 +45,12 @@ static bool has_selected(const struct tmk_selection *s, unsigned index)
 
 enum match_count { NONE, ONE, SEVERAL };
 
-/* By the driver's number. */
+/* Find a GPU by the driver's number. */
 static enum match_count find_by_number(const struct tmk_devices *d, enum tmk_device_kind kind,
                                        const char *word, unsigned *ret)
 {
     if (!isdigit((unsigned char)*word))
-        return NONE; /* -1 too */
+        return NONE; /* also -1 */
     unsigned long number = strtoul(word, NULL, 10), n = 0;
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
         if (is_gpu_of_kind(d, i, kind) && n++ == number) {
@@ -60,7 +60,7 @@ static enum match_count find_by_number(const struct tmk_devices *d, enum tmk_dev
     return NONE;
 }
 
-/* By the beginning of its id; of cards or of parts, as `prefix` says. */
+/* Find a GPU or a part, as `prefix` says, by the beginning of its id. */
 static enum match_count find_by_id(const struct tmk_devices *d, const char *prefix,
                                    const char *word, size_t n, unsigned *ret)
 {
