@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model/alloc_conf.c - see alloc_conf.h.
  *
- * A table of keys, each with what its value must be: a number, a fraction, a truth value, or one of
- * the few with a syntax of their own. As in torch, blanks mean nothing and a key that is not known
- * is an error: a misspelt option would otherwise silently change nothing. */
+ * A table of keys gives the kind of each value: a number, a fraction, a truth value, or one of the
+ * few with their own syntax. As in torch, blanks mean nothing and an unknown key is an error: a
+ * misspelt option would otherwise silently change nothing. */
 #include "model/alloc_conf.h"
 
 #include <assert.h>
@@ -25,7 +25,8 @@ void tmk_alloc_conf_init(struct tmk_alloc_conf *conf)
 
 /* ---- words of the text ---- */
 
-/* What is read next: `word` is a key, a value, or one of : , [ ] alone; "" at the end. */
+/* The position in the text. `word` is the next word: a key, a value, or one of : , [ ] alone; "" at
+ * the end. */
 struct conf_scan {
     const char *rest;
     char word[TOKEN_BYTES];
@@ -132,8 +133,8 @@ static void set_divisions(struct tmk_alloc_conf *conf, unsigned from, unsigned u
         conf->roundup_divisions[i] = n;
 }
 
-/* "256:4" or ">:8". The first interval named stands for all below it too, ">" for all above the
- * last one (above the first of all, when none was named: that is how torch 2.11 counts). */
+/* Read "256:4" or ">:8". The first interval named also stands for all below it, ">" for all above
+ * the last one (above the very first, if none was named: that is how torch 2.11 counts). */
 static int read_interval(struct conf_scan *s, const char *key, struct tmk_alloc_conf *conf,
                          int *last)
 {
@@ -189,19 +190,20 @@ enum conf_value_kind { MIB, FRACTION, THRESHOLD, TRUTH, ROUNDUP, BACKEND, IGNORE
 static const struct conf_key {
     const char *name;
     enum conf_value_kind value;
-    uint64_t least; /* of MIB */
-    size_t offset;  /* in the settings */
+    uint64_t least; /* least value, for MIB */
+    size_t offset;  /* of the field in struct tmk_alloc_conf */
 } keys[] = {
 #define FIELD(name) offsetof(struct tmk_alloc_conf, name)
     {"max_split_size_mb", MIB, 0, FIELD(max_split_bytes)}, /* see settle_alloc_conf() */
     {"max_non_split_rounding_mb", MIB, 0, FIELD(max_non_split_rounding_bytes)},
-    {"large_segment_size_mb", MIB, 11, FIELD(large_segment_bytes)}, /* above the largest in it */
+    {"large_segment_size_mb", MIB, 11,
+     FIELD(large_segment_bytes)}, /* above the largest block in it */
     {"garbage_collection_threshold", THRESHOLD, 0, FIELD(gc_threshold)},
     {"per_process_memory_fraction", FRACTION, 0, FIELD(memory_fraction)},
     {"expandable_segments", TRUTH, 0, FIELD(expandable_segments)},
     {"roundup_power2_divisions", ROUNDUP, 0, 0},
     {"backend", BACKEND, 0, FIELD(is_async)},
-    /* Of pinned host memory, locks and graphs' capture: nothing that is modelled. */
+    /* Options about pinned host memory, locks and graph capture, which are not modelled. */
     {"pinned_use_cuda_host_register", IGNORED, 0, 0},
     {"pinned_use_hip_host_register", IGNORED, 0, 0},
     {"pinned_num_register_threads", IGNORED, 0, 0},
@@ -295,7 +297,7 @@ static int read_option(struct conf_scan *s, struct tmk_alloc_conf *conf)
     return rc < 0 ? rc : read_conf_value(s, k, conf);
 }
 
-/* What depends on the size of segments, wherever in the text that is. */
+/* Apply the settings that depend on the size of segments, wherever in the text that is. */
 static int settle_alloc_conf(struct tmk_alloc_conf *conf, struct tmk_error *err)
 {
     uint64_t least = conf->large_segment_bytes;
@@ -335,7 +337,7 @@ int tmk_alloc_conf_parse(const char *text, struct tmk_alloc_conf *ret_conf, stru
 
 /* ---- rules ---- */
 
-/* Intervals are 1 MiB to 2 MiB and so on; what is smaller counts to the first. */
+/* Intervals are 1 MiB to 2 MiB and so on; smaller sizes belong to the first. */
 static uint64_t divisions_of(const struct tmk_alloc_conf *conf, uint64_t bytes)
 {
     unsigned log = log2_floor(bytes);
@@ -343,7 +345,7 @@ static uint64_t divisions_of(const struct tmk_alloc_conf *conf, uint64_t bytes)
     return conf->roundup_divisions[i < TMK_ALLOC_N_INTERVALS ? i : TMK_ALLOC_N_INTERVALS - 1];
 }
 
-/* Up to the next of `divisions` equal steps between two powers of 2. */
+/* Round up to the next of `divisions` equal steps between two powers of 2. */
 static uint64_t round_to_division(uint64_t bytes, uint64_t divisions)
 {
     uint64_t step = (1ull << log2_floor(bytes)) >> log2_floor(divisions);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* model/caching_allocator.c - see caching_allocator.h: pools, cutting and merging. Giving back is
- * caching_release.c's, expandable segments caching_expandable.c's.
+/* model/caching_allocator.c - see caching_allocator.h: pools, splitting and merging.
+ * caching_release.c releases memory, caching_expandable.c has the expandable segments.
  *
- * Written from the behaviour of torch 2.11's allocator: the order in which it tries things is the
- * model, so each function here is one of its steps. What a GPU does (streams that finish) is told
- * from outside; what the driver does is that it always has memory up to the limit.
+ * The model follows the behaviour of torch 2.11's allocator, above all the order in which it tries
+ * things: each function here is one of its steps. The caller says what the GPU does (streams that
+ * finish); the driver is assumed to have memory up to the limit.
  *
- * Ties of best fit go to the lower address, so where the driver puts segments can matter: that is
- * modelled too (driver_space.h), or known from a recording. */
+ * Ties of best fit go to the lower address, so the addresses that the driver gives can matter. They
+ * are modelled too (driver_space.h), or known from a trace. */
 #include "model/caching_allocator.h"
 
 #include <assert.h>
@@ -19,7 +19,8 @@
 enum { MAX_STREAM = 65535 };
 
 static const uint64_t first_address = 1ull << 32;
-static const uint64_t max_request = 1ull << 46; /* more is out of memory, whatever the limit */
+static const uint64_t max_request =
+    1ull << 46; /* a larger request is out of memory, whatever the limit */
 
 /* ---- blocks ---- */
 
@@ -92,7 +93,7 @@ void tmk_caching_merge(struct tmk_caching_allocator *a, uint32_t dst, uint32_t s
     tmk_caching_drop_block(a, src);
 }
 
-/* ---- what is held of the driver ---- */
+/* ---- memory reserved from the driver ---- */
 
 void tmk_caching_reserve(struct tmk_caching_allocator *a, uint64_t bytes)
 {
@@ -117,18 +118,18 @@ uint64_t tmk_caching_address(struct tmk_caching_allocator *a, uint64_t bytes)
     return address;
 }
 
-/* The recorded place of the next segment, if it is of this size. */
+/* The recorded place of the next segment, if that has this size. */
 static const struct tmk_space_event *next_place(struct tmk_caching_allocator *a, uint64_t bytes)
 {
     const struct tmk_caching_setup *setup = &a->setup;
     while (a->n_placed < setup->n_places && !setup->places[a->n_placed].size_bytes)
-        a->n_placed++; /* one that ended */
+        a->n_placed++; /* skip a segment that ended */
     if (a->n_placed == setup->n_places || setup->places[a->n_placed].size_bytes != bytes)
         return NULL;
     return &setup->places[a->n_placed++];
 }
 
-/* Where the driver puts a new segment; 0: nowhere. */
+/* Find the address that the driver gives to a new segment; 0: none. */
 static uint64_t place_segment(struct tmk_caching_allocator *a, uint64_t bytes)
 {
     const struct tmk_space_event *place = a->lost_places ? NULL : next_place(a, bytes);
@@ -143,9 +144,10 @@ int tmk_caching_heed(struct tmk_caching_allocator *a, const struct tmk_space_hin
     return tmk_driver_space_heed(&a->space, hint);
 }
 
-/* ---- a block that is there ---- */
+/* ---- cached blocks ---- */
 
-/* Best fit; oversize blocks serve oversize requests only, and not much smaller ones. 0: none. */
+/* Take a free block by best fit. Oversize blocks serve only oversize requests, and not much smaller
+ * ones. 0: none. */
 static uint32_t take_free(struct tmk_caching_allocator *a, struct caching_lane *lane,
                           uint64_t bytes)
 {
@@ -192,7 +194,7 @@ static int new_segment(struct tmk_caching_allocator *a, uint32_t lane, uint64_t 
     return 1;
 }
 
-/* 1, 0 when the limit is met, or TMK_ENOMEM. */
+/* Ask the driver for a segment. 1; 0: the limit is reached; or TMK_ENOMEM. */
 static int ask_driver(struct tmk_caching_allocator *a, uint32_t lane, uint64_t bytes,
                       uint32_t *ret_block)
 {
@@ -241,8 +243,8 @@ static int find_lane(struct tmk_caching_allocator *a, uint32_t stream, bool is_s
     return 0;
 }
 
-/* The first `bytes` of block `b` become a block of their own; the rest is free again. Returns the
- * new one, 0 when there is no memory. */
+/* Split block `b`: its first `bytes` become a block of their own, the rest is free again. Returns
+ * the new block, 0 without memory. */
 static uint32_t split_block(struct tmk_caching_allocator *a, uint32_t b, uint64_t bytes)
 {
     uint32_t head = tmk_caching_new_block(a, caching_block_at(a, b));
@@ -297,7 +299,7 @@ int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t
     return 1;
 }
 
-/* A part of a seeded segment, behind the one before it. Returns its block, 0 without memory. */
+/* Add a part of a seeded segment behind the previous one. Returns its block, 0 without memory. */
 static uint32_t seed_part(struct tmk_caching_allocator *a, struct caching_block *like,
                           uint64_t size_bytes, bool is_allocated)
 {
@@ -386,7 +388,7 @@ int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block)
 
 /* ---- the allocator ---- */
 
-/* Made-up addresses begin behind the recorded ones, which may be anything in a damaged trace. */
+/* Begin made-up addresses behind the recorded ones, which may be any number in a damaged trace. */
 static void learn_places(struct tmk_caching_allocator *a)
 {
     for (uint64_t i = 0; i < a->setup.n_places; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* model/caching_expandable.c - expandable segments of the model: address space for more than the
- * card, of which pages are mapped when a request needs them and unmapped when all is given back.
+/* model/caching_expandable.c - the model's expandable segments: address space for more than the
+ * GPU's memory. Pages are mapped when a request needs them and unmapped when everything cached is
+ * released.
  *
  *     | block | free | block |      unmapped ...                                  |
  *     ^ segment_start, mapped in pages of 2 MiB (small) or 20 MiB (large)         ^ segment_end
@@ -22,7 +23,7 @@ static bool is_block_usable(const struct tmk_caching_allocator *a, uint32_t b)
     return b && !a->blocks[b].is_allocated && !a->blocks[b].is_pending;
 }
 
-/* What a free block could grow to by mapping. */
+/* The size that a free block could grow to by mapping pages. */
 static uint64_t growable_bytes(const struct tmk_caching_allocator *a, uint32_t b)
 {
     const struct caching_block *block = &a->blocks[b];
@@ -30,8 +31,8 @@ static uint64_t growable_bytes(const struct tmk_caching_allocator *a, uint32_t b
     return block->size_bytes + (block->next && !next->is_mapped ? next->size_bytes : 0);
 }
 
-/* A block at the end of what is mapped counts as large as it could become, so that it is not cut
- * while another serves. */
+/* A block at the end of the mapped pages counts as large as it could become, so that it is not
+ * split while another block would do. */
 struct tmk_free_cursor tmk_caching_best_expandable(const struct tmk_caching_allocator *a,
                                                    const struct caching_lane *lane,
                                                    struct tmk_free_cursor c)
@@ -50,7 +51,7 @@ struct tmk_free_cursor tmk_caching_best_expandable(const struct tmk_caching_allo
     return c;
 }
 
-/* Is there room for `bytes` from block `b` on, free and unmapped? */
+/* Whether there is room for `bytes` from block `b` on, in free and unmapped blocks. */
 static bool has_growth_room(const struct tmk_caching_allocator *a, uint32_t b, uint64_t bytes)
 {
     uint64_t room = 0;
@@ -61,7 +62,7 @@ static bool has_growth_room(const struct tmk_caching_allocator *a, uint32_t b, u
     return room >= bytes;
 }
 
-/* Address space for 9/8 of the card. 0: `wanted_bytes` are more than that. */
+/* Take address space for 9/8 of the GPU's memory. 0: `wanted_bytes` are more than that. */
 static int new_space(struct tmk_caching_allocator *a, uint32_t lane, uint64_t wanted_bytes,
                      uint32_t *ret_block)
 {
@@ -83,7 +84,7 @@ static int new_space(struct tmk_caching_allocator *a, uint32_t lane, uint64_t wa
     return 1;
 }
 
-/* The first block of the lowest run of free and unmapped ones that has room. */
+/* Find the first block of the lowest run of free and unmapped blocks that has room. */
 static int find_growable_block(struct tmk_caching_allocator *a, uint32_t lane, uint64_t bytes,
                                uint32_t *ret_block)
 {
@@ -101,8 +102,8 @@ static int find_growable_block(struct tmk_caching_allocator *a, uint32_t lane, u
     return new_space(a, lane, bytes, ret_block);
 }
 
-/* Map the first `bytes` of an unmapped block, in whole pages, and merge it with what is free beside
- * it. 0 or TMK_ENOMEM. */
+/* Map the first `bytes` of an unmapped block, in whole pages, and merge it with free neighbours. 0
+ * or TMK_ENOMEM. */
 static int map_pages(struct tmk_caching_allocator *a, uint32_t b, uint64_t bytes)
 {
     uint64_t page = block_page_bytes(a, caching_block_at(a, b));
@@ -146,7 +147,7 @@ int tmk_caching_expand(struct tmk_caching_allocator *a, uint32_t lane, uint64_t 
         rc = map_pages(a, b, lesser_bytes(caching_block_at(a, b)->size_bytes, bytes));
     while (rc >= 0 && caching_block_at(a, b)->size_bytes < bytes) {
         uint64_t missing = bytes - caching_block_at(a, b)->size_bytes;
-        b = caching_block_at(a, b)->next; /* unmapped; it takes the free one before it in */
+        b = caching_block_at(a, b)->next; /* the unmapped block absorbs the free one before it */
         rc = map_pages(a, b, lesser_bytes(caching_block_at(a, b)->size_bytes, missing));
     }
     if (rc < 0)
@@ -202,7 +203,7 @@ int tmk_caching_unmap(struct tmk_caching_allocator *a, uint32_t b)
     tmk_caching_merge(a, b, block->prev);
     tmk_caching_merge(a, b, block->next);
     tmk_caching_unreserve(a, until - from);
-    if (!block->prev && !block->next) { /* nothing of the segment is mapped: it goes */
+    if (!block->prev && !block->next) { /* no page of the segment is mapped: drop it */
         tmk_caching_drop_block(a, b);
         return 0;
     }

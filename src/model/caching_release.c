@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* model/caching_release.c - how the model gives segments back to the driver: garbage collection,
+/* model/caching_release.c - how the model releases segments to the driver: garbage collection,
  * oversize blocks for a request that does not fit, and everything that is cached.
  *
- * Sets change while they are walked: each step looks for the key behind the last one. */
+ * Sets change while they are walked, so each step looks for the key behind the last one. */
 #include "model/caching_internal.h"
 
 static bool is_split(const struct caching_block *block)
@@ -10,7 +10,7 @@ static bool is_split(const struct caching_block *block)
     return block->prev || block->next;
 }
 
-/* A free block that is a whole segment goes back to the driver. It is in its lane's set. */
+/* Release a free block that is a whole segment. The block is in its lane's set. */
 static void release_block(struct tmk_caching_allocator *a, uint32_t b)
 {
     tmk_caching_remove(a, b);
@@ -49,14 +49,14 @@ static struct block_ages sum_ages(struct tmk_caching_allocator *a)
     return ages;
 }
 
-/* Give back the whole segments of a lane that are at least as old as `threshold`. Returns the
+/* Release the free segments of a lane that are at least as old as `threshold`. Returns the
  * bytes. */
 static uint64_t collect_lane(struct tmk_caching_allocator *a, struct caching_lane *lane,
                              double threshold, struct block_ages *ages)
 {
     uint64_t freed = 0;
     struct tmk_free_set *set = &lane->blocks;
-    uint64_t size = 0, address = 0; /* of the last one looked at: sets move when one is removed */
+    uint64_t size = 0, address = 0; /* of the last block seen: sets change when one is removed */
     for (;;) {
         struct tmk_free_cursor c = tmk_free_set_find(set, size, address);
         if (tmk_free_set_is_end(set, c))
@@ -75,8 +75,8 @@ static uint64_t collect_lane(struct tmk_caching_allocator *a, struct caching_lan
     }
 }
 
-/* Above the threshold, whole free segments of the large pool that are older than the average go,
- * round by round, until enough is free or none goes any more. */
+/* Above the threshold, release free segments of the large pool that are older than the average,
+ * round by round, until enough is free or none is left to release. */
 void tmk_caching_collect_garbage(struct tmk_caching_allocator *a)
 {
     uint64_t wanted = (uint64_t)(a->setup.conf.gc_threshold * (double)a->setup.limit_bytes);
@@ -95,8 +95,8 @@ void tmk_caching_collect_garbage(struct tmk_caching_allocator *a)
 
 /* ---- below the limit ---- */
 
-/* One oversize block that is large enough or, if none is, the largest ones until they add up. True
- * when enough was given back. */
+/* Release one oversize block that is large enough or, if none is, the largest ones until they add
+ * up. True: enough was released. */
 bool tmk_caching_release_oversize(struct tmk_caching_allocator *a, struct caching_lane *lane,
                                   uint64_t bytes)
 {
@@ -136,7 +136,7 @@ static int complete_pending(struct tmk_caching_allocator *a)
     return rc;
 }
 
-/* Whole free segments of a lane go back, and whole free pages of expandable ones. */
+/* Release the free segments of a lane, and the free pages of expandable ones. */
 static int release_lane(struct tmk_caching_allocator *a, struct caching_lane *lane)
 {
     struct tmk_free_set *set = &lane->blocks;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model/components.c - see components.h.
  *
- * Our own rules are text in the form that users write, so that there is one form, one reader of it,
- * and ours serve as examples. They are tried in order, at each module from the innermost outwards.
- * Guessing by sizes or shapes was rejected: a name that is wrong can be put right by a line. */
+ * The built-in rules are text in the form that users write, so there is one form and one parser,
+ * and they serve as examples. Rules are tried in order, at each module from the innermost outwards.
+ * Guessing by sizes or shapes was rejected: a line of the user's can correct a wrong name. */
 #include "model/components.h"
 
 #include <errno.h>
@@ -21,11 +21,11 @@
 
 enum {
     MAX_CONDITIONS = 4,
-    MAX_DEPTH = 64, /* a name with more dots than that is nobody's */
+    MAX_DEPTH = 64, /* a name with more dots has no component */
 };
 
-/* Adapters first: they sit inside what they adapt. Experts before mlp: an expert is one, and so is
- * what it is made of. */
+/* Adapters come first, because they sit inside the modules they adapt. Experts come before mlp,
+ * because an expert is an mlp and consists of mlp parts. */
 static const char own_rules[] = "lora name:lora_*\n"
                                 "lora name:*_lora\n"
                                 "lora path:*.lora_A*\n"
@@ -119,7 +119,7 @@ enum component_condition_kind { NAME, CLASS, PATH, IN, BESIDE, TOP };
 
 struct component_condition {
     enum component_condition_kind kind;
-    const char *text; /* behind the colon */
+    const char *text; /* the text behind the colon */
     struct tmk_wildcard pattern;
 };
 
@@ -137,7 +137,7 @@ struct tmk_components {
 
 /* ---- reading rules ---- */
 
-/* Form of a condition: "kind:pattern", or "top" alone. */
+/* Parse a condition: "kind:pattern", or "top" alone. */
 static bool read_condition(struct tmk_components *c, const char *word, size_t n,
                            struct component_condition *ret)
 {
@@ -160,7 +160,7 @@ static bool read_condition(struct tmk_components *c, const char *word, size_t n,
     return false;
 }
 
-/* The next word of a line; its length is 0 at the end, or where a comment begins. */
+/* Find the next word of a line; its length is 0 at the end, or where a comment begins. */
 static const char *next_word(const char **at, const char *end, size_t *ret_n)
 {
     const char *word = *at;
@@ -174,7 +174,7 @@ static const char *next_word(const char **at, const char *end, size_t *ret_n)
     return word;
 }
 
-/* 0 for a line without a rule, 1 for one with, TMK_EINVAL, TMK_ENOMEM. */
+/* Parse a line. 1: it has a rule; 0: it has none; TMK_EINVAL; TMK_ENOMEM. */
 static int read_rule(struct tmk_components *c, const char *line, const char *end,
                      struct component_rule *ret)
 {
@@ -231,7 +231,8 @@ int tmk_components_read(struct tmk_components *c, const char *text, struct tmk_e
 
 /* ---- the user's file ---- */
 
-/* Its path, malloc'ed, and whether it was asked for by name. NULL: there is no place for one. */
+/* The path of the user's file, malloc'ed, and whether an environment variable named it. NULL: there
+ * is no configuration folder. */
 static char *file_path(bool *ret_named)
 {
     const char *named = getenv("TIDEMARK_COMPONENTS");
@@ -248,7 +249,7 @@ static char *file_path(bool *ret_named)
     return n < 0 ? NULL : path;
 }
 
-/* The file's text, malloc'ed; NULL and errno. */
+/* Read the file's text, malloc'ed; NULL with errno. */
 static char *read_rules_file(const char *path)
 {
     FILE *in = fopen(path, "re");
@@ -308,11 +309,11 @@ struct tmk_components *tmk_components_close(struct tmk_components *c)
 
 /* ---- matching ---- */
 
-struct inner_module { /* one on the way from the innermost outwards */
+struct inner_module { /* a module on the way from the innermost outwards */
     const struct tmk_model_tree *tree;
-    const char *path;   /* up to and including it */
+    const char *path;   /* the path up to and including this module */
     const char *last;   /* last part of the path */
-    const char *parent; /* path of the one around it, "" at the top */
+    const char *parent; /* path of the module around it, "" at the top */
     size_t n_path, n_last;
 };
 
@@ -337,8 +338,8 @@ static bool has_module_beside(const struct inner_module *m, const char *name)
     return n >= 0 && (size_t)n < sizeof path && module_class_of(m->tree, path);
 }
 
-/* In the model itself: no module around it, or one that is called as its class is, which is how
- * further models of a program are told apart. */
+/* Whether the module is at the top of a model: there is no module around it, or the one around it
+ * is named after its class. So a program's further models are told apart. */
 static bool is_top_module(const struct inner_module *m)
 {
     const char *class = module_class_of(m->tree, m->parent);

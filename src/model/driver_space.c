@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model/driver_space.c - see driver_space.h.
  *
- * Two lists by address, of ranges and of segments, walked from end to end: segments are hundreds,
- * and one is asked of the driver once in thousands of allocations. */
+ * Ranges and segments are two lists ordered by address, walked from end to end. That is enough:
+ * there are hundreds of segments, and the driver is asked for one once in thousands of
+ * allocations. */
 #include "model/driver_space.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 
 static const uint64_t range_unit = 32ull << 20;
 static const uint64_t granule = 2ull << 20;
-static const uint64_t default_top = 0x7f0000000000ull; /* the kernel begins there, going down */
+static const uint64_t default_top =
+    0x7f0000000000ull; /* the kernel places mappings downwards from there */
 static const uint64_t bottom = 1ull << 40, limit = 1ull << 47;
 static const uint64_t max_segment = 1ull << 45;
 
@@ -28,7 +30,7 @@ void tmk_driver_space_fini(struct tmk_driver_space *s)
 
 /* ---- lists ---- */
 
-/* How many pieces lie below `address`. */
+/* Count the pieces below `address`. */
 static uint64_t count_below(const struct tmk_space_list *list, uint64_t address)
 {
     uint64_t low = 0, high = list->n;
@@ -69,7 +71,7 @@ static uint64_t piece_end_of(const struct tmk_space_piece *piece)
 
 /* ---- placing ---- */
 
-/* The lowest room for `bytes` that ranges have left; 0: none. */
+/* Find the lowest room for `bytes` in the ranges; 0: none. */
 static uint64_t find_space_hole(const struct tmk_driver_space *s, uint64_t bytes)
 {
     uint64_t i = 0;
@@ -91,7 +93,7 @@ struct space_gap {
     uint64_t start, end;
 };
 
-/* The highest gap between ranges that is large enough for a new one. */
+/* Find the highest gap between ranges that is large enough for a new one. */
 static struct space_gap find_gap(const struct tmk_driver_space *s, uint64_t bytes)
 {
     uint64_t end = s->top ? s->top : default_top;
@@ -110,7 +112,7 @@ static uint64_t range_bytes(uint64_t bytes)
     return (bytes + range_unit - 1) / range_unit * range_unit;
 }
 
-/* Where a new range goes; 0: there is no room. */
+/* The address of a new range; 0: there is no room. */
 static uint64_t place_range(const struct space_gap *gap, uint64_t bytes)
 {
     bool fits = gap->end > gap->start && gap->end - gap->start >= bytes + range_unit;
@@ -131,7 +133,7 @@ uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes)
     return insert_piece(&s->segments, address, bytes, false) < 0 ? 0 : address;
 }
 
-/* The piece that has the address; false: none. */
+/* Find the piece that contains the address; false: none does. */
 static bool find_piece(const struct tmk_space_list *list, uint64_t address, uint64_t *ret_at)
 {
     uint64_t n = list->pieces ? count_below(list, address + 1) : 0;
@@ -141,7 +143,7 @@ static bool find_piece(const struct tmk_space_list *list, uint64_t address, uint
     return true;
 }
 
-/* Has the list something of [address, address + bytes)? */
+/* Whether a piece overlaps [address, address + bytes). */
 static bool overlaps_piece(const struct tmk_space_list *list, uint64_t address, uint64_t bytes)
 {
     uint64_t n = list->pieces ? count_below(list, address + bytes) : 0;
@@ -208,7 +210,7 @@ static int add_hint(struct tmk_space_hints *hints, const struct tmk_space_hint *
     return 0;
 }
 
-/* Room that others left: found piece by piece, as segments come to lie there. */
+/* Learn room that others left: it is found piece by piece, where recorded segments lie. */
 static int learn_room(struct tmk_driver_space *s, struct tmk_space_hints *hints,
                       const struct tmk_space_event *ev)
 {
@@ -248,7 +250,8 @@ static uint64_t hole_end(const struct tmk_driver_space *s, uint64_t address)
     return end;
 }
 
-/* One step towards an expectation that is what was recorded: 1 it is, 0 try again, or an error. */
+/* Take one step towards an expectation that matches the recording. 1: it matches; 0: try again; or
+ * an error. */
 static int learn_step(struct tmk_driver_space *s, struct tmk_space_hints *hints,
                       const struct tmk_space_event *ev)
 {
@@ -272,7 +275,7 @@ static int learn_step(struct tmk_driver_space *s, struct tmk_space_hints *hints,
     return rc < 0 ? rc : 1;
 }
 
-/* Something of others was where the segment is: it must have gone. */
+/* Others' memory was where the segment now is, so it must be gone. */
 static void forget_taken(struct tmk_driver_space *s, uint64_t address, uint64_t bytes)
 {
     for (uint64_t i = s->segments.n; i > 0; i--) {
@@ -294,7 +297,8 @@ static int learn_segment(struct tmk_driver_space *s, struct tmk_space_hints *hin
     return tmk_driver_space_put(s, ev->address, ev->size_bytes);
 }
 
-/* New ranges begin below the end of the first one that looks like one. */
+/* Find the top: new ranges lie below the end of the first segment that looks like the start of a
+ * range. */
 static uint64_t find_top(const struct tmk_space_event *events, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* model/elf_file.c - see elf_file.h. By elfutils: libelf for symbols, libdw for lines.
+/* model/elf_file.c - see elf_file.h. It uses elfutils: libelf for symbols, libdw for lines.
  *
- * Not by its libdwfl, which would find debug files in more places, but may ask servers
+ * libdwfl was rejected: it would find debug files in more places, but may ask servers
  * (DEBUGINFOD_URLS) and reads the whole search path. Tables of symbols and of compilation units are
- * made when first needed and sorted by address: .debug_aranges, which would spare the latter, is
+ * made when first needed and sorted by address. .debug_aranges could replace the latter, but is
  * often missing. */
 #include "model/elf_file.h"
 
@@ -22,7 +22,7 @@
 
 enum { MAX_RANGES = 1 << 24, MAX_SCOPES = 1000 };
 
-struct elf_range { /* addresses from start up to end: of a symbol or a unit */
+struct elf_range { /* the addresses [start, end) of a symbol or a unit */
     uint64_t start, end;
     uint64_t what; /* symbol: offset of its name; unit: offset of its DIE */
 };
@@ -40,12 +40,12 @@ struct elf_part { /* one file */
 };
 
 struct tmk_elf {
-    struct elf_part main, debug; /* debug: a file with the lines alone, opened when needed */
+    struct elf_part main, debug; /* debug: a separate file with the lines, opened when needed */
     const char *debug_folder;
     uint8_t build_id[64];
     uint32_t build_id_bytes;
     bool debug_tried;
-    Elf *symbol_elf; /* whose section `symbol_names` is */
+    Elf *symbol_elf; /* the file with the section `symbol_names` */
     size_t symbol_names;
     struct elf_ranges symbols, units;
     Dwarf *unit_dwarf;
@@ -64,7 +64,7 @@ static void close_elf_part(struct elf_part *p)
     *p = (struct elf_part){.fd = -1};
 }
 
-/* Without waiting: the path may be a pipe's. */
+/* Open a regular file without waiting: the path may be a pipe's. */
 static int open_regular(const char *path)
 {
     struct stat st;
@@ -171,7 +171,8 @@ static void sort_ranges(struct elf_ranges *r)
     r->made = true;
 }
 
-/* The last range that begins at or before `address`, if it holds it: they hardly overlap. */
+/* Find the last range that begins at or before `address`, if it contains it; ranges hardly
+ * overlap. */
 static const struct elf_range *find_elf_range(const struct elf_ranges *r, uint64_t address)
 {
     uint64_t low = 0, high = r->n;
@@ -198,7 +199,7 @@ static Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *ret)
     return NULL;
 }
 
-/* Symbols without a size (assembly) reach up to the next one. */
+/* Let symbols without a size (assembly) reach up to the next one. */
 static void close_gaps(struct elf_ranges *r)
 {
     for (uint64_t i = 0; i < r->n; i++)
@@ -297,7 +298,7 @@ static void make_units(struct tmk_elf *elf)
     sort_ranges(&elf->units);
 }
 
-/* With its namespaces where the compiler says the linker's name. */
+/* The name of a function, with its namespaces if the compiler recorded the linker's name. */
 static const char *function_name(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* model/free_set.c - see free_set.h.
  *
- * A full leaf is halved; one that is empty becomes a spare, and one that fits into its left
- * neighbour with room to spare is poured into it, so that leaves stay about half full. */
+ * A full leaf is halved. An empty leaf becomes a spare one, and a leaf that fits into its left
+ * neighbour with room to spare is merged into it, so leaves stay about half full. */
 #include "model/free_set.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static inline bool is_key_less(const struct tmk_free_key *a, const struct tmk_fr
            ((a->size_bytes == b->size_bytes) & (a->place < b->place));
 }
 
-/* How many of `n` sorted keys are less than `key`. The halves are chosen without a branch: which
- * one it is cannot be guessed. */
+/* How many of `n` sorted keys are less than `key`. The search has no branches, because a processor
+ * cannot predict them here. */
 static inline uint32_t count_less(const struct tmk_free_key *keys, uint32_t n,
                                   const struct tmk_free_key *key)
 {
@@ -68,7 +68,7 @@ static int make_leaf_room(struct tmk_free_set *s)
     return 0;
 }
 
-/* A new empty leaf at place `i`. */
+/* Insert a new empty leaf at index `i`. */
 static int insert_leaf(struct tmk_free_set *s, uint32_t i)
 {
     if (s->n_leaves == s->n_made) {
@@ -120,7 +120,7 @@ static void merge_next_leaf(struct tmk_free_set *s, uint32_t i)
 
 /* ---- keys ---- */
 
-/* The leaf that a key is in or belongs into. */
+/* The leaf that a key is in or belongs in. */
 static inline uint32_t leaf_of(const struct tmk_free_set *s, const struct tmk_free_key *key)
 {
     uint32_t n = count_less(s->firsts, s->n_leaves, key);

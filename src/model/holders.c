@@ -10,13 +10,13 @@
 #include "kit/grow.h"
 
 struct holder_rule {
-    const char *part;  /* of the path where it has a slash, else how the file's name begins */
-    const char *owner; /* NULL: a go-between, to be passed over */
+    const char *part;  /* with a slash: a part of the path; else the start of the file's name */
+    const char *owner; /* NULL: a go-between, which is skipped */
 };
 
-/* The first that fits counts. First go-betweens, wherever they are; then libraries that are the
- * same whoever brings them along (NCCL in torch's wheel is NCCL); then those of one package, by its
- * folder or its files' names. */
+/* The first rule that fits counts. First come go-betweens, wherever they are; then libraries that
+ * have one owner whichever package contains them (NCCL in torch's wheel is NCCL); then those of one
+ * package, by its folder or its files' names. */
 static const struct holder_rule rules[] = {
     {"libtidemark", NULL},
     {"libcuda.so", NULL},
@@ -68,7 +68,7 @@ static const char *file_name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* python, python3, python3.11 */
+/* Whether a file is python, python3, python3.11. */
 static bool is_interpreter(const char *file)
 {
     static const char name[] = "python";
@@ -98,7 +98,7 @@ static void set_owner_text(char *text, const char *value, size_t n)
              value);
 }
 
-/* The package that the file is installed with; none: it is the user's own. */
+/* Set the owner to the package that the file is installed with; without one it is the user. */
 static void set_owner_by_folder(struct tmk_holder *h, const char *path)
 {
     static const char *const roots[] = {"/site-packages/", "/dist-packages/"};
@@ -113,7 +113,7 @@ static void set_owner_by_folder(struct tmk_holder *h, const char *path)
     set_owner_text(h->owner, "user", strlen("user"));
 }
 
-/* Whether this frame says it. */
+/* Whether this frame names the holder. */
 static bool look_at_native(struct tmk_holder *h, const char *path)
 {
     const struct holder_rule *rule = rule_for(path);
@@ -139,7 +139,7 @@ static bool look_at_frame(const struct tmk_process *p, uint32_t id, struct tmk_h
     return true;
 }
 
-/* Whether the stack goes down to the program itself: then nothing is missing of it. */
+/* Whether the stack reaches down to the program itself, so that no frame is missing. */
 static bool is_stack_whole(const struct tmk_process *p, const struct tmk_stack *stack)
 {
     struct tmk_native last;
@@ -164,11 +164,11 @@ static void look_at_stack(const struct tmk_process *p, uint32_t id, struct tmk_h
 
 /* ---- by stack ---- */
 
-enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any */
+enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any stack */
 
-/* Whoever has been told of one keeps it, however many more are met. */
+/* A holder keeps its address when the table grows, because callers borrow it. */
 struct known_holder {
-    struct tmk_holder *holder; /* NULL: not looked at yet */
+    struct tmk_holder *holder; /* NULL: not looked up yet */
 };
 
 struct tmk_holders {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model/owners.c - see owners.h.
  *
- * A string may have several ids in a trace, so modules and parameters are found by text; what was
- * found for an id is kept by id. A stack is read from the outermost frame inwards: what a function
- * such as from_pretrained() calls is part of it, whatever it calls. */
+ * A string may have several ids in a trace, so modules and parameters are found by text; the result
+ * is kept by id. A stack is read from the outermost frame inwards: everything that a function such
+ * as from_pretrained() calls is part of it. */
 #include "model/owners.h"
 
 #include <fnmatch.h>
@@ -21,9 +21,9 @@
 
 /* ---- stages of stacks ---- */
 
-/* A frame is of a stage when its file has the part, or ends in it, and its function is one of the
- * words. The last part of a function's dotted name counts. Where any function will do, the file
- * must be an installed library's: a folder of the user's may be called like one. */
+/* A frame belongs to a stage if its file contains the part, or ends in it, and its function is one
+ * of the words. The last part of a function's dotted name counts. If the rule allows any function,
+ * the file must be in an installed library: a folder of the user's may have the same name. */
 struct stack_rule {
     const char *stage, *file, *functions;
 };
@@ -89,7 +89,7 @@ static bool is_listed_function(const char *words, const char *function)
     return false;
 }
 
-/* Number of the rule that a frame is of, from 1; 0: of none. */
+/* The number of the rule that a frame matches, from 1; 0: none. */
 static uint8_t rule_of_frame(const struct tmk_frame *f)
 {
     if (f->address || !f->file || !f->function)
@@ -113,9 +113,9 @@ struct owner_parameter {
 
 enum { STACK_UNSEEN = 0, STACK_PLAIN = UINT8_MAX }; /* else the number of its rule */
 
-struct owner_name {                          /* a string of the trace */
-    const char *component;                   /* as the name of a module; NULL: not looked up yet */
-    const struct owner_parameter *parameter; /* the one that it names, if is_sought */
+struct owner_name {        /* a string of the trace */
+    const char *component; /* the component if it is a module's name; NULL: not looked up yet */
+    const struct owner_parameter *parameter; /* the parameter that it names; valid if is_sought */
     bool is_sought;
 };
 
@@ -130,10 +130,10 @@ struct tmk_owners {
     struct owner_name *names; /* by string id */
     uint32_t n_names;
     struct tmk_textmap modules; /* names */
-    const char **classes;       /* by number in it */
+    const char **classes;       /* by number in `modules` */
     uint64_t class_room;
     struct tmk_textmap parameter_names;
-    struct owner_parameter *parameters; /* by number in it */
+    struct owner_parameter *parameters; /* by number in the map above */
     uint64_t parameter_room;
     const char *model; /* the outermost module, NULL: not known */
     struct tmk_arena texts;
@@ -146,8 +146,8 @@ static const char *owner_class_of(const void *arg, const char *name)
     return tmk_textmap_find(&o->modules, name, &i) ? o->classes[i] : NULL;
 }
 
-/* Modules without a dot that are called as their class is are models, or stand alone, as a loss
- * does. The first is taken for the model whose parameters have no dot. */
+/* Whether a module is a model: it has no dot and is named after its class. It may also stand alone,
+ * as a loss does. The first such module is taken for the model of parameters without a dot. */
 static bool is_model(const char *name, const char *class)
 {
     const char *dot = strrchr(class, '.');
@@ -193,7 +193,7 @@ static int note_parameter(struct tmk_owners *o, uint32_t id, const struct tmk_pa
     return 0;
 }
 
-/* In order of ids, so that the largest stays. */
+/* Note parameters in order of ids, so that the largest id counts. */
 static int note_parameters(struct tmk_owners *o)
 {
     int rc = 0;
@@ -293,8 +293,8 @@ const char *tmk_name_component(const struct tmk_process *p, uint32_t name)
     return o->names[name].component;
 }
 
-/* The parameter that a tensor's name begins with: its own, or that of a piece of its optimizer's
- * state, which has more words behind. */
+/* Find the parameter that a tensor's name begins with. A piece of optimizer state has more words
+ * behind the parameter's name. */
 static const struct owner_parameter *find_parameter(const struct tmk_owners *o, const char *name)
 {
     char part[TMK_STRING_MAX_BYTES + 1];
@@ -323,7 +323,7 @@ static const struct owner_parameter *parameter_of_name(struct tmk_owners *o, uin
     return o->names[name].parameter;
 }
 
-/* The parameter that the block holds, or whose gradient or state. */
+/* The parameter that the block stores, or that it is a gradient or optimizer state of. */
 static const struct owner_parameter *parameter_of(struct tmk_owners *o, const struct tmk_block *b)
 {
     bool is_of_one = b->category == TIDEMARK_PARAMETER || b->category == TIDEMARK_BUFFER ||
@@ -354,7 +354,7 @@ const char *tmk_block_stage(const struct tmk_process *p, const struct tmk_contex
     if (stage)
         return tmk_reader_string(p->reader, contexts[stage].name);
     if (b->serial == 0)
-        return NULL; /* met after a gap: nothing is known of its making */
+        return NULL; /* first seen after a gap: its allocation is unknown */
     const char *of_stack = tmk_stack_stage(p, b->stack);
     bool is_model = b->category == TIDEMARK_PARAMETER || b->category == TIDEMARK_BUFFER;
     return of_stack ? of_stack : is_model ? "model_load" : "other";

@@ -67,7 +67,7 @@ static void describe_trace(struct tmk_process *p)
     p->end_ns = trace_end_ns(r);
 }
 
-/* `ring_path` NULL: where the trace says. */
+/* Add a trace. `ring_path` NULL: the trace says where its ring is. */
 static int add_trace(struct tmk_run *run, const char *path, const char *ring_path,
                      struct tmk_error *err)
 {
@@ -164,7 +164,7 @@ static struct tmk_run *make_run(const char *path, struct tmk_error *err)
     return NULL;
 }
 
-/* What was put into the run is in it, or `rc` says why not. */
+/* Finish opening after all traces were added, or fail with `rc`. */
 static int finish_open(struct tmk_run *run, int rc, struct tmk_run **ret_run)
 {
     if (rc < 0) {
@@ -257,10 +257,10 @@ const char *tmk_run_components_problem(const struct tmk_run *run)
 
 /* ---- sweeping ---- */
 
-enum { N_KINDS = 32 }; /* a visitor's set of them has so many bits */
+enum { N_KINDS = 32 }; /* the bits of a visitor's set of kinds */
 
-/* Several visitors as one. Most passes hear few kinds of events, so those of each kind are listed:
- * the sweep asks nobody in vain. */
+/* Several visitors as one. Most passes hear few kinds of events, so the visitors of each kind are
+ * listed and no visitor is called in vain. */
 struct event_audience {
     const struct tmk_visitor *visitors;
     uint32_t n;
@@ -431,8 +431,8 @@ bool tmk_frame_is_users(const struct tmk_frame *f)
     return !tmk_frame_is_native(f);
 }
 
-/* Where no frame is the user's: the operation, of autograd or of torch, rather than how memory for
- * it was found. 0: the innermost. */
+/* Find the frame to show if none is the user's: the operation of autograd or torch, rather than the
+ * allocator's functions under it. 0: the innermost. */
 static uint32_t operation_of(const struct tmk_process *p, const struct tmk_stack *frames)
 {
     static const char *const names[] = {"Backward", "at::_ops::"};
@@ -458,7 +458,8 @@ bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_fram
            tmk_process_frame(p, frames.frames[operation_of(p, &frames)], ret);
 }
 
-/* "torch::autograd::generated::MulBackward0::apply(std::vector<..." as "MulBackward0::apply". */
+/* Shorten "torch::autograd::generated::MulBackward0::apply(std::vector<..." to
+ * "MulBackward0::apply". */
 static const char *short_cpp_text(const char *function, char *buffer)
 {
     static const char anonymous[] = "(anonymous namespace)::";

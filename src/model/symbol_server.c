@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* model/symbol_server.c - see symbol_server.h.
  *
- * C++ names are demangled by libiberty (binutils' own, one function of it): it stands alone, knows
+ * C++ names are demangled by a function of binutils' libiberty: it needs no other library, knows
  * every name that gcc and clang make, and limits its recursion. The usual __cxa_demangle() would
- * bring libstdc++ into a program that is to need nothing but glibc. Arguments are left out: with
- * them a name of torch's fills the screen. */
+ * bring libstdc++ into a program that is to need nothing but glibc. Arguments are left out, because
+ * with them one of torch's names fills the screen. */
 #include "model/symbol_server.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ struct served_module {
     char *path;
     uint32_t build_id_bytes;
     uint8_t build_id[TMK_SYMBOL_ID_BYTES];
-    struct tmk_elf *elf; /* NULL: could not be opened */
+    struct tmk_elf *elf; /* NULL: it could not be opened */
 };
 
 struct symbol_server {
@@ -56,7 +56,7 @@ static struct tmk_elf *requested_file(struct symbol_server *s, const struct tmk_
     return m->elf;
 }
 
-/* As C++ would write it, else as it is. */
+/* Demangle a name; one that is not C++ stays as it is. */
 static void put_symbol_name(struct tmk_symbol_reply *ret, const char *name)
 {
     bool is_mangled = name[0] == '_' && strnlen(name, MAX_MANGLED_BYTES) < MAX_MANGLED_BYTES;
@@ -65,8 +65,8 @@ static void put_symbol_name(struct tmk_symbol_reply *ret, const char *name)
     free(plain);
 }
 
-/* By line, else by symbol. A return address is that of the next instruction: the call lies before
- * it. */
+/* Look up by line, else by symbol. A return address is that of the next instruction, so the call
+ * lies before it. */
 static void look_up_address(struct tmk_elf *elf, uint64_t address, struct tmk_symbol_reply *ret)
 {
     uint64_t at = address - (address > 0), offset = 0;

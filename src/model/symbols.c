@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* model/symbols.c - see symbols.h. This side asks and remembers; the child looks (symbol_server.c).
+/* model/symbols.c - see symbols.h. This side asks and remembers; the child process reads the files
+ * (symbol_server.c).
  *
- * Fails open: a child that dies or is silent for long costs the module that it was asked about,
- * whose frames are shown by number from then on; the next question starts another child. */
+ * It fails open: after a child dies or is silent for too long, frames of the module that it was
+ * asked about are shown by number, and the next question starts another child. */
 #include "model/symbols.h"
 
 #include <errno.h>
@@ -25,13 +26,13 @@
 #include "kit/grow.h"
 #include "model/symbol_server.h"
 
-enum { ANSWER_LIMIT_S = 60 }; /* a library of gigabytes is read from a slow disk */
+enum { ANSWER_LIMIT_S = 60 }; /* a slow disk may have a library of gigabytes */
 
 struct symbol_module {
-    const char *path; /* the arena's */
+    const char *path; /* in the arena */
     const char *name; /* without folders */
     uint64_t hash;
-    bool is_bad; /* nobody survives being asked about it */
+    bool is_bad; /* a child died or was silent when asked about it */
 };
 
 struct symbol_entry {
@@ -78,7 +79,7 @@ static void end_child(struct tmk_symbols *s)
     s->child = 0;
 }
 
-/* Nothing to print on, no core file; it ends with us. */
+/* The child has no output and makes no core file, and ends when we end. */
 static __attribute__((noreturn)) void be_child(int fd, const char *debug_folder)
 {
     const struct rlimit none = {0, 0};
@@ -115,7 +116,7 @@ static bool start_child(struct tmk_symbols *s)
     return true;
 }
 
-/* 1: *ret is an answer, its texts checked. 0: there is none. */
+/* Ask the child. 1: *ret is an answer with checked texts. 0: there is none. */
 static int ask_symbol_server(struct tmk_symbols *s, const struct tmk_code_address *where,
                              struct tmk_symbol_reply *ret)
 {
@@ -163,7 +164,7 @@ static uint64_t module_hash(const struct tmk_code_address *where)
                : hash;
 }
 
-/* Number of the module; <0: TMK_ENOMEM. */
+/* The number of the module; <0: TMK_ENOMEM. */
 static int64_t code_module_of(struct tmk_symbols *s, const struct tmk_code_address *where)
 {
     uint64_t hash = module_hash(where);

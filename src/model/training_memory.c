@@ -4,8 +4,8 @@
 
 static const struct {
     const char *key, *text;
-    uint32_t weights, gradients, master, states; /* bytes a parameter */
-    uint32_t scale_block;                        /* parameters that share two scales; 0: none */
+    uint32_t weights, gradients, master, states; /* bytes per parameter */
+    uint32_t scale_block; /* how many parameters share two scales; 0: no scales */
 } ways[TMK_TRAINING_N_WAYS] = {
     [TMK_TRAINING_FP32] = {"fp32", "fp32", 4, 4, 0, 8, 0},
     [TMK_TRAINING_BF16_MIXED] = {"bf16_mixed", "bf16, fp32 master", 2, 2, 4, 8, 0},

@@ -44,7 +44,8 @@ static FILE *open_proc(uint32_t pid, const char *file)
     return fopen(path, "re");
 }
 
-/* The process's number inside its innermost PID namespace, which is the one that it knows. */
+/* The process's number in its innermost PID namespace, which is the one that the process itself
+ * sees. */
 static uint32_t watched_inner_pid(uint32_t pid)
 {
     char line[512];
@@ -71,7 +72,7 @@ static bool same_link(uint32_t pid, const char *name)
     return n >= 0 && n == m && memcmp(a, b, (size_t)n) == 0;
 }
 
-/* "/proc/PID/root" when its paths are not ours. */
+/* Set the root to "/proc/PID/root" if the process sees other files than we do. */
 static void find_process_root(struct tmk_watched *w)
 {
     w->root[0] = '\0';
@@ -103,7 +104,8 @@ static bool read_watched_header(const char *path, struct tmk_ring_header *ret)
     return good;
 }
 
-/* The ring is made before the trace, which has its name some milliseconds later. */
+/* Whether recording is just beginning: the ring is made some milliseconds before the trace gets its
+ * name. */
 static bool is_beginning(const struct tmk_ring_header *header, const char *trace_path)
 {
     static const uint64_t limit_ns = 2000000000u;
@@ -111,7 +113,8 @@ static bool is_beginning(const struct tmk_ring_header *header, const char *trace
            access(trace_path, F_OK) < 0 && errno == ENOENT;
 }
 
-/* Is the ring at `path` (as the process has it) its own? Then its paths are filled in. */
+/* Fill in the paths if the ring at `path` (as the process sees it) is the process's own; returns
+ * whether it is. */
 static bool take_ring(struct tmk_watched *w, uint32_t inner, const char *path)
 {
     struct tmk_ring_header header;
@@ -124,7 +127,7 @@ static bool take_ring(struct tmk_watched *w, uint32_t inner, const char *path)
     return header.trace_path[0] == '/' && !is_beginning(&header, w->trace_path);
 }
 
-/* The path of a line of /proc/PID/maps; NULL when it has none. */
+/* The path in a line of /proc/PID/maps; NULL: it has none. */
 static char *mapped_path(char *line)
 {
     char *path = strchr(line, '/');
@@ -162,7 +165,7 @@ static enum watched_look look_at_pid(uint32_t pid, struct tmk_watched *ret)
     fclose(maps);
     if (found == IS_WATCHED)
         *ret = w;
-    if (!has_memory) { /* it has ended, and nobody has waited for it yet */
+    if (!has_memory) { /* the process has ended, and its parent has not waited for it yet */
         errno = ESRCH;
         return IS_HIDDEN;
     }
