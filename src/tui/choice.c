@@ -30,7 +30,7 @@ struct tmk_choice tmk_choice_start(bool ascii, const char *filter)
     return start;
 }
 
-/* ---- which processes, in which order ---- */
+/* ---- order of processes ---- */
 
 static bool is_process_shown(const struct tmk_choice *v, const struct tmk_top_process *p)
 {
@@ -40,14 +40,14 @@ static bool is_process_shown(const struct tmk_choice *v, const struct tmk_top_pr
            strcasestr(p->user, v->filter) || strstr(pid, v->filter);
 }
 
-/* By risk, then by how soon. */
+/* Order by risk, then by how soon. */
 static int64_t urgency_of(const struct tmk_forecast *f)
 {
     double seconds = f->has_time && f->seconds_to_oom < 1e12 ? f->seconds_to_oom : 1e12;
     return (int64_t)f->risk * 10000000000000 - (int64_t)seconds;
 }
 
-/* Of a column of numbers; unknown is less than anything. */
+/* The number to sort by in a column of numbers; unknown is less than anything. */
 static int64_t sort_number_of(const struct tmk_top_process *p, enum tmk_sort sort)
 {
     uint64_t bytes = TMK_BYTES_UNKNOWN;
@@ -82,7 +82,8 @@ static int64_t sort_number_of(const struct tmk_top_process *p, enum tmk_sort sor
     return bytes > INT64_MAX ? -1 : (int64_t)bytes;
 }
 
-/* Numbers: the largest first, but for names of things (PID, rank); texts: by the alphabet. */
+/* Compare two processes: numbers with the largest first, except those that name things (PID, rank);
+ * texts by the alphabet. */
 static int compare_processes(const struct tmk_top_process *a, const struct tmk_top_process *b,
                              enum tmk_sort sort)
 {
@@ -108,7 +109,7 @@ static int by_choice(const void *va, const void *vb, void *arg)
     const struct tmk_top_process *a = &o->processes[*(const uint32_t *)va];
     const struct tmk_top_process *b = &o->processes[*(const uint32_t *)vb];
     int order = compare_processes(a, b, o->v->sort);
-    if (order == 0) /* so that rows do not dance */
+    if (order == 0) /* so that rows do not change places */
         return a->pid < b->pid ? -1 : a->pid > b->pid;
     return o->v->is_reversed ? -order : order;
 }
@@ -136,7 +137,8 @@ uint32_t tmk_choice_selected(const struct tmk_choice *v, const struct tmk_top_mo
 
 /* ---- keys ---- */
 
-/* Select the row that is `by` rows further, or of the `place` on the screen that was clicked. */
+/* Select the row that is `by` rows further, or the one at `place` on the screen that was
+ * clicked. */
 static void select_row(struct tmk_choice *v, const struct tmk_top_model *m, int64_t by,
                        const uint32_t *place)
 {
@@ -167,7 +169,7 @@ static void move_selection(struct tmk_choice *v, int64_t by, const struct tmk_to
 
 static void open_details(struct tmk_choice *v, const struct tmk_top_model *m)
 {
-    select_row(v, m, 0, NULL); /* so that somebody is selected */
+    select_row(v, m, 0, NULL); /* so that a process is selected */
     if (v->pid == 0)
         return;
     v->shown = TMK_SHOWN_DETAILS;
@@ -180,7 +182,7 @@ static void sort_by(struct tmk_choice *v, enum tmk_sort sort)
     v->sort = sort;
 }
 
-/* The next column that is on the screen. */
+/* Sort by the next column that is on the screen. */
 static void sort_next(struct tmk_choice *v, int by, const struct tmk_hits *hits)
 {
     for (unsigned i = 0; i < hits->n_heads; i++)
@@ -245,7 +247,7 @@ static void press_key(struct tmk_choice *v, uint32_t c, const struct tmk_top_mod
         v->is_typing = true;
 }
 
-/* A character into the filter, or the last one out of it. */
+/* Add a character to the filter, or remove the last one. */
 static void edit_filter(struct tmk_choice *v, const struct tmk_key *key)
 {
     size_t n = strlen(v->filter);

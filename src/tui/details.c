@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/details.c - see details.h.
  *
- * Passes look on during one sweep: what is alive at its end, what was at the peak, and whose the
- * card's memory is. Rows of the first two meet by their keys. */
+ * One sweep feeds several passes: the blocks allocated at its end, those at the peak, and the
+ * account of the GPU's memory. Rows of the first two are joined by their keys. */
 #include "tui/details.h"
 
 #include <stdatomic.h>
@@ -21,7 +21,7 @@
 #include "tui/errand.h"
 
 #define LEAST_PAUSE_NS 3000000000u
-enum { REST = 100 }; /* at most 1 % of a core while somebody looks at it */
+enum { REST = 100 }; /* at most 1 % of a core while the details are on the screen */
 
 static const enum tmk_by keys_of[] = {
     [TMK_DETAILS_CATEGORIES] = TMK_BY_CATEGORY,
@@ -31,7 +31,7 @@ static const enum tmk_by keys_of[] = {
 
 struct tmk_details_reader {
     struct tmk_errand errand;
-    struct tmk_details next; /* the errand's while it is out */
+    struct tmk_details next; /* belongs to the errand while that runs */
     atomic_uint percent;
     uint64_t cost_ns;
     struct tmk_details shown;
@@ -40,7 +40,7 @@ struct tmk_details_reader {
 
 /* ---- rows of two moments ---- */
 
-struct detail_pair { /* of one key */
+struct detail_pair { /* the figures of one key */
     uint64_t now_bytes, peak_bytes;
 };
 
@@ -83,7 +83,7 @@ static int by_pair_bytes(const void *va, const void *vb)
     return strcmp(a->key, b->key);
 }
 
-/* Sorted, and as many as there is room for. */
+/* List the pairs, sorted, as many as there is room for. */
 static int list_pairs(const struct detail_pairs *pairs, struct tmk_details *d,
                       enum tmk_details_list list)
 {
@@ -129,7 +129,8 @@ static void tell_details_progress(void *arg, uint32_t done, uint32_t total)
     atomic_store(&r->percent, total ? (unsigned)((uint64_t)done * 100 / total) : 0);
 }
 
-/* "torch 40.00 GiB, nccl 1.00 GiB, context 512 MiB, others 0 B", as of the last look at it. */
+/* Write "torch 40.00 GiB, nccl 1.00 GiB, context 512 MiB, others 0 B", as of the driver's last
+ * sample. */
 static void take_card(struct tmk_details *d, const struct tmk_device_account *a)
 {
     char size[TMK_AMOUNT_BYTES];
@@ -183,7 +184,7 @@ static int sweep_details(struct tmk_details_reader *r, struct tmk_process *p, st
     return rc;
 }
 
-/* What the per-step history says: exact, whatever the sweep found. */
+/* Take the figures of the per-step history: they are exact, whatever the sweep found. */
 static void take_history(struct tmk_details *d, struct tmk_process *p,
                          const struct tmk_step_row *peak)
 {
@@ -206,7 +207,7 @@ static void take_history(struct tmk_details *d, struct tmk_process *p,
     tmk_steps_close(steps);
 }
 
-/* What is alive now and what was at the peak, on the device where most was. */
+/* Read the blocks allocated now and at the peak, on the device with the highest peak. */
 static int read_block_lists(struct tmk_details_reader *r, struct tmk_process *p,
                             const struct tmk_step_row *row, struct tmk_accounting *accounting)
 {

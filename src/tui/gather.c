@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/gather.c - see gather.h.
  *
- * The list of processes is made anew at each look: those that a driver names, and those watched,
- * joined by PID. What is said of a process comes from /proc, which is cheap for the few there are;
- * reading traces is not, and is left to jobs.c and details.c. */
+ * The list of processes is made anew at each look: those that a driver names, and the watched ones,
+ * joined by PID. Facts about a process come from /proc, which is cheap for a few processes. Reading
+ * traces is not, so jobs.c and details.c do that. */
 #include "tui/gather.h"
 
 #include <pwd.h>
@@ -23,7 +23,7 @@ enum { N_USERS = 32 };
 
 struct user_entry {
     uid_t uid;
-    char name[24]; /* "": a free place */
+    char name[24]; /* "": a free entry */
 };
 
 struct tmk_gather {
@@ -31,7 +31,7 @@ struct tmk_gather {
     struct tmk_devices *devices;
     struct tmk_jobs *jobs;
     struct tmk_details_reader *details;
-    struct tmk_device_processes found; /* of one device */
+    struct tmk_device_processes found; /* processes of one device */
     struct user_entry users[N_USERS];
     struct tmk_top_model model;
 };
@@ -41,7 +41,7 @@ static int no_memory(struct tmk_error *err)
     return tmk_fail(err, TMK_ENOMEM, "out of memory");
 }
 
-/* ---- what does not change ---- */
+/* ---- fixed facts ---- */
 
 static int list_top_devices(struct tmk_gather *g)
 {
@@ -54,7 +54,7 @@ static int list_top_devices(struct tmk_gather *g)
         struct tmk_top_device *d = &m->devices[i];
         d->about = *tmk_devices_get(g->devices, i);
         tmk_device_label(g->devices, i, d->label);
-        if (d->about.kind == TMK_DEVICE_HOST) /* though it may also be device 0 */
+        if (d->about.kind == TMK_DEVICE_HOST) /* although it may also be device 0 */
             strcpy(d->label, "host");
     }
     return 0;
@@ -137,7 +137,7 @@ static void look_at_device(struct tmk_gather *g, unsigned i)
     remember_use(d);
 }
 
-/* ---- who uses them ---- */
+/* ---- users of devices ---- */
 
 static struct tmk_top_process *find_top_process(struct tmk_top_model *m, uint32_t pid)
 {
@@ -147,7 +147,7 @@ static struct tmk_top_process *find_top_process(struct tmk_top_model *m, uint32_
     return NULL;
 }
 
-/* The process's row, made if need be; NULL without memory. */
+/* The process's row, made if needed; NULL: no memory. */
 static struct tmk_top_process *need_process(struct tmk_top_model *m, uint32_t pid)
 {
     struct tmk_top_process *p = find_top_process(m, pid);
@@ -179,7 +179,7 @@ static int add_use(struct tmk_top_model *m, unsigned device, const struct tmk_de
     return 0;
 }
 
-/* On a divided card its parts say who uses them. */
+/* List the users of a device. The parts of a divided GPU list their own users. */
 static int look_at_users(struct tmk_gather *g, unsigned i)
 {
     struct tmk_top_device *d = &g->model.devices[i];
@@ -201,7 +201,7 @@ static int look_at_users(struct tmk_gather *g, unsigned i)
     return 0;
 }
 
-/* "0,2-3": labels of devices in a row that have plain numbers are drawn together. */
+/* Write "0,2-3": labels of consecutive devices with plain numbers are joined. */
 static void list_labels(const struct tmk_top_model *m, struct tmk_top_process *p)
 {
     struct tmk_text text;
@@ -223,7 +223,7 @@ static void list_labels(const struct tmk_top_model *m, struct tmk_top_process *p
     }
 }
 
-/* ---- what /proc says of a process ---- */
+/* ---- facts from /proc ---- */
 
 static const char *user_name(struct tmk_gather *g, uid_t uid)
 {
@@ -243,7 +243,8 @@ static const char *user_name(struct tmk_gather *g, uid_t uid)
     return free_place->name;
 }
 
-/* Without the folder of its program; what could break a line is a blank. */
+/* Store a command line without the folder of its program; characters that could break a line become
+ * blanks. */
 static void put_command(struct tmk_top_process *p, const char *line)
 {
     size_t n = strcspn(line, " ");
@@ -253,7 +254,7 @@ static void put_command(struct tmk_top_process *p, const char *line)
         *at = ' ';
 }
 
-/* Nothing when there is none. */
+/* Read a process's command line, if it has one. */
 static void read_command(const char *proc, struct tmk_top_process *p)
 {
     char line[TMK_JOB_TEXT_BYTES];
@@ -274,7 +275,7 @@ static void describe_top_process(struct tmk_gather *g, struct tmk_top_process *p
     long pages[2];
     snprintf(path, sizeof path, "%s/%u", g->roots.proc, p->pid);
     if (stat(path, &st) < 0)
-        return; /* of a container that is not seen from here */
+        return; /* it belongs to a container that cannot be seen from here */
     snprintf(p->user, sizeof p->user, "%s", user_name(g, st.st_uid));
     read_command(g->roots.proc, p);
     if (tmk_kernel_file_read(text, sizeof text, "%s/%u/statm", g->roots.proc, p->pid) > 0 &&
@@ -299,7 +300,7 @@ static int add_jobs(struct tmk_gather *g)
         p->job = jobs[i];
         if (is_new)
             describe_top_process(g, p);
-        if (p->job.command[0]) /* the recorded one: without secrets */
+        if (p->job.command[0]) /* the recorded command line is without secrets */
             put_command(p, p->job.command);
     }
     return 0;

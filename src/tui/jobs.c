@@ -13,12 +13,12 @@
 #include "passes/steps.h"
 #include "tui/errand.h"
 
-/* If only one thing were read, what took a millisecond of a core would not be done again for so
- * many; of n things each gets its part of that. */
+/* With one thing to read, reading that took 1 ms of a core is repeated after this many ms. Of n
+ * things each gets its part. */
 enum { REST = 200 };
 #define LIST_PAUSE_NS 5000000000u
-#define MOST_PAUSE_NS 60000000000u /* older than that no figure shall be */
-#define ERRAND_NS 20000000u        /* then those read so far are shown */
+#define MOST_PAUSE_NS 60000000000u /* no figure shall be older */
+#define ERRAND_NS 20000000u        /* the figures read so far are shown then */
 
 struct job_entry {
     struct tmk_watched where;
@@ -30,7 +30,7 @@ struct job_entry {
 struct tmk_jobs {
     uint64_t interval_ns;
     struct tmk_errand errand;
-    struct job_entry *entries; /* by PID; the errand's while it is out */
+    struct job_entry *entries; /* by PID; belongs to the errand while that runs */
     uint64_t n_entries;
     uint64_t list_due_ns;
     struct tmk_job *shown;
@@ -39,7 +39,7 @@ struct tmk_jobs {
 
 /* ---- one trace ---- */
 
-/* From the per-step history, which ends with the step that is open. */
+/* Note figures from the per-step history, which ends with the open step. */
 static void note_memory(struct tmk_job *job, const struct tmk_process *p)
 {
     const struct tmk_step_row *peak = tmk_steps_peak(p, true, 0);
@@ -92,7 +92,8 @@ static struct job_entry *find_job_entry(const struct tmk_jobs *jobs, const struc
     return NULL;
 }
 
-/* Those watched now; of those known already the figures stay. Without memory: as it was. */
+/* List the processes watched now; known ones keep their figures. Without memory the list stays as
+ * it was. */
 static void list_jobs(struct tmk_jobs *jobs)
 {
     struct tmk_watched *found = NULL;
@@ -117,7 +118,7 @@ static void list_jobs(struct tmk_jobs *jobs)
     jobs->n_entries = n;
 }
 
-/* When something that began at `now` is due again. */
+/* The time at which a reading that began at `now` is due again. */
 static uint64_t due_again(const struct tmk_jobs *jobs, uint64_t now, uint64_t start_cpu_ns,
                           uint64_t least_ns)
 {
@@ -135,7 +136,7 @@ static struct job_entry *next_due(const struct tmk_jobs *jobs, uint64_t now)
     return NULL;
 }
 
-/* The list, or some of the traces that are due; soon there is something to show. */
+/* Read the list, or some of the due traces, so that there is soon something to show. */
 static void work_on_jobs(void *arg)
 {
     struct tmk_jobs *jobs = arg;
@@ -178,7 +179,7 @@ static bool is_job_due(const struct tmk_jobs *jobs)
 struct tmk_jobs *tmk_jobs_open(uint64_t interval_ns)
 {
     struct tmk_jobs *jobs = calloc(1, sizeof *jobs);
-    if (jobs) /* a little early is in time: ticks are never exact */
+    if (jobs) /* a little early is in time, because ticks are never exact */
         jobs->interval_ns = interval_ns - interval_ns / 10;
     return jobs;
 }
@@ -195,7 +196,7 @@ struct tmk_jobs *tmk_jobs_close(struct tmk_jobs *jobs)
 
 void tmk_jobs_read(struct tmk_jobs *jobs)
 {
-    for (uint64_t i = 0; i <= jobs->n_entries; i++) /* the list, then each of them */
+    for (uint64_t i = 0; i <= jobs->n_entries; i++) /* the list, then each entry */
         work_on_jobs(jobs);
     show_jobs(jobs);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/live.c - see live.h. Look, draw, wait for a key or the next look; nothing here takes long. */
+/* tui/live.c - see live.h. The loop looks, draws, and waits for a key or the next look; nothing
+ * here takes long. */
 #include "tui/live.h"
 
 #include "base/clock.h"
@@ -34,7 +35,7 @@ static int draw_top(struct live *l)
     return rc;
 }
 
-/* What there is to know now. */
+/* Gather what is known now. */
 static int look_at_machine(struct live *l, struct tmk_error *err)
 {
     uint64_t now = tmk_clock_monotonic_ns();

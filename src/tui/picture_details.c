@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/picture_details.c - one watched process in full, and the page of keys.
  *
- * Three lists, largest first: below each other on a narrow screen, side by side on a wide one, and
- * scrolled together. */
+ * The details have three lists, largest rows first. They are below each other on a narrow screen,
+ * side by side on a wide one, and scroll together. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ enum {
     BAR_WIDTH = 10,
     GAP = 3,
     HELP_KEYS_WIDTH = 28,
-    LISTS_LEAST_LINES = 4, /* which no fact that says little may take */
+    LISTS_LEAST_LINES = 4, /* facts of little importance may not take these */
 };
 
 static const char *const titles[] = {
@@ -82,7 +82,7 @@ static const struct tmk_top_process *process_of(const struct tmk_top_model *m, u
     return NULL;
 }
 
-/* What the system counts for it, watched or not. */
+/* Put the memory that the system counts for the process, watched or not. */
 static void put_uses(struct tmk_grid *g, struct tmk_area *area, const struct tmk_top_process *p)
 {
     char used[TMK_AMOUNT_BYTES], host[TMK_AMOUNT_BYTES], text[128];
@@ -117,7 +117,7 @@ static void put_process_facts(struct tmk_grid *g, struct tmk_area *area,
     put_uses(g, area, p);
 }
 
-/* What is not known, and what is not worth a line where there are few, is left out. */
+/* Put the forecast; unknown parts, and less important ones on a small screen, are left out. */
 static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct tmk_forecast *f)
 {
     char text[TMK_FORECAST_TEXT_BYTES];
@@ -127,7 +127,8 @@ static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct
 
 /* ---- lists ---- */
 
-/* Lines of a list: its title, its rows, one that says how many more there are, a blank one. */
+/* Count the lines of a list: its title, its rows, one that says how many more there are, a blank
+ * one. */
 static unsigned list_lines(const struct tmk_details *d, unsigned list)
 {
     return 1 + d->n_rows[list] + (d->n_more[list] > 0) + 1;
@@ -157,7 +158,7 @@ static void put_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_d
                     row->now_bytes, d->now_bytes);
 }
 
-/* Line `i` of a list. */
+/* Put line `i` of a list. */
 static void put_list_line(struct tmk_grid *g, struct tmk_area line, const struct tmk_details *d,
                           unsigned list, unsigned i)
 {
@@ -174,7 +175,7 @@ static void put_list_line(struct tmk_grid *g, struct tmk_area line, const struct
     }
 }
 
-/* The lists `from` to `to`, one below the other, from line `skip` on. */
+/* Put the lists `from` to `to`, one below the other, from line `skip` on. */
 static void put_lists(struct tmk_grid *g, struct tmk_area area, const struct tmk_details *d,
                       unsigned from, unsigned to, unsigned skip)
 {
@@ -188,7 +189,7 @@ static void put_lists(struct tmk_grid *g, struct tmk_area area, const struct tmk
     }
 }
 
-/* Without the last blank. */
+/* Count the lines of some lists, without the last blank one. */
 static unsigned lines_of(const struct tmk_details *d, unsigned from, unsigned to)
 {
     unsigned n = 0;
@@ -200,7 +201,7 @@ static unsigned lines_of(const struct tmk_details *d, unsigned from, unsigned to
 static void put_all_lists(struct tmk_grid *g, struct tmk_area area, const struct tmk_details *d,
                           const struct tmk_choice *v, struct tmk_hits *hits)
 {
-    /* First list of each column of lists. */
+    /* The first list of each column of lists. */
     static const unsigned first[3][4] = {{0, 3, 3, 3}, {0, 2, 3, 3}, {0, 1, 2, 3}};
     unsigned columns = area.width >= THREE_FROM ? 3 : area.width >= TWO_FROM ? 2 : 1;
     unsigned inner = area.width > 2 ? area.width - 2 : area.width;

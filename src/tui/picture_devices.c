@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/picture_devices.c - devices: a line each with a bar, and graphs of what was used so far. */
+/* tui/picture_devices.c - draw devices: a line each with a bar, and graphs of their use so far. */
 #include <inttypes.h>
 
 #include "kit/amount.h"
@@ -20,8 +20,8 @@ static double gib(uint64_t bytes)
     return (double)bytes / (double)(1 << 30);
 }
 
-/* What nobody can have any more when so much is used: with what the driver keeps for itself, which
- * it counts apart. Without that a full card would never be full. */
+/* The bytes that no program can have any more: used ones, and those that the driver keeps for
+ * itself and counts separately. Without the latter a full GPU would never look full. */
 static uint64_t taken_bytes(const struct tmk_device_memory *memory, uint64_t used)
 {
     bool has_reserved = memory->reserved_bytes != TMK_BYTES_UNKNOWN;
@@ -94,7 +94,7 @@ void tmk_picture_devices(struct tmk_grid *g, struct tmk_area area, const struct 
 
 /* ---- graphs ---- */
 
-/* Eighths of a character that a sample fills of `height` lines. */
+/* How many eighths of a character a sample fills in `height` lines. */
 static unsigned eighths_of(const struct tmk_top_device *d, uint64_t used, unsigned height)
 {
     if (used == TMK_BYTES_UNKNOWN || used == 0 || d->memory.total_bytes == TMK_BYTES_UNKNOWN ||
@@ -163,7 +163,7 @@ static void draw_panel(struct tmk_grid *g, struct tmk_area panel, const struct t
                   g->ascii ? '-' : 0x2500);
 }
 
-/* As many panels as there is room for, all of a size. */
+/* Draw as many panels as there is room for, all of one size. */
 void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
                         const struct tmk_choice *v, struct tmk_hits *hits)
 {
@@ -175,7 +175,7 @@ void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct t
     lines = lines ? lines : 1;
     unsigned needed = (m->n_devices + columns - 1) / columns;
     lines = lines < needed ? lines : needed;
-    if (lines == needed) /* none left over in the last line, where that can be */
+    if (lines == needed) /* fill the last line too, if possible */
         columns = (m->n_devices + lines - 1) / lines;
     unsigned shown = columns * lines;
     hits->graph_most = m->n_devices > shown ? m->n_devices - shown : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/picture_table.c - the processes: a row each, in columns that come and go with the width. */
+/* tui/picture_table.c - draw the processes: a row each, in columns that come and go with the
+ * width. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,12 +11,12 @@
 struct process_column {
     const char *title;
     enum tmk_sort sort;
-    unsigned width; /* 0: what is left */
+    unsigned width; /* 0: the rest of the line */
     unsigned from;  /* columns of the screen from which on it is shown */
-    bool is_text;   /* begins at the left */
+    bool is_text;   /* aligned left */
 };
 
-/* In this order from left to right. */
+/* The columns, from left to right. */
 static const struct process_column columns[] = {
     {"PID", TMK_SORT_PID, 7, 0, false},
     {"USER", TMK_SORT_USER, 8, 76, true},
@@ -71,7 +72,7 @@ static const char *cell_text(const struct tmk_top_process *p, enum tmk_sort sort
         return buffer;
     case TMK_SORT_USER:
         return text_or_dash(p->user);
-    case TMK_SORT_DEVICES: /* as the driver says, else as the process itself calls it */
+    case TMK_SORT_DEVICES: /* the driver's label, else the process's own number */
         if (p->devices[0] == '\0' && p->is_watched && p->job.has_memory)
             return tmk_device_name(p->job.device, buffer);
         return text_or_dash(p->devices);
@@ -97,7 +98,7 @@ static void put_table_cell(struct tmk_grid *g, const struct process_column *c, u
 
 /* ---- lines ---- */
 
-/* Titles, and where they are. */
+/* Draw the titles, and note where they are. */
 static void draw_heads(struct tmk_grid *g, struct tmk_area line, const struct tmk_choice *v,
                        struct tmk_hits *hits)
 {
@@ -156,7 +157,7 @@ static void draw_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_
 static void say_no_processes(struct tmk_grid *g, struct tmk_area area,
                              const struct tmk_top_model *m, const struct tmk_choice *v)
 {
-    bool is_whole = true; /* what was asked of the devices has been answered */
+    bool is_whole = true; /* all devices answered */
     for (unsigned i = 0; i < m->n_devices; i++)
         is_whole &= m->devices[i].users_reason[0] == '\0';
     const char *text = v->filter[0] ? "no process fits the filter; Esc clears it"
@@ -167,7 +168,7 @@ static void say_no_processes(struct tmk_grid *g, struct tmk_area area,
         tmk_grid_put(g, area.x + 1, area.y + 1, area.width - 1, TMK_INK_DIM, text);
 }
 
-/* The first row shown: as it was, unless the selected one would not be seen. */
+/* The first row shown: unchanged, unless the selected row would not be visible. */
 static uint32_t first_row(uint32_t top, uint32_t selected, uint32_t n, uint32_t n_shown)
 {
     uint32_t last = n > n_shown ? n - n_shown : 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/screen.c - see screen.h.
  *
- * curses finds the least to send by itself, but looks at every cell for that; rows that are as they
- * were are not even handed to it. Signals that end us set a flag, and the loop ends in order; these
- * and a resize are blocked but where we wait for keys, so none is lost between a test and the wait.
- * Those of a crash restore the terminal by bytes that were made ready before: nothing else may be
- * called then. */
+ * curses itself finds the least to send, but looks at every cell for that, so unchanged rows are
+ * not even given to it. Signals that end us set a flag, and the loop ends in order. These and a
+ * resize are blocked except while we wait for keys, so none is lost between a test and the wait.
+ * The handler for crashes restores the terminal with bytes that were prepared before, because it
+ * may call nothing else. */
 #include "tui/screen.h"
 
 #define NCURSES_WIDECHAR 1
@@ -26,19 +26,19 @@
 
 #include "base/array.h"
 
-enum { RESTORE_BYTES = 512, ESCAPE_MS = 100 }; /* over ssh the rest of a key may come late */
+enum { RESTORE_BYTES = 512, ESCAPE_MS = 100 }; /* over ssh the rest of a key may arrive late */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int crashing[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
 
 static struct {
     SCREEN *curses;
-    struct tmk_grid last; /* what is on the screen */
+    struct tmk_grid last; /* what the screen shows now */
     struct termios modes;
     char restore[RESTORE_BYTES];
     size_t n_restore;
     bool is_gone;
-    sigset_t mask; /* of signals, as it was before */
+    sigset_t mask; /* the signal mask as it was before */
 } terminal;
 
 static volatile sig_atomic_t ended_by; /* a signal */
@@ -62,7 +62,7 @@ static void end_on_crash(int number)
 static void set_handlers(const int *numbers, size_t n, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler}, before;
-    for (size_t i = 0; i < n; i++) /* what was ignored (nohup) stays so */
+    for (size_t i = 0; i < n; i++) /* ignored signals (nohup) stay ignored */
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
 }
@@ -141,7 +141,8 @@ static int refuse_screen(struct tmk_error *err, const char *before, const char *
                     before, terminal_name(), after);
 }
 
-/* curses takes terminals without a cursor to place too, and fills them with lines. */
+/* Start curses. It also accepts terminals that cannot place the cursor, and fills them with lines;
+ * these are refused. */
 static int start_curses(struct tmk_error *err)
 {
     int status = 0;
@@ -187,9 +188,9 @@ void tmk_screen_close(void)
     if (!terminal.curses)
         return;
     mousemask(0, NULL);
-    if (exit_ca_mode) { /* tmux 3.3 keeps lines of a screen that was resized, unless it is blank */
+    if (exit_ca_mode) { /* tmux 3.3 keeps lines of a resized screen, unless that is blank */
         erase();
-    } else { /* there is no other screen to go back to: the prompt comes here */
+    } else { /* there is no other screen to return to: the prompt comes here */
         move(LINES - 1, 0);
         clrtoeol();
     }
@@ -259,7 +260,7 @@ static void show_row(const struct tmk_grid *g, unsigned y, const short *colours)
         int width = next && next->c == 0 ? 2 : 1;
         wchar_t text[2] = {(wchar_t)cell->c, 0};
         cchar_t out;
-        if (wcwidth(text[0]) != width) /* the terminal's library sees it otherwise */
+        if (wcwidth(text[0]) != width) /* the terminal's library gives it another width */
             text[0] = '?';
         setcchar(&out, text, look_of(cell->ink), colours[cell->ink], NULL);
         mvadd_wchnstr((int)y, (int)x, &out, 1);
@@ -290,7 +291,7 @@ void tmk_screen_show(const struct tmk_grid *g)
     if (!is_same_size) {
         tmk_grid_fini(last);
         if (tmk_grid_init(last, g->width, g->height, g->ascii) < 0)
-            return; /* all will be shown again */
+            return; /* everything will be shown again */
     }
     memcpy(last->cells, g->cells, (size_t)g->width * g->height * sizeof *g->cells);
 }
@@ -350,7 +351,7 @@ static bool try_key(struct tmk_key *ret)
     return true;
 }
 
-/* Those that wait: keys that come without a pause must not keep them out. */
+/* Deliver waiting signals: keys that come without a pause must not keep them out. */
 static void let_signals_in(void)
 {
     unblock_ending_signals();
@@ -366,7 +367,7 @@ struct tmk_key tmk_screen_key(unsigned wait_ms)
         let_signals_in();
         return key;
     }
-    int n = ppoll(&input, 1, &wait, &terminal.mask); /* a signal ends it: a resize is a key */
+    int n = ppoll(&input, 1, &wait, &terminal.mask); /* a signal ends the wait: a resize is a key */
     int waiting = 0;
     bool has_input = n > 0 && (input.revents & POLLIN) && ioctl(0, FIONREAD, &waiting) == 0;
     if (n > 0 && (!has_input || waiting == 0))
