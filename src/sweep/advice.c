@@ -13,11 +13,11 @@
 #define LARGEST_WHOLE 1e12
 
 enum { MOST_CAPACITIES = 8, MOST_KINDS = 512, FAR_ABOVE = 16 };
-static const uint64_t common_cards[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
+static const uint64_t common_gpus[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
 
 /* ---- what was measured ---- */
 
-/* Then what the driver says of the device is of several configurations. */
+/* Whether configurations ran side by side. Then the driver's figures are about several of them. */
 static bool ran_side_by_side(const struct tmk_results *r)
 {
     static const char jobs[] = "--jobs=";
@@ -28,7 +28,7 @@ static bool ran_side_by_side(const struct tmk_results *r)
     return false;
 }
 
-/* What others use may come and go: the least is what is always there. */
+/* Find the overhead: other processes' use may come and go, so the least is what is always there. */
 static uint64_t find_overhead(const struct tmk_results *r)
 {
     uint64_t least = TMK_UNKNOWN_BYTES;
@@ -62,9 +62,9 @@ static void add_advice_capacity(struct tmk_advice *a, uint64_t bytes)
 static void find_capacities(const struct tmk_survey *g, uint64_t asked, struct tmk_advice *a)
 {
     add_advice_capacity(a, asked);
-    for (uint32_t i = 0; asked == 0 && i < TMK_N(common_cards); i++)
-        if (common_cards[i] / FAR_ABOVE <= g->most) /* else nobody knows what happens there */
-            add_advice_capacity(a, common_cards[i]);
+    for (uint32_t i = 0; asked == 0 && i < TMK_N(common_gpus); i++)
+        if (common_gpus[i] / FAR_ABOVE <= g->most) /* beyond that the fit is not reliable */
+            add_advice_capacity(a, common_gpus[i]);
     for (uint32_t c = 0; c < g->r->n_cells; c++)
         add_advice_capacity(a, g->r->cells[c].capacity);
 }
@@ -116,8 +116,8 @@ static const char *influence_text(const struct tmk_influence *i)
     }
 }
 
-/* What was measured of the configuration that is the largest but for this value: a row of the table
- * that people have before them. */
+/* The peak measured for the largest configuration but with this value: a row of the table that the
+ * reader has before them. */
 static uint64_t measured_at(const struct tmk_survey *g, uint32_t p, double value)
 {
     uint32_t choice[TMK_SWEEP_MAX_PARAMS];
@@ -134,7 +134,7 @@ static uint64_t measured_at(const struct tmk_survey *g, uint32_t p, double value
 
 enum { AT_BYTES = 2 * TMK_AMOUNT_BYTES };
 
-/* "1.70 GiB at 512", with "about " where that was not measured and is the fit's. */
+/* Write "1.70 GiB at 512", with "about " if the fit estimated it. */
 static const char *size_at_text(uint64_t measured, double fitted, double value, char *buffer)
 {
     char size[TMK_AMOUNT_BYTES];
@@ -219,14 +219,15 @@ static bool is_whole_param(const struct tmk_sweep_param *p)
     return true;
 }
 
-/* The largest whole value that fits is a question about what grows, and is counted. */
+/* Whether a limit can be asked for: of parameters that make the peak grow and are counted in whole
+ * numbers. */
 static bool can_be_asked(const struct tmk_results *r, const struct tmk_influence *i)
 {
     return i->shape >= TMK_INFLUENCE_LINEAR && i->shape != TMK_INFLUENCE_FALLS &&
            is_whole_param(&r->params[i->param]);
 }
 
-/* A batch that matters, else what matters most. */
+/* Find the main parameter: a batch that matters, else the one that matters most. */
 static uint32_t find_main(const struct tmk_results *r, const struct tmk_advice *a)
 {
     uint32_t best = UINT32_MAX;
@@ -261,7 +262,8 @@ static uint32_t n_kinds(const struct limit_search *l, uint32_t p)
     return n;
 }
 
-/* Of configurations that are alike in all that matters but `p`, the one that stands for them. */
+/* Whether the cell represents the configurations that are equal in all parameters that matter but
+ * `p`. */
 static bool stands_for_others(const struct limit_search *l, uint32_t p, const struct tmk_cell *c)
 {
     const uint32_t *largest = l->g->largest->cell->choice;
@@ -291,9 +293,10 @@ static void add_limit_row(struct limit_search *l, const struct tmk_influence *i,
     to->possible = to->possible > to->sure ? to->possible : to->sure;
 }
 
-/* ---- what was tried goes before what the fit says ---- */
+/* ---- results of tried cells override the fit ---- */
 
-/* Are two cells alike but for `p`; or, with `roughly`, in all that matters but `p`? */
+/* Whether two cells are equal but for `p`; or, with `roughly`, in all parameters that matter but
+ * `p`. */
 static bool is_on_limit_line(const struct limit_search *l, uint32_t p, const struct tmk_cell *a,
                              const struct tmk_cell *b, bool roughly)
 {
@@ -321,7 +324,8 @@ static bool has_not_fitted(const struct limit_search *l, const struct tmk_cell *
     return tmk_cell_is_measured(c) && c->peak_allocated > room_on(l, capacity);
 }
 
-/* Less of it would need more: that this did not fit says nothing of larger ones. */
+/* Whether a larger value would need less: then a value that did not fit says nothing about larger
+ * ones. */
 static bool falls_at(const struct limit_search *l, uint32_t p, uint32_t cell, double value)
 {
     double numbers[TMK_SWEEP_MAX_PARAMS];
@@ -335,7 +339,8 @@ static bool falls_at(const struct limit_search *l, uint32_t p, uint32_t cell, do
     return here.known && there.known && there.bytes < here.bytes;
 }
 
-/* The largest value that has fitted, -1: none; and the smallest above it that has not, INFINITY. */
+/* Find the largest value that has fitted, -1: none; and the smallest above it that has not,
+ * INFINITY: none. */
 static void find_tried(const struct limit_search *l, const struct tmk_advice_limit *to,
                        double *ret_fitted, double *ret_failed)
 {
@@ -372,7 +377,7 @@ static void heed_tried(const struct limit_search *l, struct tmk_advice_limit *to
 
 static void find_limits_of(struct limit_search *l, const struct tmk_influence *i)
 {
-    if (n_kinds(l, i->param) > MOST_KINDS) /* nobody reads that */
+    if (n_kinds(l, i->param) > MOST_KINDS) /* a list that long is not read */
         return;
     for (uint32_t n = 0; n < l->g->n_configs; n++) {
         const struct tmk_survey_config *c = &l->g->configs[n];

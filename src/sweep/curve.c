@@ -10,30 +10,30 @@
 
 enum { MOST_TERMS = 10, MOST_MOVES = 60, MOST_PAIRED = 64 };
 
-#define GOOD 3e-3   /* of a whole cell: well enough */
-#define EXACT 1e-4  /* of a whole cell: who is nearer than that is there */
-#define ALONE 1e-9  /* a row that nobody else says anything of: its leverage is 1 less this */
-#define BETTER 1e-9 /* of a score, so that rounding makes no circles */
+#define GOOD 3e-3   /* error, as a share of a cell, that is good enough */
+#define EXACT 1e-4  /* error, as a share of a cell, that counts as exact */
+#define ALONE 1e-9  /* a row that no other row constrains has a leverage above 1 - ALONE */
+#define BETTER 1e-9 /* share by which a score must improve, so that rounding causes no cycles */
 
 _Static_assert((int)MOST_TERMS < (int)TMK_NNLS_MOST, "a term more is tried");
 
-/* A set of candidates, and what it is worth. */
+/* A set of candidates and its score. */
 struct curve_trial {
     uint32_t set[TMK_NNLS_MOST];
     uint32_t n;
     double score;
-    double squares; /* of the errors of rows left out, their mean */
+    double squares; /* mean square of the errors of left-out rows */
 };
 
 struct curve_search {
     const struct tmk_curve_problem *p;
     uint32_t most; /* terms */
-    double *a;     /* the columns of a trial */
+    double *a;     /* columns of a trial */
     struct tmk_nnls fit;
     struct curve_trial best;
 };
 
-/* Errors of rows left out; returns how many rows stand alone. */
+/* Compute the errors of left-out rows; returns how many rows no other row constrains. */
 static uint32_t leave_curve_cells_out(const struct tmk_curve_problem *p, const struct tmk_nnls *fit,
                                       const double *a, double *rest)
 {
@@ -48,7 +48,8 @@ static uint32_t leave_curve_cells_out(const struct tmk_curve_problem *p, const s
     return n_alone;
 }
 
-/* Solve for the set; candidates that get nothing leave it. `rest` has room for a number a row. */
+/* Solve for the set; candidates with coefficient 0 leave it. `rest` has room for a number for each
+ * row. */
 static void judge_trial(struct curve_search *s, struct curve_trial *t, double *rest)
 {
     const struct tmk_curve_problem *p = s->p;
@@ -68,7 +69,7 @@ static void judge_trial(struct curve_search *s, struct curve_trial *t, double *r
     t->n = n;
     t->squares = squares / p->m;
     t->score = p->m * log(t->squares + EXACT * EXACT) + log(p->m) * (cost + n_alone);
-    if (n >= p->m && p->m > 1) /* says back what it was told */
+    if (n >= p->m && p->m > 1) /* it only reproduces its data */
         t->score = INFINITY;
 }
 
@@ -88,7 +89,7 @@ static void compare_trial(struct curve_search *s, struct curve_trial *t, struct 
         *best = *t;
 }
 
-/* The best set that is one term in or out away. */
+/* Find the best set with one term more or less. */
 static struct curve_trial best_neighbour(struct curve_search *s, double *rest)
 {
     struct curve_trial best = s->best;
@@ -107,7 +108,7 @@ static struct curve_trial best_neighbour(struct curve_search *s, double *rest)
     return best;
 }
 
-/* The best that is an exchange away. */
+/* Find the best set with one term exchanged. */
 static struct curve_trial best_exchange(struct curve_search *s, double *rest)
 {
     struct curve_trial best = s->best;
@@ -122,14 +123,14 @@ static struct curve_trial best_exchange(struct curve_search *s, double *rest)
     return best;
 }
 
-/* One term that explains all, mostly the constant: there is nothing to look for. */
+/* Whether one term explains everything, mostly the constant: then the search is over. */
 static bool is_exact_search(const struct curve_search *s)
 {
     double m = s->p->m;
     return s->best.n <= 1 && s->best.score < m * log(2 * EXACT * EXACT) + 2 * log(m);
 }
 
-/* From where it is to where no step makes it better. */
+/* Take steps until none improves the set. */
 static void climb_trials(struct curve_search *s, double *rest)
 {
     for (unsigned move = 0; move < MOST_MOVES && !is_exact_search(s); move++) {
@@ -142,7 +143,7 @@ static void climb_trials(struct curve_search *s, double *rest)
     }
 }
 
-/* The best two terms beside the first one, which is the constant. */
+/* Find the best two terms beside the first one, which is the constant. */
 static struct curve_trial best_pair(struct curve_search *s, double *rest)
 {
     struct curve_trial best = {.score = INFINITY};
@@ -154,8 +155,8 @@ static struct curve_trial best_pair(struct curve_search *s, double *rest)
     return best;
 }
 
-/* From nothing, and where that leads to nothing good, from the best pair: step by step it is easy
- * to go astray with a term that looks like two others together, and not to come back. */
+/* Search from the empty set, and if the result is not good, from the best pair. Single steps easily
+ * get stuck with a term that looks like two others together. */
 static void look_for_terms(struct curve_search *s, double *rest)
 {
     judge_trial(s, &s->best, rest);
@@ -181,7 +182,7 @@ int tmk_curve_fit(const struct tmk_curve_problem *p, struct tmk_arena *arena, st
         return TMK_ENOMEM;
     look_for_terms(&s, rest);
     uint32_t n;
-    do { /* until all that are in the best set have a part in it */
+    do { /* until all terms of the best set have a coefficient */
         n = s.best.n;
         judge_trial(&s, &s.best, rest);
     } while (s.best.n != n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/fit.c - see fit.h: the whole, and its answers. */
+/* sweep/fit.c - see fit.h: making a fit, and its answers. */
 #include "sweep/fit.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "sweep/fit_internal.h"
 
-/* ---- the whole ---- */
+/* ---- making ---- */
 
 static int gather_left_out(struct tmk_fit *f)
 {
@@ -147,7 +147,7 @@ const struct tmk_fit_term *tmk_fit_term(const struct tmk_fit *f, uint32_t i)
     return &f->terms[i];
 }
 
-/* Which of the numbers parameter p is; n_numbers: none. */
+/* The index of parameter p among the numbers; n_numbers: it is none. */
 static uint32_t fit_number_at(const struct tmk_fit *f, uint32_t p)
 {
     uint32_t k = 0;
@@ -156,7 +156,7 @@ static uint32_t fit_number_at(const struct tmk_fit *f, uint32_t p)
     return k;
 }
 
-/* The values of number k in the rows of a group. */
+/* Find the range of number k in the rows of a group. */
 static void find_effect_range(const struct tmk_fit_group *g, uint32_t k, struct tmk_fit_effect *e)
 {
     e->from = g->from[k];
@@ -193,7 +193,7 @@ struct tmk_fit_effect tmk_fit_effect(const struct tmk_fit *f, uint32_t p, uint32
 
 /* ---- the largest that fits ---- */
 
-struct fit_line_span { /* of a parameter's whole values, all others as they are */
+struct fit_line_span { /* a line over a parameter's whole values, all others fixed */
     const struct tmk_fit_group *g;
     double *numbers;
     uint32_t k;
@@ -207,8 +207,8 @@ static double bound_at(const struct fit_line_span *l, uint64_t value)
     return !e.known ? INFINITY : l->by_high ? e.high : e.low;
 }
 
-/* Where it is least: with a part that falls (one over the parameter) and one that grows, that is in
- * the middle. All terms are convex, so it has one valley. */
+/* Find the minimum. With a part that falls (one over the parameter) and one that grows, it is in
+ * the middle. All terms are convex, so there is one valley. */
 static uint64_t find_valley(const struct fit_line_span *l, uint64_t from, uint64_t to)
 {
     while (to - from > 2) {
@@ -224,7 +224,8 @@ static uint64_t find_valley(const struct fit_line_span *l, uint64_t from, uint64
     return best;
 }
 
-/* By doubling to where it no longer fits, then by halves. What fits may begin above 1. */
+/* Search the largest value: double it until it no longer fits, then bisect. Values that fit may
+ * begin above 1. */
 static uint64_t search_largest(const struct tmk_fit *f, uint32_t p, uint32_t c, uint64_t capacity,
                                bool by_high)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/fit_group.c - a group of a fit: terms, rows left out, estimates; see fit_internal.h.
+/* sweep/fit_group.c - a group of a fit: terms, left-out rows, estimates; see fit_internal.h.
  *
- * Bounds are of two kinds, and the wider one counts. What the model's own errors make of a point
- * (weights of all rows in the estimate, times their errors when left out; categories err together,
- * so their errors are added row by row before they are squared) grows where the point is far from
- * all that was measured. What rows really missed by when they were left out, terms chosen anew,
- * knows of wrong models too, but only where something was measured. Neither knows what a term that
- * was chosen wrongly does outside, so there both are widened, by as much as series with known
- * formulas ask for. A bootstrap was rejected: with
- * a dozen rows that are no random sample, but a grid, it draws designs that nobody would measure.
- */
+ * There are two kinds of bounds, and the wider one counts. The first propagates the model's errors
+ * to a point: the weights of all rows in the estimate, times their errors when left out. Categories
+ * err together, so their errors are added row by row before they are squared. This bound grows with
+ * the distance from all measured points. The second is the error of rows that were left out with
+ * terms chosen again. It also covers wrong models, but only near measured points. Neither covers a
+ * wrongly chosen term outside the measured range, so there both are widened, by as much as series
+ * with known formulas need. A bootstrap was rejected: a dozen rows that are a grid and no random
+ * sample give designs that nobody would measure. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,23 +16,26 @@
 #include "base/array.h"
 #include "sweep/fit_internal.h"
 
-enum { ALL_ROWS = 64, LEAST_ROWS = 16 }; /* that are left out, of few and of very many */
+enum {
+    ALL_ROWS = 64,
+    LEAST_ROWS = 16
+}; /* rows that are left out: all up to ALL_ROWS, at least LEAST_ROWS of very many */
 
-#define PREFERRED 0.8    /* another way must err by less than this much of what categories do */
-#define GOOD_ENOUGH 0.01 /* of a row: then categories, which say why, are kept */
-#define FALL 0.001       /* of a row: less is no fall */
-#define STILL 0.003      /* of a row: more is a change */
-#define OUTSIDE 0.25     /* bounds widen by so much for each range's width outside */
-#define FARTHEST 4       /* and no more from here on: it would say nothing any more */
+#define PREFERRED 0.8    /* another way's error must be below this share of the categories' */
+#define GOOD_ENOUGH 0.01 /* error, as a share of a row: categories, which say why, are kept */
+#define FALL 0.001       /* share of a row: a smaller change is no fall */
+#define STILL 0.003      /* share of a row: a larger difference is a change */
+#define OUTSIDE 0.25     /* bounds widen by this for each width of the range outside */
+#define FARTHEST 4       /* at most this many widths: wider bounds would say nothing */
 
 static double weight_of(const struct tmk_fit_group *g, uint32_t row)
 {
     return sqrt(g->n_repeats[row]) / g->total[row];
 }
 
-/* ---- what the terms are ---- */
+/* ---- choosing terms ---- */
 
-/* The only number in which two rows differ; n_numbers: there are none or several. */
+/* The only number in which two rows differ; n_numbers: there is none, or several. */
 static uint32_t only_difference(const struct tmk_fit_group *g, const double *a, const double *b)
 {
     uint32_t found = g->n_numbers;
@@ -47,8 +49,8 @@ static uint32_t only_difference(const struct tmk_fit_group *g, const double *a, 
     return found;
 }
 
-/* What pairs of rows say that differ in one number alone. A number is capped by another where
- * nothing changes as long as it is the larger one; each must have been seen capped by the other. */
+/* Find hints from pairs of rows that differ in one number. A number is capped by another if nothing
+ * changes while it is the larger one; each must have been seen capped by the other. */
 static void find_hints(const struct tmk_fit_group *g, struct tmk_terms_hints *ret)
 {
     bool seen[TMK_TERMS_PARAMS][TMK_TERMS_PARAMS] = {0};
@@ -99,7 +101,7 @@ static void terms_at(const struct tmk_fit_group *g, const double *numbers, doubl
 
 /* ---- curves ---- */
 
-/* Without row `out` (m: with all). */
+/* Fit a part without row `out` (m: with all rows). */
 static int fit_part(const struct tmk_fit_group *g, const double *y, uint32_t out,
                     struct tmk_arena *arena, struct tmk_curve *ret)
 {
@@ -121,7 +123,7 @@ static int fit_part(const struct tmk_fit_group *g, const double *y, uint32_t out
     return tmk_curve_fit(&p, arena, ret);
 }
 
-/* The estimate of a row by all others: 0 or TMK_ENOMEM. */
+/* Estimate a row from all others: 0 or TMK_ENOMEM. */
 static int estimate_without(const struct tmk_fit_group *g, const struct tmk_fit_way *w,
                             uint32_t out, double *ret)
 {
@@ -142,7 +144,7 @@ static int estimate_without(const struct tmk_fit_group *g, const struct tmk_fit_
     return rc;
 }
 
-/* Every so many rows are left out. */
+/* Every stride-th row is left out. */
 static uint32_t stride_of(uint32_t m)
 {
     uint32_t n = m <= ALL_ROWS ? m : ALL_ROWS * ALL_ROWS / m;
@@ -187,7 +189,8 @@ int tmk_fit_rising(const void *va, const void *vb)
     return (a > b) - (a < b);
 }
 
-/* Nine of ten new ones are below it, were they like these; of few, the largest. */
+/* Find the spread: nine of ten new rows like these would err by less; with few rows it is the
+ * largest error. */
 static int find_spread(struct tmk_fit_group *g, struct tmk_arena *arena)
 {
     double *known = tmk_arena_take(arena, g->m * sizeof *known);
@@ -233,7 +236,7 @@ int tmk_fit_group_solve(struct tmk_fit_group *g, struct tmk_arena *arena)
 
 /* ---- estimates ---- */
 
-/* Student's t, of which 5 % are beyond. */
+/* The quantile of Student's t with 5 % beyond it. */
 static double student_quantile(uint32_t freedom)
 {
     static const double table[] = {6.314, 6.314, 2.920, 2.353, 2.132, 2.015,
@@ -241,7 +244,7 @@ static double student_quantile(uint32_t freedom)
     return freedom < TMK_N(table) ? table[freedom] : 1.645 + 1.68 / freedom;
 }
 
-/* The part that is the largest at a place. */
+/* The largest part at a point. */
 static uint32_t largest_part(const struct tmk_fit_way *w, const double *row)
 {
     uint32_t best = 0;
@@ -251,8 +254,8 @@ static uint32_t largest_part(const struct tmk_fit_way *w, const double *row)
     return best;
 }
 
-/* Variance of the sum of parts [from, end) at a place: of what the rows' errors make of it, and of
- * the error that a new cell has. */
+/* The variance of the sum of parts [from, end) at a point: from the rows' errors, plus the error of
+ * a new cell. */
 static double estimate_variance(const struct tmk_fit_group *g, uint32_t from, uint32_t end,
                                 const double *row, double value)
 {
@@ -281,8 +284,8 @@ static bool is_known_place(const struct tmk_fit_group *g, const double *numbers)
     return true;
 }
 
-/* How far outside a place is: in each number by how many times the range that was measured, added
- * up. */
+/* How far a point is outside the measured range: the distances in each number, in widths of its
+ * range, added up. */
 static double choice_distance(const struct tmk_fit_group *g, const double *numbers)
 {
     double sum = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/fit_rows.c - which cells a fit is made from, in groups and rows; see fit_internal.h. */
+/* sweep/fit_rows.c - the cells that a fit is made from, in groups and rows; see fit_internal.h. */
 #include <math.h>
 #include <string.h>
 
 #include "kit/textmap.h"
 #include "sweep/fit_internal.h"
 
-enum { MOST_PARTS = 48 }; /* categories or stages; what is more is no category of ours */
+enum { MOST_PARTS = 48 }; /* categories or stages; tidemark has fewer */
 
 /* ---- which cells ---- */
 
@@ -15,8 +15,8 @@ static uint64_t figure_of(const struct tmk_fit *f, const struct tmk_cell *c)
     return f->of == TMK_FIT_RESERVED ? c->peak_reserved : c->peak_allocated;
 }
 
-/* Of very many configurations some, drawn by a hash of their number: every so many would meet the
- * same value of a parameter again and again. */
+/* Whether a configuration is in the sample of very many. A hash of its number decides, because
+ * every n-th one would have the same value of a parameter again and again. */
 static bool is_drawn(const struct tmk_fit *f, const struct tmk_cell *c)
 {
     uint64_t number = (uint64_t)(c - f->r->cells) / f->r->n_repeats;
@@ -30,7 +30,8 @@ static bool has_figure(const struct tmk_fit *f, const struct tmk_cell *c)
     return c->outcome == TMK_CELL_DONE && v != TMK_UNKNOWN_BYTES && v > 0 && is_drawn(f, c);
 }
 
-/* Parameters beyond those that terms can have count as if they were words. */
+/* Find the parameters that are numbers. Those beyond the number that terms can have count as
+ * words. */
 static int find_numbers(struct tmk_fit *f)
 {
     const struct tmk_results *r = f->r;
@@ -65,7 +66,7 @@ void tmk_fit_numbers(const struct tmk_fit *f, const uint32_t *choice, double *re
 
 /* ---- rows ---- */
 
-/* The row of a cell, from how many there are; a new one is the next. */
+/* The row of a cell; the number of rows if it needs a new one. */
 static uint32_t fit_row_of(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
 {
     for (uint32_t i = g->m; i-- > 0;)
@@ -141,7 +142,8 @@ static int add_whole_way(struct tmk_fit *f, struct tmk_fit_group *g, const char 
     return 0;
 }
 
-/* What the categories do not add up to is one of its own, so that the sum is the peak. */
+/* Collect the categories' names. The rest of the peak becomes a category of its own, so that the
+ * sum is the peak. */
 static int name_categories(const struct tmk_fit *f, const struct tmk_fit_group *g,
                            struct tmk_textmap *names)
 {
@@ -198,7 +200,7 @@ static uint64_t stage_peak(const struct tmk_cell *c, const char *name)
     return TMK_UNKNOWN_BYTES;
 }
 
-/* The stages that all cells have; none, unless the largest of them is each cell's peak. */
+/* Collect the stages that all cells have; none, unless the largest of them is each cell's peak. */
 static int name_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
                        struct tmk_textmap *names)
 {
@@ -262,7 +264,7 @@ static int add_ways(struct tmk_fit *f, struct tmk_fit_group *g)
 
 /* ---- groups ---- */
 
-/* Is it the first of its kind? */
+/* Whether the cell is the first of its group. */
 static bool begins_group(const struct tmk_fit *f, uint32_t c)
 {
     for (uint32_t i = 0; i < c; i++)

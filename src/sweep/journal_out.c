@@ -99,7 +99,7 @@ static int write_to_journal(int fd, const struct tmk_results *r, const char *byt
     return fdatasync(fd) == 0 || errno == EINVAL ? 0 : fail_writing(r, err);
 }
 
-/* The line of a cell, or with `number` UINT32_MAX the first one. */
+/* Add the line of a cell, or with `number` UINT32_MAX the first line. */
 static int add_journal_line(int fd, const struct tmk_results *r, uint32_t number,
                             struct tmk_error *err)
 {
@@ -173,7 +173,8 @@ int tmk_journal_make(const struct tmk_results *r, int *ret_fd, struct tmk_error 
     return rc;
 }
 
-/* What was read before the lock was ours must be all there is: a torn line may follow, no other. */
+/* Cut off a torn line. The journal was read before we had the lock, so nothing else may follow what
+ * was read. */
 static int cut_torn(int fd, const struct tmk_results *r, struct tmk_error *err)
 {
     char bytes[4096];

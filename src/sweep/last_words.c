@@ -11,7 +11,7 @@
 
 enum { LONGEST_LINE = 1024 };
 
-static const char what[] = "what():"; /* of C++ */
+static const char what[] = "what():"; /* printed by C++ */
 
 static bool span_ends_with(const char *text, size_t n, const char *end)
 {
@@ -19,14 +19,14 @@ static bool span_ends_with(const char *text, size_t n, const char *end)
     return n >= n_end && strncmp(text + n - n_end, end, n_end) == 0;
 }
 
-/* "[rank0]: ", which torch puts before each line of a rank's traceback. */
+/* Skip "[rank0]: ", which torch puts before each line of a rank's traceback. */
 static const char *skip_rank(const char *line)
 {
     const char *close = strncmp(line, "[rank", 5) == 0 ? strstr(line, "]: ") : NULL;
     return close ? close + 3 : line;
 }
 
-/* The length of the class of a line like "torch.cuda.OutOfMemoryError: text" or "MemoryError"; 0:
+/* The length of the class in a line like "torch.cuda.OutOfMemoryError: text" or "MemoryError"; 0:
  * it is no such line. */
 static size_t exception_class(const char *line)
 {
@@ -57,7 +57,7 @@ static bool tells(const char *line)
 bool tmk_last_words_tell_oom(const char *text)
 {
     char last[LONGEST_LINE] = "", error[LONGEST_LINE] = "";
-    bool is_indented = false; /* the line before: code of a traceback */
+    bool is_indented = false; /* the line before is code of a traceback */
     while (text && *text) {
         size_t n = strcspn(text, "\n");
         snprintf(last, sizeof last, "%.*s", (int)n, text);

@@ -13,16 +13,16 @@
 #include "passes/quality.h"
 #include "passes/stages.h"
 #include "passes/steps.h"
-#include "sweep/held_peak.h"
+#include "sweep/driver_peak.h"
 #include "tidemark/tidemark.h"
 #include "trace/stops.h"
 
-/* Blocks behind a refusal that are no clearing up any more: it goes on without steps. */
+/* More blocks than this after an OOM are no clean-up: the program continues without steps. */
 enum { WENT_ON_BLOCKS = 1000 };
 
-struct deciding_device {            /* the device of a process that decides */
-    const struct tmk_step_row *row; /* of its peak; NULL: no block was ever reported */
-    uint64_t reserved_bytes;        /* most of all time, TMK_UNKNOWN_BYTES: not known */
+struct deciding_device {            /* the device that decides for a process */
+    const struct tmk_step_row *row; /* the row with its peak; NULL: no block was ever reported */
+    uint64_t reserved_bytes;        /* the peak of reserved bytes, TMK_UNKNOWN_BYTES: not known */
 };
 
 static bool is_larger_peak(const struct tmk_step_row *a, const struct tmk_step_row *b)
@@ -33,7 +33,7 @@ static bool is_larger_peak(const struct tmk_step_row *a, const struct tmk_step_r
     return a->peak_bytes > b->peak_bytes;
 }
 
-/* From the history of steps, which has every peak to the byte. */
+/* Find the device from the history of steps, which has every peak to the byte. */
 static struct deciding_device find_best(const struct tmk_process *p)
 {
     struct deciding_device best = {.reserved_bytes = TMK_UNKNOWN_BYTES};
@@ -53,23 +53,23 @@ static struct deciding_device find_best(const struct tmk_process *p)
     return best;
 }
 
-/* ---- what the driver said, and what came behind a refusal ---- */
+/* ---- the driver's samples, and events after an OOM ---- */
 
 struct watched_gpu {
     uint16_t device;
-    uint64_t total_bytes, used_bytes; /* TMK_UNKNOWN_BYTES: not told */
+    uint64_t total_bytes, used_bytes; /* TMK_UNKNOWN_BYTES: not known */
 };
 
 struct driver_watch {
     struct watched_gpu cards[TMK_MAX_DEVICES];
     uint32_t n_cards;
     uint64_t n_steps;
-    bool step_began;   /* since the last refusal */
-    uint64_t n_blocks; /* allocated since then, where it was */
-    uint16_t refused;  /* the device */
+    bool step_began;     /* a step began since the last OOM */
+    uint64_t n_blocks;   /* blocks allocated since then on the same device */
+    uint16_t oom_device; /* the device of the last OOM */
 };
 
-/* Made when new; NULL: there are too many. */
+/* Find a GPU, adding a new one; NULL: there are too many. */
 static struct watched_gpu *watched_gpu_of(struct driver_watch *w, uint16_t device)
 {
     for (uint32_t i = 0; i < w->n_cards; i++)
@@ -105,19 +105,19 @@ static void on_measured_event(void *arg, const struct tmk_replay *rp, const stru
         w->step_began = ev->kind == TMK_KIND_STEP;
     if (ev->kind == TMK_KIND_OOM) {
         w->n_blocks = 0;
-        w->refused = ev->device;
+        w->oom_device = ev->device;
     }
-    w->n_blocks += ev->kind == TMK_KIND_ALLOC && ev->device == w->refused;
+    w->n_blocks += ev->kind == TMK_KIND_ALLOC && ev->device == w->oom_device;
     w->n_steps += ev->kind == TMK_KIND_STEP;
 }
 
 /* ---- a process ---- */
 
-struct measurement { /* what one replay finds out */
+struct measurement { /* the results of one replay */
     struct tmk_process *p;
     struct deciding_device best;
     struct driver_watch watch;
-    struct tmk_held_peak held; /* what no framework handed out */
+    struct tmk_driver_peak held; /* memory outside frameworks' allocators */
     struct tmk_peak *peak;
     struct tmk_stages *stages;
     struct tmk_ooms *ooms;
@@ -129,7 +129,7 @@ static void close_measurement(struct measurement *l)
     l->peak = tmk_peak_close(l->peak);
     l->stages = tmk_stages_close(l->stages);
     l->ooms = tmk_ooms_close(l->ooms);
-    tmk_held_peak_fini(&l->held);
+    tmk_driver_peak_fini(&l->held);
 }
 
 static int open_measurement(struct measurement *l)
@@ -142,7 +142,7 @@ static int open_measurement(struct measurement *l)
     if (rc == 0)
         rc = tmk_ooms_open(l->p, &l->ooms);
     if (rc == 0)
-        rc = tmk_held_peak_init(&l->held, l->p);
+        rc = tmk_driver_peak_init(&l->held, l->p);
     return rc;
 }
 
@@ -152,7 +152,7 @@ static int replay_for_measurement(struct measurement *l, struct tmk_error *err)
         tmk_peak_visitor(l->peak),
         tmk_stages_visitor(l->stages),
         tmk_ooms_visitor(l->ooms),
-        tmk_held_peak_visitor(&l->held),
+        tmk_driver_peak_visitor(&l->held),
         {.arg = &l->watch, .event = on_measured_event},
     };
     struct tmk_replay rp;
@@ -183,7 +183,7 @@ static bool add_share(struct tmk_shares *s, struct tmk_arena *a, const char *key
     return copy != NULL;
 }
 
-/* Largest first; only what was put together out of several can be out of order. */
+/* Sort shares, the largest first; only combined ones can be out of order. */
 static void sort_shares(struct tmk_shares *s)
 {
     for (uint32_t i = 1; i < s->n; i++)
@@ -194,7 +194,7 @@ static void sort_shares(struct tmk_shares *s)
         }
 }
 
-/* Of `whole`; what no block accounts for is unknown. */
+/* Make the shares of `whole`; bytes that no block accounts for are unknown. */
 static int make_shares(struct tmk_peak *peak, enum tmk_by by, uint64_t whole, const char *nameless,
                        struct tmk_arena *a, struct tmk_shares *ret)
 {
@@ -215,7 +215,7 @@ static int make_shares(struct tmk_peak *peak, enum tmk_by by, uint64_t whole, co
     if (!good)
         return TMK_ENOMEM;
     sort_shares(&s);
-    if (sum <= whole) /* more cannot be: the trace is damaged */
+    if (sum <= whole) /* a larger sum means that the trace is damaged */
         *ret = s;
     return 0;
 }
@@ -269,7 +269,7 @@ static int take_step_times(const struct measurement *l, struct tmk_cell *c)
     return 0;
 }
 
-/* The device and what its driver said of it. */
+/* Take the device and its driver's figures. */
 static int take_device(struct measurement *l, uint16_t device, struct tmk_arena *a,
                        struct tmk_cell *c)
 {
@@ -284,11 +284,11 @@ static int take_device(struct measurement *l, uint16_t device, struct tmk_arena 
     uint64_t n = tmk_ooms_n_kept(l->ooms);
     const struct tmk_oom *oom = n > 0 ? tmk_ooms_get(l->ooms, n - 1) : NULL;
     if (oom && oom->device == device && oom->capacity_bytes)
-        c->capacity = oom->capacity_bytes; /* what the allocator may have of it */
+        c->capacity = oom->capacity_bytes; /* the allocator's limit */
     return c->device ? 0 : TMK_ENOMEM;
 }
 
-/* A process whose framework told of its blocks. */
+/* Take the figures of a process with blocks that its framework reported. */
 static int take_blocks(struct measurement *l, struct tmk_arena *a, struct tmk_cell *c)
 {
     const struct tmk_step_row *row = l->best.row;
@@ -311,7 +311,7 @@ static int one_share(struct tmk_arena *a, const char *key, uint64_t bytes, struc
     return ret->rows && add_share(ret, a, key, bytes) ? 0 : TMK_ENOMEM;
 }
 
-/* A process that asked the driver itself: who in it is all that is known. */
+/* Take the figures of a process that asked the driver itself: only the owners are known. */
 static int take_held(struct measurement *l, struct tmk_arena *a, struct tmk_cell *c)
 {
     const struct tmk_device_sums *peak = &l->held.peak;
@@ -322,7 +322,8 @@ static int take_held(struct measurement *l, struct tmk_arena *a, struct tmk_cell
     int rc = c->components.rows ? take_device(l, peak->device, a, c) : TMK_ENOMEM;
     for (uint32_t i = 0; i < TMK_SUMS_MAX_OWNERS && rc == 0; i++)
         if (peak->owners[i].bytes > 0 &&
-            !add_share(&c->components, a, tmk_held_peak_owner(&l->held, i), peak->owners[i].bytes))
+            !add_share(&c->components, a, tmk_driver_peak_owner(&l->held, i),
+                       peak->owners[i].bytes))
             rc = TMK_ENOMEM;
     sort_shares(&c->components);
     if (rc == 0)
@@ -330,7 +331,7 @@ static int take_held(struct measurement *l, struct tmk_arena *a, struct tmk_cell
     return rc == 0 ? one_share(a, "other", peak->bytes, &c->at_stage) : rc;
 }
 
-/* Blocks on a card go before segments, and a card before the host. */
+/* Blocks on a GPU go before segments, and a GPU before the host. */
 static int take_process_peaks(struct measurement *l, struct tmk_arena *a, struct tmk_cell *c)
 {
     bool has_card = l->best.row && l->best.row->device != TIDEMARK_HOST;
@@ -339,8 +340,8 @@ static int take_process_peaks(struct measurement *l, struct tmk_arena *a, struct
     return l->best.row ? take_blocks(l, a, c) : 0;
 }
 
-/* "rank 1 ran out of memory in step 3 (forward): 1.2 GiB more on cuda:0, 22.1 of 24.0 GiB in use".
- */
+/* Write "rank 1 ran out of memory in step 3 (forward): 1.2 GiB more on cuda:0, 22.1 of 24.0 GiB in
+ * use". */
 static int tell_oom(const struct measurement *l, struct tmk_arena *a, struct tmk_measured *ret)
 {
     uint64_t n = tmk_ooms_n_kept(l->ooms);
@@ -365,9 +366,9 @@ static int tell_oom(const struct measurement *l, struct tmk_arena *a, struct tmk
     return ret->oom ? 0 : TMK_ENOMEM;
 }
 
-/* ---- traces that do not tell all ---- */
+/* ---- incomplete traces ---- */
 
-/* Why the largest sum that was seen need not be the peak, in the caller's buffer; false: it is. */
+/* Say in the caller's buffer why the largest sum seen may not be the peak; false: it is. */
 static bool find_trace_gap(const struct measurement *l, char *buffer, size_t size)
 {
     const struct tmk_quality *q = &l->quality;
@@ -396,8 +397,8 @@ static void forget_peak(struct tmk_cell *c)
     c->categories.n = c->components.n = c->at_stage.n = c->n_stages = 0;
 }
 
-/* "rank 1: recording stopped after 2.1 s: the disk was full; its peak is not known (20.6 MiB were
- * seen)". */
+/* Write "rank 1: recording stopped after 2.1 s: the disk was full; its peak is not known (20.6 MiB
+ * were seen)". */
 static int look_for_hole(const struct measurement *l, struct tmk_arena *a, struct tmk_cell *c,
                          struct tmk_measured *ret)
 {
@@ -439,7 +440,7 @@ static int measure_process(struct tmk_process *p, struct tmk_arena *a, struct tm
     return rc;
 }
 
-/* Does what was measured of `a` decide, rather than `b`? */
+/* Whether the figures of `a` decide rather than those of `b`. */
 static bool cell_decides(const struct tmk_cell *a, const struct tmk_cell *b)
 {
     bool a_is_card = strcmp(a->device, "cpu") != 0;
@@ -459,7 +460,7 @@ static void add_rank(struct tmk_cell *c, const struct tmk_process *p, const stru
                                                     .peak_reserved = m->peak_reserved};
 }
 
-/* All but what the sweep knows by itself. */
+/* Take over everything but the fields that the sweep itself sets. */
 static void adopt_cell(struct tmk_cell *c, const struct tmk_cell *best)
 {
     struct tmk_cell all = *best;
@@ -492,7 +493,7 @@ static int measure_all(struct tmk_run *run, struct tmk_arena *a, struct tmk_cell
     struct tmk_error unread;
     if (tmk_run_n_unreadable(run, &unread) > 0 && !ret->incomplete)
         ret->incomplete = tmk_arena_format(a, "%s; the peak is not known", unread.text);
-    if (ret->incomplete) /* another process may have had more */
+    if (ret->incomplete) /* another process may have used more */
         forget_peak(&best);
     ret->found = best.device != NULL;
     adopt_cell(c, &best);

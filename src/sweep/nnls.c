@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep/nnls.c - see nnls.h.
  *
- * Columns are made orthonormal one by one (Gram and Schmidt, twice, which is as good as
- * Householder's for columns that are not dependent), so that the normal equations, which square the
- * condition, are never made. All columns at once are tried first: where no coefficient is negative,
- * that is the answer, and it mostly is. */
+ * Columns are made orthonormal one by one (Gram-Schmidt, twice, which is as good as Householder's
+ * method for independent columns). So the normal equations, which square the condition number, are
+ * never formed. All columns at once are tried first: if no coefficient is negative, that is the
+ * answer, and it usually is. */
 #include "sweep/nnls.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define DEPENDENT 1e-7 /* of its length, that must be left of a column */
-#define FLAT 1e-11     /* a slope that is none */
+#define DEPENDENT 1e-7 /* share of its length that must be left of a column */
+#define FLAT 1e-11     /* a slope below this is none */
 
 struct nnls_problem {
     const double *a, *b;
@@ -27,7 +27,7 @@ double tmk_dot(const double *a, const double *b, uint32_t m)
     return sum;
 }
 
-/* Column j behind those used. False: it depends on them. */
+/* Add column j behind the used ones. False: it depends on them. */
 static bool push_column(struct tmk_nnls *s, const struct nnls_problem *p, uint32_t j)
 {
     const double *column = p->a + (size_t)j * p->m;
@@ -57,7 +57,7 @@ static bool push_column(struct tmk_nnls *s, const struct nnls_problem *p, uint32
     return true;
 }
 
-/* The coefficients of the used columns, whatever their sign. */
+/* Solve for the coefficients of the used columns, with any sign. */
 static void solve_used(const struct tmk_nnls *s, const struct nnls_problem *p, double *z)
 {
     for (uint32_t i = s->n_used; i-- > 0;) {
@@ -91,7 +91,7 @@ static bool is_column_used(const struct tmk_nnls *s, uint32_t j)
     return false;
 }
 
-/* The column along which the rest falls most, or n. */
+/* Find the column along which the residual falls most, or n. */
 static uint32_t steepest(const struct tmk_nnls *s, const struct nnls_problem *p,
                          const bool *refused)
 {
@@ -114,7 +114,7 @@ static uint32_t steepest(const struct tmk_nnls *s, const struct nnls_problem *p,
     return best;
 }
 
-/* Only those of the used that are above 0 in x. */
+/* Keep only the used columns with x above 0. */
 static void drop_zeros(struct tmk_nnls *s, const struct nnls_problem *p)
 {
     uint32_t old[TMK_NNLS_MOST], n = s->n_used;
@@ -125,7 +125,8 @@ static void drop_zeros(struct tmk_nnls *s, const struct nnls_problem *p)
             (void)push_column(s, p, old[i]);
 }
 
-/* As far from x towards z as none becomes negative; the one that stops it becomes 0. */
+/* Go from x towards z as far as no coefficient becomes negative; the one that stops it becomes
+ * 0. */
 static void step_towards(struct tmk_nnls *s, const double *z)
 {
     double part = 1;
@@ -143,7 +144,7 @@ static void step_towards(struct tmk_nnls *s, const double *z)
     }
 }
 
-/* Bring in column j. False: it brings nothing. */
+/* Take in column j. False: it does not improve the fit. */
 static bool take_in(struct tmk_nnls *s, const struct nnls_problem *p, uint32_t j)
 {
     double z[TMK_NNLS_MOST] = {0};
@@ -151,7 +152,7 @@ static bool take_in(struct tmk_nnls *s, const struct nnls_problem *p, uint32_t j
     if (!push_column(s, p, j))
         return false;
     solve_used(s, p, z);
-    if (!(z[own] > 0)) { /* rounding: by its slope it would be */
+    if (!(z[own] > 0)) { /* due to rounding: by its slope it should be above 0 */
         s->n_used = own;
         return false;
     }
@@ -200,7 +201,7 @@ double tmk_nnls_leverage(const struct tmk_nnls *s, uint32_t m, uint32_t i)
 
 void tmk_nnls_weights(const struct tmk_nnls *s, uint32_t m, const double *row, double *ret)
 {
-    double v[TMK_NNLS_MOST]; /* of r' v = row */
+    double v[TMK_NNLS_MOST]; /* solves r' v = row */
     memset(ret, 0, m * sizeof *ret);
     for (uint32_t i = 0; i < s->n_used; i++) {
         v[i] = row[s->used[i]];
@@ -214,7 +215,7 @@ void tmk_nnls_weights(const struct tmk_nnls *s, uint32_t m, const double *row, d
 
 double tmk_nnls_spread(const struct tmk_nnls *s, uint32_t i)
 {
-    double v[TMK_NNLS_MOST] = {0}, sum = 0; /* of r' v = e_i */
+    double v[TMK_NNLS_MOST] = {0}, sum = 0; /* solves r' v = e_i */
     for (uint32_t k = i; k < s->n_used; k++) {
         v[k] = k == i ? 1 : 0;
         for (uint32_t j = i; j < k; j++)

@@ -2,8 +2,8 @@
 /* sweep/order.c - see order.h.
  *
  * The values of a parameter lie on a line from 0 to 1, by rank. A value's level is how often the
- * line must be halved to meet it: 0 for the ends, 1 for the middle, 2 for the quarters. A
- * configuration has the level of its highest value, and the sum of the places as its size. */
+ * line must be halved to reach it: 0 for the ends, 1 for the middle, 2 for the quarters. A
+ * configuration's level is that of its highest value; its size is the sum of its values' places. */
 #include "sweep/order.h"
 
 #include <limits.h>
@@ -15,7 +15,7 @@
 struct order_key {
     uint32_t number;
     uint32_t repeat;
-    unsigned phase; /* 0 the first, 1 corners, 2 and more what lies between, UINT_MAX the last */
+    unsigned phase; /* 0: the first; 1: corners; 2 and more: between; UINT_MAX: the last */
     double size;
 };
 
@@ -46,7 +46,7 @@ static unsigned level_of(uint32_t rank, uint32_t n)
     return level;
 }
 
-struct order_table { /* of one parameter, by value */
+struct order_table { /* figures of one parameter, by value */
     double place[TMK_SWEEP_MAX_VALUES];
     unsigned level[TMK_SWEEP_MAX_VALUES];
 };
@@ -84,7 +84,7 @@ static int by_number_size(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The smallest and the largest configuration that the constraints leave; all repeats of them. */
+/* Mark all repeats of the smallest and the largest configuration that the constraints leave. */
 static void mark_ends(struct order_key *keys, uint32_t n, uint32_t n_repeats)
 {
     uint32_t least = 0, most = 0;
@@ -96,7 +96,7 @@ static void mark_ends(struct order_key *keys, uint32_t n, uint32_t n_repeats)
     }
     for (uint32_t i = 0; i < n_repeats && n > 0; i++) {
         keys[most + i].phase = UINT_MAX;
-        keys[least + i].phase = 0; /* of one configuration, which is both */
+        keys[least + i].phase = 0; /* there is one configuration, which is both */
     }
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 
-/* Names whose TIDEMARK_ variable means something to us already, and words of constraints. */
+/* Names with a TIDEMARK_ variable that has a meaning already, and words of constraints. */
 static const char *const taken[] = {
     "run",           "ranks",      "max_size", "cpu_tensors", "native",  "no_stacks", "no_modules",
     "no_categories", "no_symbols", "off",      "lib",         "library", "ring_dir",  "debug_dir",
@@ -23,7 +23,7 @@ enum { MAX_NUMBER_BYTES = 40 };
 
 /* ---- values as they are read ---- */
 
-struct value_list { /* grows in the arena by doubling; what is left behind is little */
+struct value_list { /* grows in the arena by doubling, which wastes little */
     struct tmk_arena *arena;
     const char **rows;
     uint32_t n, room;
@@ -55,7 +55,7 @@ bool tmk_param_number(const char *text, double *ret)
 {
     char *end;
     if (!isdigit((unsigned char)text[0]) && !(text[0] && strchr("+-.", text[0])))
-        return false; /* no blanks, "inf" or "nan" */
+        return false; /* refuses blanks, "inf" and "nan" */
     double number = strtod(text, &end);
     if (end == text || *end || !isfinite(number) || strpbrk(text, "xX"))
         return false;
@@ -80,7 +80,7 @@ struct value_range {
     bool multiplies;
 };
 
-/* "128..1024", "128..1024..128", "128..1024*2". False: it is none. */
+/* Parse "128..1024", "128..1024..128" or "128..1024*2". False: it is no range. */
 static bool read_range(const char *text, size_t n, struct value_range *ret)
 {
     struct value_range r = {.step = 1};
@@ -113,7 +113,7 @@ static int check_range(const struct value_range *r, const char *text, int n, str
     return 0;
 }
 
-/* From the start by so many steps at once, not by adding up: 0.1..0.5..0.1 has five values. */
+/* Multiply the steps rather than add them up, so that 0.1..0.5..0.1 has five values. */
 static double value_at(const struct value_range *r, uint32_t i)
 {
     return r->multiplies ? r->from * pow(r->step, i) : r->from + r->step * i;
@@ -169,7 +169,7 @@ static int check_twice(const struct tmk_sweep_param *p, struct tmk_error *err)
     return 0;
 }
 
-/* Numbers, if all are. */
+/* Set the numbers, if all values are numbers. */
 static int read_param_numbers(struct tmk_sweep_param *p, struct tmk_arena *a)
 {
     double *numbers = tmk_arena_take(a, p->n_values * sizeof *numbers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/results.c - see results.h: the grid laid out. The journal is read in results_in.c and
- * written in journal_out.c. */
+/* sweep/results.c - see results.h; this file lays out the grid. results_in.c reads the journal,
+ * journal_out.c writes it. */
 #include "sweep/results.h"
 
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static int read_result_wheres(struct tmk_results *r, const struct tmk_where ***r
     return rc;
 }
 
-/* 1: all hold, 0: one does not. */
+/* Whether all constraints hold: 1, 0, or an error. */
 static int is_choice_allowed(const struct tmk_results *r, const struct tmk_where *const *wheres,
                              const uint32_t *choice, struct tmk_error *err)
 {

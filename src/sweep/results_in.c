@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/results_in.c - the journal of a sweep, read: see results.h.
+/* sweep/results_in.c - read the journal of a sweep: see results.h.
  *
- * The first line must be good. Of the others, what does not parse, or is about a cell that the grid
- * does not have, is counted and passed over: that cell is then tried again. Of two lines about one
- * cell the later one holds. */
+ * The first line must be good. Another line that does not parse, or is about a cell outside the
+ * grid, is counted and skipped; its cell is then tried again. Of two lines about one cell the later
+ * one counts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,10 +60,10 @@ static void complain_about_json(struct tmk_json_in *j, const char *problem)
         j->problem = problem;
 }
 
-/* Room for one more row of an array that grows in the arena; NULL after a problem. */
+/* Make room for one more row of an array that grows in the arena; NULL after a problem. */
 static void *add_json_row(struct tmk_json_in *j, void **rows, uint32_t *n, size_t row_bytes)
 {
-    bool is_full = (*n & (*n - 1)) == 0; /* room is for powers of two */
+    bool is_full = (*n & (*n - 1)) == 0; /* room grows in powers of two */
     if (*n == MAX_ROWS)
         complain_about_json(j, "there are too many of these");
     else if (is_full) {
@@ -113,7 +113,7 @@ static void read_json_param(struct tmk_json_in *j, struct tmk_sweep_param *p)
 static void read_json_params(struct tmk_json_in *j, struct tmk_results *r)
 {
     void *rows = NULL;
-    r->n_params = 0; /* of a key that comes twice the later one holds */
+    r->n_params = 0; /* if a key comes twice, the later one counts */
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
         struct tmk_sweep_param *p = add_json_row(j, &rows, &r->n_params, sizeof *p);
@@ -333,7 +333,7 @@ static void read_cell_value(struct tmk_json_in *j, struct tmk_cell *c, const cha
         tmk_json_in_skip(j);
 }
 
-/* The shares of something add up to it, whoever wrote the line. */
+/* Whether shares add up to their whole. The line may have been written by anything. */
 static bool is_sum(const struct tmk_shares *s, uint64_t whole)
 {
     uint64_t sum = 0;
@@ -418,7 +418,7 @@ static int read_open(int fd, const char *path, char **ret, size_t *ret_n, struct
 
 static int read_journal_file(const char *path, char **ret, size_t *ret_n, struct tmk_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* whatever stands there */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* there may be any kind of file */
     if (fd < 0 && errno == ENOENT)
         return tmk_fail(err, TMK_ENOENT, "there is no %s: it is not the folder of a sweep", path);
     if (fd < 0)

@@ -87,10 +87,10 @@ static void measure_survey(struct tmk_survey *g)
         g->capacity = 0;
 }
 
-/* ---- which parameters matter ---- */
+/* ---- effects of parameters ---- */
 
-/* By configuration: the peak, or its estimate, as gaps (constraints, what ran out of memory) would
- * set the large configurations of one value against the small ones of another; 0: not known. */
+/* List each configuration's peak, or its estimate; 0: not known. With gaps (constraints, OOMs)
+ * large configurations of one value would be compared with small ones of another. */
 static double *take_peaks(struct tmk_survey *g)
 {
     double *peaks = tmk_arena_take(&g->arena, g->n_configs * sizeof *peaks);
@@ -106,7 +106,8 @@ struct repeat_mean {
     uint32_t n;
 };
 
-/* How far apart the means over each value of a parameter are; `means` has a row for each value. */
+/* The effect of a parameter: the distance between the means over each of its values. `means` has a
+ * row for each value. */
 static double effect_of(const struct tmk_survey *g, uint32_t p, const double *peaks,
                         struct repeat_mean *means)
 {
@@ -151,7 +152,7 @@ static int order_params(struct tmk_survey *g)
 
 /* ---- names ---- */
 
-/* The names, and the values chosen of them; `choice` NULL: no values. NULL without memory. */
+/* List the names and the chosen values; `choice` NULL: no values. NULL: no memory. */
 static const char *list_choice_names(struct tmk_survey *g, const uint32_t *choice, bool has_names,
                                      const char *between)
 {
@@ -198,7 +199,7 @@ static int name_configs(struct tmk_survey *g)
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- making ---- */
 
 static int make_survey_fit(struct tmk_survey *g)
 {

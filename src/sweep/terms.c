@@ -12,9 +12,9 @@ struct term_cells {
     uint32_t n, n_params;
 };
 
-/* ---- which factors there are ---- */
+/* ---- factors ---- */
 
-/* Different values of a parameter, counted up to three. */
+/* Count the different values of a parameter, up to three. */
 static unsigned n_cell_values(const struct term_cells *c, uint32_t p)
 {
     double first = c->x[p], other = NAN;
@@ -73,7 +73,7 @@ static void find_factors(const struct term_cells *c, const struct tmk_terms_hint
             add_factor(ret, p, p, true, false);
 }
 
-/* ---- which products ---- */
+/* ---- products ---- */
 
 static bool share_a_parameter(const struct tmk_factor *f, const struct tmk_factor *g)
 {
@@ -97,8 +97,8 @@ static void add_term(struct tmk_terms *t, const struct factor_list *f, const uin
         t->items[t->n++] = term;
 }
 
-/* All products of `n` factors from the `from`-th on, of which `at` are chosen; no cubes, and one
- * square at most. */
+/* Add all products of `n` factors from the `from`-th on, with `at` factors chosen already; no
+ * cubes, and at most one square. */
 static void add_products(struct tmk_terms *t, const struct factor_list *f, uint32_t *which,
                          uint8_t at, uint8_t n, bool has_square)
 {
@@ -114,7 +114,7 @@ static void add_products(struct tmk_terms *t, const struct factor_list *f, uint3
     }
 }
 
-/* Of low degree first: where there is no room for all, it is high ones that are left out. */
+/* Low degrees come first, so that high ones are left out if there is no room for all. */
 void tmk_terms_find(const double *x, uint32_t n, uint32_t n_params,
                     const struct tmk_terms_hints *hints, struct tmk_terms *ret)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep/where.c - see where.h.
  *
- * A tree in the arena, by recursive descent, one function a line of the grammar; its depth is
- * bounded. It is judged once a configuration, so nothing here needs to be fast. */
+ * A recursive descent parser, with one function for each line of the grammar, builds a tree of
+ * bounded depth in the arena. The tree is judged once for each configuration, so nothing here needs
+ * to be fast. */
 #include "sweep/where.h"
 
 #include <ctype.h>
@@ -11,7 +12,7 @@
 
 #include "sweep/params.h"
 
-/* A row of operators becomes a tree as deep as it is long: so its length is bounded too. */
+/* A row of operators becomes a tree as deep as the row is long, so its length is bounded too. */
 enum { MAX_DEPTH = 64, MAX_TEXT_BYTES = 4096, MAX_NUMBER_BYTES = 40 };
 
 enum where_op {
@@ -58,12 +59,12 @@ struct where_reading {
     struct tmk_arena *arena;
     unsigned depth;
     struct tmk_error *err;
-    int rc; /* of the first failure */
+    int rc; /* result of the first failure */
 };
 
 static const struct where_node *read_or(struct where_reading *r);
 
-/* "'NAME' WHAT", or without a name just what. */
+/* Fail with "'NAME' WHAT", or without a name with WHAT alone. */
 static int fail_with(struct tmk_error *err, uint64_t at, const char *name, const char *what)
 {
     int rc = tmk_fail(err, TMK_EINVAL, "%s%s%s%s", name ? "'" : "", name ? name : "",
@@ -92,7 +93,7 @@ static bool is_name_byte(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Take `word` if it comes next; one of letters must end there. */
+/* Take `word` if it comes next; a word of letters must end there. */
 static bool take_word(struct where_reading *r, const char *word)
 {
     skip_where_blanks(r);
@@ -214,7 +215,7 @@ static const struct where_node *read_factor(struct where_reading *r)
     return n;
 }
 
-/* Operators that bind alike, the longer ones first. */
+/* Operators of one precedence, the longer ones first. */
 struct where_infix {
     const char *text;
     enum where_op op;
@@ -264,7 +265,7 @@ static const struct where_node *read_sum(struct where_reading *r)
     return read_infix_row(r, read_term, sums);
 }
 
-/* a < b < c: (a < b) and (b < c). */
+/* Read a chain: a < b < c means (a < b) and (b < c). */
 static const struct where_node *read_chain(struct where_reading *r)
 {
     enum where_op op;

@@ -11,7 +11,7 @@
 
 static const char repeat_name[] = "repeat";
 
-/* The bytes of the name in "{NAME}" at `at`; 0: it is none. */
+/* The length of the name in "{NAME}" at `at`; 0: there is none. */
 static size_t name_at(const char *at)
 {
     size_t n = 0;
