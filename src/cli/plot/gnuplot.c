@@ -2,11 +2,10 @@
 /* cli/plot/gnuplot.c - see gnuplot.h.
  *
  * gnuplot reads the script from a temporary file and writes the picture to its stdout, which is the
- * output file: so its name never stands in the script, and that it cannot be written is our
- * message. A pipe would let a gnuplot that hangs hold us while we write; like this only its end is
- * waited for, and not for ever. What it complains about goes to another temporary file, of which
- * the first line is shown. It is started with -d: settings that people have for themselves are not
- * ours. */
+ * output file. So the script never contains the file's name, and we report it if the file cannot be
+ * written. With a pipe, a gnuplot that hangs would block us while we write; this way we only wait
+ * for its end, and not for ever. Its complaints go to another temporary file, and the first line of
+ * that is shown. It is started with -d, which leaves out the user's own settings. */
 #include "cli/plot/gnuplot.h"
 
 #include <errno.h>
@@ -35,7 +34,7 @@ extern char **environ;
 
 enum {
     MOST_SECONDS = 60,   /* for a picture */
-    LONGEST_TITLE = 118, /* columns that have room */
+    LONGEST_TITLE = 118, /* columns of a title that fit */
 };
 
 enum picture_kind { PNG, SVG, PDF };
@@ -58,8 +57,8 @@ static const char look[] = "set encoding utf8\n"
 
 /* ---- texts ---- */
 
-/* As a screen would show it, so that an SVG of it is well-formed whatever the bytes were. The
- * caller's to free. */
+/* The text as a screen would show it, so that an SVG with it is well-formed whatever the bytes are.
+ * The caller's to free. */
 static char *shown_text(const char *text, unsigned columns)
 {
     char *shown = NULL;
@@ -70,7 +69,7 @@ static char *shown_text(const char *text, unsigned columns)
     return shown;
 }
 
-/* The same, but its end is kept. */
+/* The same, but keep the end. */
 static char *shown_tail(const char *text, unsigned columns)
 {
     if (tmk_utf8_tail(text, columns) == text)
@@ -81,7 +80,7 @@ static char *shown_tail(const char *text, unsigned columns)
     return shown;
 }
 
-/* gnuplot would cut it in the middle of a character. */
+/* Whether gnuplot would cut the label in the middle of a character. */
 static bool is_too_long_for_tic(const char *shown)
 {
     return strchr(shown, '%') && strlen(shown) > TMK_GNUPLOT_TIC_BYTES;
@@ -168,7 +167,7 @@ int tmk_gnuplot_check(const char *path)
 struct tmk_gnuplot {
     const char *path; /* borrowed */
     enum picture_kind kind;
-    const char *title; /* of the style */
+    const char *title; /* the style's title */
     const struct tmk_theme *theme;
     FILE *script, *complaints;
 };
@@ -194,8 +193,8 @@ void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *no
             g->theme->faint);
 }
 
-/* The key stands above the picture and makes its room there; its own title, empty, makes that of
- * ours. gnuplot's would come between key and picture. */
+/* The key is above the picture and reserves its room there; its own empty title reserves the room
+ * for ours. gnuplot's title would come between key and picture. */
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
 {
     tmk_gnuplot_heading(g, text, NULL);
@@ -212,9 +211,9 @@ static void discard_gnuplot(struct tmk_gnuplot *g)
     free(g);
 }
 
-/* Letters are about the same part of the width in all three. Of an SVG gnuplot does not know how
- * wide a text will be and takes it for wider than it is: somewhat smaller letters make up for it.
- */
+/* Write the terminal line. Letters have about the same share of the width in all three formats. In
+ * an SVG gnuplot does not know the width of a text and overestimates it; somewhat smaller letters
+ * make up for that. */
 static void put_terminal(const struct tmk_gnuplot *g, unsigned height)
 {
     if (g->kind == PNG)
@@ -268,8 +267,8 @@ FILE *tmk_gnuplot_script(struct tmk_gnuplot *g)
     return g->script;
 }
 
-/* Start it with these as stdin and stdout: 0 or errno. In a group of its own, so that a ^C for us
- * does not end it, and with no signal held back. */
+/* Start gnuplot with these as stdin and stdout: 0 or errno. It has a process group of its own, so
+ * that ^C for us does not end it, and no signal is blocked. */
 static int spawn_gnuplot(struct tmk_gnuplot *g, int in, int out, pid_t *ret)
 {
     char *argv[] = {"gnuplot", "-d", NULL};
@@ -291,7 +290,7 @@ static int spawn_gnuplot(struct tmk_gnuplot *g, int in, int out, pid_t *ret)
     return reason;
 }
 
-/* Its status; false when it had to be ended. */
+/* Wait for its status; false: it had to be killed. */
 static bool wait_for_gnuplot(pid_t pid, int *ret_status)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
@@ -307,7 +306,7 @@ static bool wait_for_gnuplot(pid_t pid, int *ret_status)
     return true;
 }
 
-/* It may repeat texts of the script, which are others'. */
+/* Blank control characters of a complaint: it may repeat foreign texts of the script. */
 static void blank_control_bytes(char *line)
 {
     for (; *line; line++)
@@ -315,7 +314,7 @@ static void blank_control_bytes(char *line)
             *line = ' ';
 }
 
-/* Its first complaint; of a script, gnuplot shows the line and an arrow before it. */
+/* Print gnuplot's first complaint. For a script, gnuplot shows the line and an arrow before it. */
 static void say_complaint(struct tmk_gnuplot *g)
 {
     char line[256];
@@ -332,14 +331,14 @@ static void say_complaint(struct tmk_gnuplot *g)
     tmk_say("gnuplot could not draw %s: %s", g->path, shown);
 }
 
-/* It does not look whether its writes succeed. */
+/* Whether the picture is empty: gnuplot does not check that its writes succeed. */
 static bool is_empty(int out)
 {
     struct stat picture;
     return fstat(out, &picture) == 0 && S_ISREG(picture.st_mode) && picture.st_size == 0;
 }
 
-/* No signal comes between its start and the note that it goes with us. 0 or errno. */
+/* Start gnuplot with signals blocked until it is registered to be ended with us. 0 or errno. */
 static int start_gnuplot(struct tmk_gnuplot *g, int out, pid_t *ret)
 {
     sigset_t before;
@@ -354,7 +353,7 @@ static int start_gnuplot(struct tmk_gnuplot *g, int out, pid_t *ret)
     return reason;
 }
 
-/* With the whole script: is the picture written? Says why not. */
+/* Draw, after the whole script is written; false after a message. */
 static bool draw_with_gnuplot(struct tmk_gnuplot *g, int out)
 {
     pid_t pid;

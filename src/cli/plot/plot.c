@@ -67,7 +67,7 @@ double tmk_plot_tic(double range, unsigned n)
 
 /* ---- texts ---- */
 
-/* The last part of the run's path, or the process that is being watched. */
+/* The name of a run: the last part of its path, or the watched process. */
 static char *plotted_run_name(const struct tmk_run *run)
 {
     char *path = tmk_xstrdup(tmk_run_path(run));

@@ -13,12 +13,12 @@ enum {
     FEWEST_STEPS = 2, /* fewer are drawn by time */
 };
 
-#define BEFORE 0.12 /* of the steps' width, for what was before */
-#define AFTER 0.04  /* and what came after */
+#define BEFORE 0.12 /* share of the steps' width for the time before */
+#define AFTER 0.04  /* and for the time after */
 
 /* ---- what is shown ---- */
 
-/* When the first memory of the device came; looked for from the front, which is soon found. */
+/* When the device's first block was allocated. The search from the front finds it soon. */
 static uint64_t first_alloc_ns(const struct tmk_plot *plot)
 {
     struct tmk_reader *r = plot->p->reader;
@@ -65,7 +65,8 @@ static int by_step_number(const void *va, const void *vb)
     return a < b ? -1 : a > b;
 }
 
-/* Where the last step ends: it lasts until the process does, which is not what it took. */
+/* The end of the last step. In the trace it lasts until the process ends, which is not its own
+ * duration. */
 static uint64_t end_of_last(const struct tmk_plot_axis *a)
 {
     const struct tmk_step_row *last = shown_row(a, a->n_rows - 1);
@@ -81,7 +82,7 @@ static uint64_t end_of_last(const struct tmk_plot_axis *a)
 
 /* ---- knots ---- */
 
-/* Time never goes back, and a knot that says nothing new is left out. */
+/* Add a knot. Time never goes back, and redundant knots are left out. */
 static void add_knot(struct tmk_plot_axis *a, uint64_t ns, double x)
 {
     if (a->n_knots && ns <= a->knots[a->n_knots - 1].ns)
@@ -123,7 +124,7 @@ int tmk_plot_axis_init(struct tmk_plot_axis *a, const struct tmk_plot *plot)
     uint64_t end = plot->has_window ? plot->end_ns : plot->p->end_ns;
     if (plot->has_window && a->n_rows)
         end = end_of_last(a);
-    start = start < UINT64_MAX ? start : 0; /* of a trace whose times make no sense */
+    start = start < UINT64_MAX ? start : 0; /* for a trace with senseless times */
     end = end > start ? end : start + 1;
     if (a->n_rows >= FEWEST_STEPS && !plot->by_time)
         set_steps(a, start, end);
@@ -154,7 +155,7 @@ double tmk_plot_axis_end(const struct tmk_plot_axis *a)
     return a->knots[a->n_knots - 1].x;
 }
 
-/* The knot at or before; there is one after it. */
+/* The knot at or before a position; there is one after it. */
 static const struct tmk_plot_knot *knot_at(const struct tmk_plot_axis *a, uint64_t ns, double x)
 {
     uint64_t low = 0, high = a->n_knots - 1;
@@ -196,8 +197,8 @@ uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n)
 
 /* ---- the script ---- */
 
-/* Names of steps where they begin, or with `middle` in their middle, as far apart as they must be.
- */
+/* Write names of steps where they begin, or with `middle` in their middle, with enough distance
+ * between them. */
 static void put_step_tics(const struct tmk_plot_axis *a, FILE *out)
 {
     double least = (tmk_plot_axis_end(a) - tmk_plot_axis_start(a)) / MOST_TICS;

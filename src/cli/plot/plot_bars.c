@@ -13,7 +13,7 @@
 
 enum { NAME = 40, BAR_HEIGHT = 30, LEAST_HEIGHT = 300, MOST_HEIGHT = 1600 };
 
-/* ---- making them ---- */
+/* ---- making bars ---- */
 
 static void *grow_bar_items(void *items, uint32_t n, uint32_t *room, size_t item_bytes)
 {
@@ -92,7 +92,7 @@ void tmk_bars_tidy(struct tmk_bars *b, uint32_t most)
     b->n_bars = most;
 }
 
-/* Where its note stands. */
+/* The end of a bar, where its note is. */
 static uint64_t bar_end(const struct tmk_bars *b, const struct tmk_bar *bar)
 {
     uint64_t end = b->is_beside ? 0 : bar->total;
@@ -123,7 +123,7 @@ void tmk_bars_fini(struct tmk_bars *b)
     *b = (struct tmk_bars){0};
 }
 
-/* ---- drawing them ---- */
+/* ---- drawing bars ---- */
 
 double tmk_bars_names_width(const struct tmk_bars *b)
 {
@@ -141,7 +141,7 @@ unsigned tmk_bars_height(uint32_t n_bars)
     return height < LEAST_HEIGHT ? LEAST_HEIGHT : height > MOST_HEIGHT ? MOST_HEIGHT : height;
 }
 
-/* Keys in the order of a pile. */
+/* Order keys by their place in the stack. */
 static void order_keys(const struct tmk_bars *b, uint32_t *order)
 {
     for (uint32_t k = 0; k < b->n_keys; k++)
@@ -163,14 +163,14 @@ static double bar_row(const struct tmk_bars *b, uint32_t i)
     return b->n_bars - 1 - i;
 }
 
-/* The lower and upper end of the k-th piece, from the row's middle. */
+/* Find the lower and upper edge of the k-th piece, from the row's middle. */
 static void find_edges(const struct tmk_bars *b, uint32_t k, double *ret_low, double *ret_high)
 {
     *ret_high = b->is_beside ? 0.4 - 0.8 * k / b->n_keys : 0.36;
     *ret_low = b->is_beside ? 0.4 - 0.8 * (k + 1.0) / b->n_keys : -0.36;
 }
 
-/* A block of data for each key, $k0 ...: left, right, lower, upper end. */
+/* Write a data block for each key, $k0 ...: left, right, lower, upper edge. */
 static void put_bar_data(const struct tmk_bars *b, FILE *out, const uint32_t *order, double unit)
 {
     uint64_t *left = tmk_xcalloc((size_t)b->n_bars + 1, sizeof *left);
@@ -237,7 +237,7 @@ static double place_width(const struct tmk_bars_place *place)
     return place->right > place->left ? place->right - place->left : 0.8;
 }
 
-/* Room for the notes behind the longest bar. */
+/* The width of the axis, with room for the notes behind the longest bar. */
 static double axis_width(const struct tmk_bars *b, const struct tmk_bars_place *place, double most)
 {
     size_t longest = 10;
@@ -270,7 +270,7 @@ static void put_frame(const struct tmk_bars *b, FILE *out, const struct tmk_them
                 theme->capacity);
 }
 
-/* So little that nobody would find its colour. */
+/* Whether a key has so little that its colour could not be seen. */
 static bool is_invisible(const struct tmk_bars *b, uint32_t key)
 {
     double most = 0, longest = (double)tmk_bars_most(b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_components.c - what was alive at the peak: a bar a component (or module, or stage),
- * its pieces the categories. */
+/* cli/plot/plot_components.c - the allocated memory at the peak: a bar for each component (or
+ * module, or stage), with the categories as its pieces. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 enum { MOST_BARS = 28 };
 
-/* Every block counts for its component's bar and its category's piece of it. */
+/* Add every block to its component's bar and its category's piece. */
 static int add_blocks(struct tmk_bars *bars, const struct tmk_peak *peak, enum tmk_by by)
 {
     struct tmk_group *rows = NULL, *pieces = NULL;
@@ -64,7 +64,7 @@ int tmk_plot_components(const struct tmk_plot *plot)
     char device[24];
     enum tmk_by by;
     if (!tmk_by_find(by_name, &by))
-        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
+        return TMK_EXIT_USAGE; /* not one of the option's choices; the parser has reported it */
     int status = tmk_look_ask(&look, "at", NULL, tmk_device_name(plot->device, device));
     if (status == 0)
         status = tmk_look_sweep(&look);

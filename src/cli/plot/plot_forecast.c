@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_forecast.c - where it leads: the peak of each step, the line that the forecast
- * follows (passes/forecast.h) with its bounds, and what there is.
+/* cli/plot/plot_forecast.c - the forecast of a process: the peak of each step, the line that the
+ * forecast follows (passes/forecast.h) with its bounds, and the capacity.
  *
- * A process without steps, or a card that others fill, is forecast by time, from what the driver
- * said: then that is drawn. Where it does not grow there is no line to follow, and the picture says
- * so. */
+ * A process without steps, or a GPU that other processes fill, is forecast by time, from the
+ * driver's samples; then these are drawn. If use does not grow there is no line, and the picture
+ * says so. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +23,13 @@ struct forecast_drawing {
     struct tmk_forecast f;
     const struct tmk_device_samples *samples; /* NULL: none */
     struct tmk_steps *steps;
-    bool by_step; /* what is drawn */
+    bool by_step; /* the x axis: by step or by time */
     struct tmk_plot_unit size, time;
     double first_x, last_x, last_y; /* of the points */
-    double lead, low, high;         /* from there to the capacity, in units of x; 0: nowhere */
+    double lead, low, high; /* from the last point to the capacity, in units of x; 0: no forecast */
 };
 
-/* ---- what is known ---- */
+/* ---- no forecast ---- */
 
 static int refuse_forecast(const struct tmk_plot *plot, const char *why)
 {
@@ -41,7 +41,7 @@ static int refuse_forecast(const struct tmk_plot *plot, const char *why)
 
 /* ---- points ---- */
 
-/* Steps that have ended: what an open one will need is not known. */
+/* Count the steps that have ended; the need of an open one is not known. */
 static uint64_t n_finished_steps(const struct forecast_drawing *d)
 {
     uint64_t n = tmk_steps_n(d->steps);
@@ -55,7 +55,7 @@ static uint64_t n_points(const struct forecast_drawing *d)
     return d->by_step ? n_finished_steps(d) : d->samples->n;
 }
 
-/* Is there something to draw, and which? */
+/* Choose the axis. 0, or an exit status after a message: there is nothing to draw. */
 static int choose_forecast_axis(struct forecast_drawing *d)
 {
     uint64_t n = n_finished_steps(d);
@@ -86,7 +86,8 @@ static double bytes_of(const struct forecast_drawing *d, uint64_t i)
                                : d->samples->items[i].used_bytes);
 }
 
-/* Of more points than can be seen the highest of neighbours stands for them. */
+/* Write the points. If there are more than can be seen, the maximum of neighbours represents
+ * them. */
 static void put_forecast_points(struct forecast_drawing *d, FILE *out)
 {
     uint64_t n = n_points(d), at_once = n / MOST_POINTS + 1;
@@ -126,7 +127,7 @@ static void put_lead(const struct forecast_drawing *d, FILE *out)
     fprintf(out, "$l << EOD\n%.9g %.7g\n%.9g %.7g\nEOD\n", d->last_x, y, d->last_x + d->lead, top);
 }
 
-/* As far as the line leads, but the points keep a third of the picture. */
+/* The end of the axis: as far as the line reaches, but the points keep a third of the picture. */
 static double forecast_end(const struct forecast_drawing *d)
 {
     double span = d->last_x - d->first_x, ahead = d->lead > 0 ? 1.08 * d->high : 0;
@@ -175,7 +176,7 @@ static void put_forecast_axes(const struct forecast_drawing *d, FILE *out,
     fprintf(out, "set ylabel '%s'\nset yrange [0:%.7g]\nset xrange [%.9g:%.9g]\n", d->size.name,
             height, d->first_x, forecast_end(d));
     double tic = tmk_plot_tic(forecast_end(d) - d->first_x, MOST_TICS);
-    if (d->by_step) /* there is no half of one */
+    if (d->by_step) /* there are no half steps */
         fprintf(out, "set xlabel 'step'\nset xtics %.9g\n", tic > 1 ? tic : 1);
     else
         fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_heatmap.c - who held how much when: a row a module, time from left to right.
+/* cli/plot/plot_heatmap.c - memory by module over time: a row for each module, time from left to
+ * right.
  *
- * Drawn of the step with the peak unless told otherwise: there one sees which layers keep what
- * forward makes, and when backward lets it go. Modules are cut at the depth that gives as many rows
- * as can still be read, so that of a deep model the layers are seen, and of a small one every
- * module. Rows are in the order of the model's parameters, which is the model's. */
+ * By default it shows the step with the peak: there one sees which layers keep the memory that
+ * forward allocates, and when backward frees it. Modules are cut at the depth that gives as many
+ * rows as can be read, so a deep model shows its layers and a small one every module. Rows are in
+ * the order of the model's parameters, which is the model's order. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +28,13 @@ enum {
     MOST_HEIGHT = 1160,
 };
 
-#define SMALL 0.005 /* of the largest row */
+#define SMALL 0.005 /* share of the largest row */
 
 struct heatmap_row {
     char *name;
     uint64_t *bytes; /* by column */
     uint64_t most;
-    uint64_t order; /* first parameter; UINT64_MAX: none */
+    uint64_t order; /* number of its first parameter; UINT64_MAX: none */
 };
 
 struct heatmap_drawing {
@@ -48,7 +49,7 @@ struct heatmap_drawing {
 
 /* ---- rows ---- */
 
-/* Bytes of `name` up to its `depth`-th dot; what is no module has none. */
+/* The length of `name` up to its `depth`-th dot; 0 if it is no module. */
 static size_t prefix_bytes(const char *name, unsigned depth)
 {
     size_t n = 0;
@@ -60,7 +61,7 @@ static size_t prefix_bytes(const char *name, unsigned depth)
     return n;
 }
 
-/* The map borrows the names, so all of them stay until the end. */
+/* Count the rows at a depth. The map borrows the names, so all of them stay until the end. */
 static uint32_t count_rows(const struct tmk_layers *l, unsigned depth)
 {
     struct tmk_textmap names = {0};
@@ -99,7 +100,7 @@ static struct heatmap_row *row_named(struct heatmap_drawing *d, const char *name
     return row;
 }
 
-/* The first parameter that is in it. */
+/* The number of the module's first parameter. */
 static uint64_t order_of(const struct tmk_process *p, const char *name)
 {
     size_t n = strlen(name);
@@ -111,7 +112,7 @@ static uint64_t order_of(const struct tmk_process *p, const char *name)
     return UINT64_MAX;
 }
 
-/* What is no part of the model comes last. */
+/* The rank of a row: rows outside the model come last. */
 static int row_rank(const struct heatmap_row *row)
 {
     return strcmp(row->name, "unknown") == 0 ? 2 : row->name[0] == '(';
@@ -140,7 +141,7 @@ static void add_to(struct heatmap_row *to, const struct heatmap_row *row, uint32
     }
 }
 
-/* Rows that hold next to nothing, or are too many, become one. */
+/* Merge rows that have almost nothing, or are too many. */
 static void join_small(struct heatmap_drawing *d)
 {
     qsort(d->rows, d->n_rows, sizeof *d->rows, by_row_most);
@@ -178,14 +179,14 @@ static void make_heatmap_rows(struct heatmap_drawing *d)
 
 /* ---- the script ---- */
 
-/* Is it the same colour? */
+/* Whether two sizes have the same colour. */
 static bool are_sizes_alike(uint64_t a, uint64_t b, uint64_t most)
 {
     return (double)(a > b ? a - b : b - a) < (double)most / COLOURS;
 }
 
-/* A box for each stretch of a row that has one colour: left, right, row, value. A picture of cells
- * would be smoothed by whoever shows an SVG. */
+/* Write a box for each stretch of a row with one colour: left, right, row, value. Viewers of an SVG
+ * would smooth a picture of cells. */
 static void put_heatmap_data(const struct heatmap_drawing *d, struct tmk_plot_unit unit,
                              uint64_t most)
 {
@@ -206,7 +207,7 @@ static void put_heatmap_data(const struct heatmap_drawing *d, struct tmk_plot_un
     fputs("EOD\n", d->out);
 }
 
-/* Names at the left, the most of each at the right. */
+/* Write names at the left, each row's maximum at the right. */
 static void put_heatmap_names(const struct heatmap_drawing *d)
 {
     char size[TMK_AMOUNT_BYTES];
@@ -227,7 +228,7 @@ static void put_heatmap_names(const struct heatmap_drawing *d)
     fputs(")\n", d->out);
 }
 
-/* Where stages begin, with their names as far as there is room. */
+/* Mark where stages begin, with their names as far as there is room. */
 static void put_stages(const struct heatmap_drawing *d)
 {
     const struct tmk_layers *l = &d->layers;
@@ -302,7 +303,7 @@ static int draw_heatmap(struct heatmap_drawing *d)
     return tmk_gnuplot_close(g);
 }
 
-/* The step with the peak, where there are steps. */
+/* Choose the step with the peak, if there are steps. */
 static void choose_step(struct tmk_plot *plot)
 {
     const struct tmk_step_row *peak = tmk_steps_peak(plot->p, false, plot->device);

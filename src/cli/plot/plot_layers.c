@@ -10,11 +10,12 @@
 #include "cli/output/xalloc.h"
 #include "tidemark/tidemark.h"
 
-#define THIN 0.004 /* of the picture's height */
+#define THIN 0.004 /* share of the picture's height */
 
 /* ---- stages ---- */
 
-/* Threads that have a stage open at once (backward, on autograd's) are one span. */
+/* Whether a span joins the last one: several threads may have a stage open at once (backward, on
+ * autograd's threads). */
 static bool joins_last(struct tmk_layers *l, const char *name, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t n = l->n_spans < TMK_LAYERS_MOST_SPANS ? l->n_spans : TMK_LAYERS_MOST_SPANS;
@@ -67,7 +68,7 @@ static int read_timeline(struct tmk_layers *l, const struct tmk_plot *plot)
     return good ? 0 : tmk_plot_failed(plot, &err);
 }
 
-/* The one sweep of --by owner. */
+/* Make the single sweep of --by owner. */
 static int read_holdings(struct tmk_layers *l, const struct tmk_plot *plot)
 {
     struct tmk_error err = {0};
@@ -120,7 +121,7 @@ static int read_strata(struct tmk_layers *l, const struct tmk_plot *plot, enum t
     return rc < 0 ? tmk_plot_failed(plot, &err) : 0;
 }
 
-/* ---- which layers ---- */
+/* ---- choosing layers ---- */
 
 static void measure_layers(struct tmk_layers *l)
 {
@@ -165,8 +166,8 @@ static void take_layers(struct tmk_layers *l)
                            tmk_holdings_bytes(l->holdings, k));
 }
 
-/* The layer "other" at the end of the largest `kept`, made of a layer that goes if there is none.
- */
+/* Merge the layers behind the largest `kept` into "other", which is made from one of them if there
+ * is none. */
 static void merge_from(struct tmk_layers *l, uint32_t kept)
 {
     struct tmk_layer *to = NULL;
@@ -202,7 +203,7 @@ int tmk_layers_read(struct tmk_layers *l, const struct tmk_plot *plot, const cha
     bool is_owner = strcmp(by, "owner") == 0;
     *l = (struct tmk_layers){.plot = plot, .n_parts = n_parts};
     if (!is_owner && !tmk_by_find(by, &key))
-        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
+        return TMK_EXIT_USAGE; /* not one of the option's choices; the parser has reported it */
     l->spans = tmk_xcalloc(TMK_LAYERS_MOST_SPANS, sizeof *l->spans);
     int status = tmk_plot_axis_init(&l->axis, plot);
     if (status == 0)

@@ -5,7 +5,7 @@
 #include "cli/plot/gnuplot.h"
 #include "kit/utf8.h"
 
-#define MARK 0.014 /* of the picture's width: a mark and what is left beside it */
+#define MARK 0.014 /* share of the picture's width: a mark and the space beside it */
 #define GAP 0.016  /* between items */
 
 static double legend_item_width(const struct tmk_legend_item *item)
@@ -15,7 +15,7 @@ static double legend_item_width(const struct tmk_legend_item *item)
     return (item->colour ? MARK : 0) + TMK_LETTER * (double)columns;
 }
 
-/* Where the next item stands, after the one that ended at *x of *row. */
+/* Place the next item after the one that ended at *x of *row. */
 static void place_legend_item(const struct tmk_legend *l, uint32_t i, double *x, unsigned *row)
 {
     bool has_room = *x + legend_item_width(&l->items[i]) <= l->left + l->width;

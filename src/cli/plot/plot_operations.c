@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_operations.c - what each stage needs: at the left the most that was allocated while
- * it was open, and what of it was there when it ended; at the right what it asked for each time. */
+/* cli/plot/plot_operations.c - the memory of each stage: at the left the peak while it was open,
+ * and the part that was still allocated when it ended; at the right the bytes it allocated each
+ * time. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 enum { MOST_BARS = 24 };
 
-/* "forward, 20 times 26.2 ms"; the caller's. */
+/* Make "forward, 20 times 26.2 ms"; the caller's. */
 static char *stage_row_name(const struct tmk_stage_row *row)
 {
     char time[TMK_AMOUNT_BYTES];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_ranks.c - the peaks of all processes side by side: what was allocated, what was
- * reserved, and how unequal they are.
+/* cli/plot/plot_ranks.c - the peaks of all processes side by side: allocated and reserved memory,
+ * and how unequal they are.
  *
- * From the history of steps, which needs no sweep: a thousand ranks are as quickly drawn as one. A
- * process has the device of its own largest peak, or the one that was asked for. */
+ * It reads the history of steps, which needs no sweep: a thousand ranks are drawn as quickly as
+ * one. A process is shown with the device of its largest peak, or the device that the user
+ * named. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ struct ranks_drawing {
     const struct tmk_plot *plot;
     struct rank_bar *bars;
     uint32_t n;
-    uint64_t most; /* to be seen */
+    uint64_t most; /* the largest figure that is drawn */
     uint32_t largest;
     double mean;
     bool has_reserved;
@@ -53,7 +54,7 @@ static void gather_ranks(struct ranks_drawing *d)
         const struct tmk_step_row *peak = tmk_steps_peak(p, !d->plot->has_device, d->plot->device);
         struct rank_bar *bar = &d->bars[d->n];
         if (!peak || peak->peak_bytes == 0)
-            continue; /* one that allocated nothing: a launcher, a data loader */
+            continue; /* it allocated nothing: a launcher, a data loader */
         tmk_process_label(p, bar->label);
         bar->device = peak->device;
         bar->allocated = peak->peak_bytes;

@@ -48,7 +48,7 @@ int tmk_plot_sweep_picture(const struct tmk_survey *g, enum tmk_sweep_picture wh
 
 /* ---- timelines of the runs ---- */
 
-/* The process and device that the cell's peak is of. */
+/* Choose the process and device with the cell's peak. */
 static int choose_peak_process(struct tmk_plot *plot, const struct tmk_cell *cell)
 {
     const struct tmk_step_row *best = NULL;
@@ -66,7 +66,7 @@ static int choose_peak_process(struct tmk_plot *plot, const struct tmk_cell *cel
             plot->device = row->device;
         }
     }
-    return best ? 0 : TMK_EXIT_FINDING; /* it ended before its first block */
+    return best ? 0 : TMK_EXIT_FINDING; /* the process ended before its first block */
 }
 
 static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cell,
@@ -89,7 +89,7 @@ static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cel
     return status;
 }
 
-/* Where there is no trace, that is said once. */
+/* Draw the timelines; missing traces are reported once. */
 static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_style *style)
 {
     struct tmk_progress progress;
@@ -117,7 +117,7 @@ static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_sty
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all pictures ---- */
 
 int tmk_plot_sweep(const struct tmk_survey *g, unsigned sets, const struct tmk_plot_style *style)
 {

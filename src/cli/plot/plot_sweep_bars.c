@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_sweep_bars.c - what fills each configuration at its peak: by component and by
- * category; and by the stage that made it, beside what each stage needs. */
+/* cli/plot/plot_sweep_bars.c - the memory of each configuration at its peak: by component and by
+ * category; and by the stage that allocated it, beside each stage's need. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "kit/amount.h"
 #include "kit/utf8.h"
 
-enum { /* points, but for the first two */
+enum { /* points, except the first two */
        MOST_BARS = 40,
        LONGEST_NAME = 36, /* columns */
        TITLE = 50,
@@ -25,14 +25,14 @@ enum { /* points, but for the first two */
        MOST_GRAPH = 1800,
 };
 
-#define RIGHT 0.985 /* of the picture's width */
+#define RIGHT 0.985 /* share of the picture's width */
 
 static uint32_t n_bars(const struct tmk_survey *g)
 {
     return g->n_measured < MOST_BARS ? g->n_measured : MOST_BARS;
 }
 
-/* ---- which configurations ---- */
+/* ---- choosing configurations ---- */
 
 static int by_peak(const void *va, const void *vb)
 {
@@ -41,7 +41,7 @@ static int by_peak(const void *va, const void *vb)
     return x != y ? (x > y ? -1 : 1) : a->number < b->number ? -1 : 1;
 }
 
-/* Those measured, the largest first, as many as have room; the caller's. */
+/* List the measured configurations, the largest first, as many as fit; the caller's. */
 static struct tmk_survey_config *pick_largest_configs(const struct tmk_survey *g)
 {
     struct tmk_survey_config *picked = tmk_xcalloc((size_t)g->n_measured + 1, sizeof *picked);
@@ -53,7 +53,7 @@ static struct tmk_survey_config *pick_largest_configs(const struct tmk_survey *g
     return picked;
 }
 
-/* Would the name of one be cut? */
+/* Whether the name of one would be cut. */
 static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *picked)
 {
     size_t longest = 0;
@@ -64,7 +64,8 @@ static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *
     return longest > LONGEST_NAME;
 }
 
-/* What is not there is said, in the picture too; the caller's, NULL: all is there. */
+/* Make a text about missing configurations, which the picture shows too; the caller's, NULL: none
+ * is missing. */
 static char *missing_text(const struct tmk_survey *g)
 {
     return g->n_measured > MOST_BARS
@@ -105,7 +106,7 @@ struct two_plots {
     bool is_short;   /* bars are named by values only */
     char *note;      /* below the title; NULL: none */
     unsigned n_rows; /* of the legends */
-    unsigned top;    /* above the graphs */
+    unsigned top;    /* points above the graphs */
     unsigned height;
 };
 
@@ -117,7 +118,8 @@ static void set_legend(struct plot_side *side, double left, double right)
     side->legend.width = right - left;
 }
 
-/* Room for rows of the legends, and for pieces of bars that lie one below the other. */
+/* Lay out two graphs, with room for rows of the legends, and for pieces of bars that are one below
+ * the other. */
 static void lay_out_two(struct two_plots *t, const struct tmk_survey *g)
 {
     double left = tmk_bars_names_width(&t->left.bars), middle = left + (RIGHT - left) / 2;
@@ -181,7 +183,7 @@ static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const 
     free(title);
 }
 
-/* Behind the bar, of one that did not end well each time. */
+/* Write a note behind the bar of a configuration that did not end well each time. */
 static void note_repeats(const struct tmk_survey_config *c, const char *name, struct two_plots *t)
 {
     char size[TMK_AMOUNT_BYTES];

@@ -2,8 +2,8 @@
 /* cli/plot/plot_sweep_heatmap.c - the peak of every configuration: the two parameters that matter
  * most as axes, a field for each combination of the others.
  *
- * A cell has its figure. What was not measured looks different from what was: an estimate is pale
- * and has "≈", and what ran out of memory, failed, or was not to be tried says so. */
+ * Each cell shows its figure. Cells that were not measured look different: an estimate is pale and
+ * has "≈", and a cell that ran out of memory, failed, or was not tried says so. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +17,20 @@
 
 enum { LONGEST_TIC = 12, MOST_FIELDS = 24, TOP = 110, BOTTOM = 84, FIELD_LABEL = 40 };
 
-#define FIELDS_LEFT 0.085 /* of the picture's width */
+#define FIELDS_LEFT 0.085 /* share of the picture's width */
 #define FIELDS_WIDTH 0.815
 #define LETTER 9.6 /* points */
 
 struct heatmap_layout {
     uint32_t x, y; /* parameters; UINT32_MAX: none */
     uint32_t n_x, n_y;
-    uint32_t n_fields; /* combinations of the others */
+    uint32_t n_fields; /* combinations of the other parameters' values */
     uint32_t n_columns, n_rows;
     unsigned cell_height; /* points */
-    unsigned letters;     /* that a cell is wide */
+    unsigned letters;     /* width of a cell in letters */
 };
 
-/* ---- where things stand ---- */
+/* ---- layout ---- */
 
 static uint32_t n_param_values(const struct tmk_survey *g, uint32_t p)
 {
@@ -43,7 +43,8 @@ static struct heatmap_layout lay_out_heatmap(const struct tmk_survey *g)
     struct heatmap_layout l = {.x = g->n_order > 0 ? g->order[0] : UINT32_MAX,
                                .y = g->n_order > 1 ? g->order[1] : UINT32_MAX,
                                .n_fields = 1};
-    if (n_param_values(g, l.y) > n_param_values(g, l.x)) { /* the picture is wider than high */
+    if (n_param_values(g, l.y) >
+        n_param_values(g, l.x)) { /* because the picture is wider than high */
         uint32_t swap = l.x;
         l.x = l.y;
         l.y = swap;
@@ -53,7 +54,7 @@ static struct heatmap_layout lay_out_heatmap(const struct tmk_survey *g)
     for (uint32_t i = 2; i < g->n_order; i++)
         l.n_fields *= n_param_values(g, g->order[i]);
     uint32_t shown = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
-    uint32_t most = 14 / (l.n_x > 14 ? 14 : l.n_x); /* columns of fields that have room */
+    uint32_t most = 14 / (l.n_x > 14 ? 14 : l.n_x); /* columns of fields that fit */
     most = most < 1 ? 1 : most > 4 ? 4 : most;
     l.n_columns = shown < most ? shown : most;
     if (g->n_order > 2 && n_param_values(g, g->order[2]) <= most)
@@ -71,7 +72,8 @@ static unsigned heatmap_height(const struct tmk_survey *g)
     return height < 360 ? 360 : height > 3000 ? 3000 : height;
 }
 
-/* The choices of field `n`: those of the largest configuration, but for the other parameters. */
+/* Set the choices of field `n`: those of the largest configuration, except for the other
+ * parameters. */
 static void choose_field(const struct tmk_survey *g, uint32_t n, uint32_t *choice)
 {
     memcpy(choice, g->largest->cell->choice, g->r->n_params * sizeof *choice);
@@ -90,7 +92,7 @@ struct shown_config {
     bool is_mixed; /* measured, but not all repeats ended well */
     bool is_excluded;
     double bytes; /* 0: none */
-    char why[32]; /* it was not measured; "": it was, or will be */
+    char why[32]; /* why it was not measured; "": it was, or will be */
     char text[TMK_AMOUNT_BYTES];
 };
 
@@ -170,8 +172,8 @@ static void put_heatmap_cell(const struct tmk_survey *g, FILE *out, const struct
     put_heatmap_text(out, s->text, x, y, s->why[0] ? "-0.5" : "0", text_colour(g, theme, s));
 }
 
-/* What has no room is left out: of those measured how many repeats were, else first the estimate,
- * then the reason becomes a sign. */
+/* Shorten a cell's texts until they fit: a measured cell loses the number of repeats; another first
+ * loses its estimate, then its reason becomes a sign. */
 static void make_text_fit(struct shown_config *s, const struct heatmap_layout *l)
 {
     if (s->is_mixed && tmk_utf8_width(s->why) > l->letters)
@@ -263,7 +265,7 @@ static void place_field(FILE *out, const struct heatmap_layout *l, uint32_t fiel
             top - (row + 1) * step + (l->n_rows > 1 ? FIELD_LABEL / (double)height : 0));
 }
 
-/* Every so-manyth value of x has its name, for all to have room. */
+/* Every n-th value of x has its name, so that the names fit. */
 static unsigned tic_distance(const struct tmk_survey *g, const struct heatmap_layout *l)
 {
     size_t longest = 1;
@@ -277,7 +279,7 @@ static unsigned tic_distance(const struct tmk_survey *g, const struct heatmap_la
 
 /* ---- the picture ---- */
 
-/* What the signs mean, of those that there are; NULL: none. The caller's. */
+/* Explain the signs that the picture uses; NULL: none. The caller's. */
 static char *make_heatmap_note(const struct tmk_survey *g)
 {
     bool has_estimated = false, has_excluded = false;
@@ -302,7 +304,8 @@ static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct t
     fputs("set xlabel ", out);
     tmk_gnuplot_text(out, is_last && l->x != UINT32_MAX ? g->r->params[l->x].name : "");
     fputs("\nset ylabel ''\n", out);
-    if (field == 0 && l->y != UINT32_MAX) { /* once, as it may be longer than a field is high */
+    if (field == 0 &&
+        l->y != UINT32_MAX) { /* only once, because it may be longer than a field is high */
         fputs("set label ", out);
         tmk_gnuplot_text(out, g->r->params[l->y].name);
         fprintf(out, " at screen 0.015, screen %.4f center rotate textcolor rgb '%s'\n",
@@ -311,7 +314,7 @@ static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct t
     }
 }
 
-/* And the unit, above the scale of colours. */
+/* Write the heading, and the unit above the colour scale. */
 static void put_heatmap_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot,
                                 struct tmk_plot_unit unit)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_sweep_overview.c - the peak against each parameter: a graph each, in which lines
- * are the values of the parameter that matters most besides, and all others are as in the largest
- * configuration that was measured.
+/* cli/plot/plot_sweep_overview.c - the peak against each parameter: a graph for each. Its lines are
+ * the values of the most important other parameter; all others are as in the largest measured
+ * configuration.
  *
  * Discs are measured, lines are the fit, rings are configurations that were not measured, with the
- * bounds of the estimate; a cross is one that ran out of memory, where it is estimated to be. What
- * has no place in the graph, as it is too far above or not known, is written at its top. Of
- * parameters that are no numbers the values stand in a row. */
+ * bounds of the estimate. A cross is one that ran out of memory, at its estimated height. Points
+ * too far above the graph, or of unknown height, are written at its top. Values of a parameter that
+ * are no numbers are in a row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ enum {
     ABOVE_LETTERS = 18,
 };
 
-#define LEFT_SIDE 0.065 /* beside a graph, of the picture's width */
+#define LEFT_SIDE 0.065 /* beside a graph, as a share of the picture's width */
 #define SIDES 0.085
 
 struct overview_graph {
@@ -39,13 +39,13 @@ struct overview_graph {
     FILE *out;
     const struct tmk_theme *theme;
     uint32_t number;
-    uint32_t p;                          /* along x; UINT32_MAX: no parameter has several values */
-    uint32_t series;                     /* a line each of its values; UINT32_MAX: one line */
-    const struct tmk_sweep_param *lines; /* that one; NULL: one line */
+    uint32_t p;      /* the parameter along x; UINT32_MAX: none has several values */
+    uint32_t series; /* the parameter with a line for each value; UINT32_MAX: one line */
+    const struct tmk_sweep_param *lines; /* that parameter; NULL: one line */
     uint32_t *choice;
     struct tmk_plot_unit unit;
-    double from, to; /* of x */
-    double top;      /* of y, in units */
+    double from, to; /* range of x */
+    double top;      /* top of y, in units */
 };
 
 static uint32_t n_graphs(const struct tmk_survey *g)
@@ -60,7 +60,8 @@ static uint32_t n_columns(const struct tmk_survey *g)
 
 /* ---- along x ---- */
 
-/* Where there is nothing to compare, the only configuration is a point above its name. */
+/* The parameter along x. If there is nothing to compare, the only configuration is a point above
+ * its name. */
 static const struct tmk_sweep_param *param_of(const struct overview_graph *a)
 {
     static const char *names[] = {""};
@@ -88,7 +89,8 @@ static uint32_t n_lines(const struct overview_graph *a)
     return a->lines ? a->lines->n_values : 1;
 }
 
-/* Of more values than lines are readable, some spread over them. */
+/* Whether a value has a line. If there are more values than readable lines, a spread of them
+ * has. */
 static bool is_graph_line(const struct overview_graph *a, uint32_t s)
 {
     uint32_t n = n_lines(a);
@@ -117,17 +119,17 @@ static const struct tmk_survey_config *config_at(struct overview_graph *a, uint3
     return tmk_survey_at(a->g, a->choice);
 }
 
-/* ---- points: measured, estimated, refused ---- */
+/* ---- points: measured, estimated, out of memory ---- */
 
 enum point_kind { MEASURED, ESTIMATED, REFUSED };
 
 struct graph_point {
     enum point_kind kind;
-    bool known; /* how high it is: of one refused it need not be */
+    bool known; /* its height is known; after an OOM it may not be */
     double y, low, high;
 };
 
-/* False: nothing is to be drawn there. */
+/* Find the point at a value; false: there is nothing to draw. */
 static bool point_at(struct overview_graph *a, uint32_t s, uint32_t v, struct graph_point *ret)
 {
     const struct tmk_survey_config *c = config_at(a, s, v);
@@ -144,13 +146,13 @@ static bool point_at(struct overview_graph *a, uint32_t s, uint32_t v, struct gr
     return ret->known || ret->kind == REFUSED;
 }
 
-/* Has it no place in the graph? Then what is known of it is written at the top. */
+/* Whether a point has no place in the graph. Then it is written at the top. */
 static bool is_above(const struct overview_graph *a, const struct graph_point *p)
 {
     return !p->known || p->y > a->top;
 }
 
-/* x, y, low, high. */
+/* Write points as x, y, low, high. */
 static void put_graph_points(struct overview_graph *a, uint32_t s, enum point_kind kind)
 {
     struct graph_point p;
@@ -161,7 +163,7 @@ static void put_graph_points(struct overview_graph *a, uint32_t s, enum point_ki
     fputs("EOD\n", a->out);
 }
 
-/* "× ↑47.2": ran out, and is estimated to need that. */
+/* Write "× ↑47.2": an OOM, and the estimated need. */
 static void put_above(struct overview_graph *a, uint32_t s, uint32_t v, const struct graph_point *p,
                       unsigned row)
 {
@@ -188,7 +190,7 @@ static void put_above(struct overview_graph *a, uint32_t s, uint32_t v, const st
             -0.8 - 1.2 * row, line_colour(a, s));
 }
 
-/* The lines that are above at this value, one below the other; false: none. */
+/* Write the lines that are above the graph at this value, one below the other; false: none. */
 static bool put_all_at(struct overview_graph *a, uint32_t v)
 {
     struct graph_point p;
@@ -199,7 +201,7 @@ static bool put_all_at(struct overview_graph *a, uint32_t v)
     return row > 0;
 }
 
-/* From the last value on, and not of values so close that they have no room. */
+/* Write them from the last value on, leaving out values that are too close. */
 static void put_all_above(struct overview_graph *a)
 {
     double room = ABOVE_LETTERS * TMK_LETTER * n_columns(a->g) * (a->to - a->from);
@@ -215,7 +217,7 @@ static void put_all_above(struct overview_graph *a)
     free(put);
 }
 
-/* "1 of 3" beside a disc. */
+/* Write "1 of 3" beside a disc. */
 static void put_repeats(struct overview_graph *a)
 {
     for (uint32_t v = 0; v < param_of(a)->n_values; v++)
@@ -233,7 +235,7 @@ static void put_repeats(struct overview_graph *a)
         }
 }
 
-/* What the fit says between the values; without numbers, or a fit, through those measured. */
+/* Draw the fit between the values; without numbers, or a fit, connect the measured points. */
 static void put_curve(struct overview_graph *a, uint32_t s)
 {
     const struct tmk_results *r = a->g->r;
@@ -261,7 +263,7 @@ static void put_curve(struct overview_graph *a, uint32_t s)
 
 /* ---- a graph ---- */
 
-/* What the others are: "rank=16 physical=4". */
+/* Write the values of the other parameters: "rank=16 physical=4". */
 static void put_others(const struct overview_graph *a)
 {
     char *text = NULL;
@@ -299,7 +301,7 @@ static void put_graph_axes(const struct overview_graph *a)
         size_t letters = tmk_utf8_width(param->values[v]) + 2;
         double room = (double)letters * TMK_LETTER * (to - from + 2 * margin) * n_columns(a->g);
         if (is_number && graph_x(a, v) - last < room && v > 0)
-            continue; /* for its name there is none */
+            continue; /* there is no room for its name */
         fputs(between, a->out);
         tmk_gnuplot_tic(a->out, param->values[v], 14);
         fprintf(a->out, " %.9g", graph_x(a, v));
@@ -347,7 +349,8 @@ static void key_fini(struct graph_key *key)
         free(key->texts[i]);
 }
 
-/* "seq=128" of all lines where they have room in one row; else the name stands before them once. */
+/* Make the legend: "seq=128" for each line if they fit in one row; else the name comes once before
+ * the values. */
 static void make_graph_key(const struct overview_graph *a, struct graph_key *ret)
 {
     unsigned column = a->number % n_columns(a->g);
@@ -363,7 +366,7 @@ static void make_graph_key(const struct overview_graph *a, struct graph_key *ret
     set_names(a, ret, false);
 }
 
-/* ---- where it stands ---- */
+/* ---- position of a graph ---- */
 
 static struct overview_graph make_graph(const struct tmk_survey *g, uint32_t number)
 {
@@ -377,7 +380,7 @@ static struct overview_graph make_graph(const struct tmk_survey *g, uint32_t num
     return a;
 }
 
-/* Of the largest legend: graphs are as high as each other. */
+/* The rows of the largest legend, because all graphs have the same height. */
 static unsigned key_rows(const struct tmk_survey *g)
 {
     unsigned most = 1;
@@ -459,7 +462,8 @@ static void put_graph(struct overview_graph *a)
 
 /* ---- the picture ---- */
 
-/* High enough for what was measured and, where it is near, for what there is. */
+/* The top of the y axis: high enough for all measured peaks and, if it is near, for the
+ * capacity. */
 static double top_of(const struct tmk_survey *g)
 {
     double most = (double)g->most, capacity = (double)g->capacity;
@@ -478,11 +482,11 @@ static double top_of(const struct tmk_survey *g)
     return 1.12 * most;
 }
 
-/* Which signs there are. */
+/* The signs that the picture uses. */
 struct graph_signs {
     bool estimated, above;
-    bool refused, hopeless; /* ran out, was not tried */
-    bool known;             /* of one of these two, its estimate */
+    bool refused, hopeless; /* ran out of memory; was not tried */
+    bool known;             /* the estimate of one of these two is known */
 };
 
 static void note_graph_signs(struct overview_graph *a, struct graph_signs *signs)
@@ -501,7 +505,7 @@ static void note_graph_signs(struct overview_graph *a, struct graph_signs *signs
         }
 }
 
-/* What they mean. */
+/* Explain the signs. */
 static char *make_overview_note(const struct tmk_survey *g, const struct graph_signs *signs,
                                 double top)
 {
@@ -535,7 +539,7 @@ static void put_overview_heading(const struct tmk_survey *g, struct tmk_gnuplot 
     free(title);
 }
 
-/* The i-th of them as it is drawn: with the other choices as in the largest configuration. */
+/* Prepare the i-th graph for drawing, with the other choices as in the largest configuration. */
 static struct overview_graph begin_graph(const struct tmk_survey *g, uint32_t i,
                                          struct tmk_gnuplot *plot, uint32_t *choice, double top)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_timeline.c - memory over time, piled up by category, under what the allocator held
- * and what of the device was in use.
+/* cli/plot/plot_timeline.c - memory over time, stacked by category, below the reserved memory and
+ * the memory in use on the device.
  *
- * A point of the pile is the moment of its part of time that had the most, so the height of the
- * picture is the peak. Time before the first block (imports, mostly) is left out. Steps stand at
- * the top, stages are faint bands as long as there is room for them, refused allocations are
- * marked. */
+ * A point of the stack is the moment with the most memory in its part of time, so the height of the
+ * picture is the peak. Time before the first block (imports, mostly) is left out. Steps are at the
+ * top, stages are faint bands if there is room, OOMs are marked. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +20,17 @@
 
 enum {
     RASTER_PARTS = 2400,
-    VECTOR_PARTS = 700, /* a point is some bytes of the file */
+    VECTOR_PARTS = 700, /* each point takes some bytes of the file */
     MOST_LAYERS = 10,
     MOST_BANDS = 48,
-    MOST_MARKS = 3, /* rows of refusals */
-    LETTERS = 150,  /* small ones, that the picture is wide */
+    MOST_MARKS = 3, /* rows of OOMs */
+    LETTERS = 150,  /* small letters in the picture's width */
 };
 
-#define FAR_ABOVE 2.2   /* times what the process has */
-#define BAND_NAMES 0.06 /* of the graph's height, at its top */
-#define OOM_ROW 0.055   /* a row of refusals below them */
-#define LIMIT_NAME 0.05 /* the limit's, above its line */
+#define FAR_ABOVE 2.2   /* times the process's own memory */
+#define BAND_NAMES 0.06 /* share of the graph's height, at its top */
+#define OOM_ROW 0.055   /* a row of OOMs below them */
+#define LIMIT_NAME 0.05 /* room for the limit's name, above its line */
 
 struct timeline_drawing {
     const struct tmk_plot *plot;
@@ -44,9 +43,9 @@ struct timeline_drawing {
     double height;     /* of the y axis, in units of size */
     bool has_reserved, has_used;
     uint64_t most_used;
-    bool used_is_above; /* far above the picture: others have the card */
-    uint64_t capacity;  /* of the device; 0: not known, or far above */
-    uint32_t *oom_rows; /* of each refusal; UINT32_MAX: none */
+    bool used_is_above; /* use is far above the picture: other processes use the GPU */
+    uint64_t capacity;  /* the device's; 0: not known, or far above */
+    uint32_t *oom_rows; /* row of each OOM; UINT32_MAX: none */
     uint32_t n_oom_rows;
 };
 
@@ -57,7 +56,7 @@ static double timeline_x(const struct timeline_drawing *d, uint64_t ns)
 
 /* ---- data ---- */
 
-/* x, the top of each layer, reserved, used; NaN where not known. */
+/* Write x, the top of each layer, reserved, used; NaN: not known. */
 static void put_timeline_data(const struct timeline_drawing *d)
 {
     const struct tmk_layers *l = &d->layers;
@@ -107,7 +106,7 @@ static void put_band(const struct timeline_drawing *d, const struct tmk_stage_sp
                 from, from + width, tmk_palette_of(span->name) + 1);
 }
 
-/* The widest of a name has it, if there is room. */
+/* Whether a band has its name: the widest of each name, if there is room. */
 static bool has_name(const struct timeline_drawing *d, uint64_t i)
 {
     const struct tmk_layers *l = &d->layers;
@@ -138,7 +137,7 @@ static void put_bands(const struct timeline_drawing *d)
     }
 }
 
-/* ---- refusals ---- */
+/* ---- OOMs ---- */
 
 static const struct tmk_oom *oom_at(const struct timeline_drawing *d, uint64_t i)
 {
@@ -147,21 +146,21 @@ static const struct tmk_oom *oom_at(const struct timeline_drawing *d, uint64_t i
     return oom->device == d->plot->device && at >= d->start && at <= d->end ? oom : NULL;
 }
 
-/* "OOM: 27.0 MiB refused"; the caller's. */
+/* Make "OOM: 27.0 MiB refused"; the caller's. */
 static char *oom_text(const struct tmk_oom *oom)
 {
     char size[TMK_AMOUNT_BYTES];
     return tmk_xformat("OOM: %s refused", tmk_size_text(oom->requested_bytes, size));
 }
 
-/* Do its words stand left of the line? As there is no room at the right. */
+/* Whether its text is left of the line, because there is no room at the right. */
 static bool is_left(const struct timeline_drawing *d, double at)
 {
     return at > (d->start + d->end) / 2;
 }
 
-/* Above what is drawn there is a row of words for refusals, or several where they are close; those
- * for which there is no room have their line alone. */
+/* Place the texts of OOMs in a row above the graph, or several rows if they are close. OOMs without
+ * room have only their line. */
 static void place_ooms(struct timeline_drawing *d)
 {
     double ends[MOST_MARKS] = {0}, letter = (d->end - d->start) * TMK_LETTER;
@@ -287,7 +286,7 @@ static void put_timeline_curves(const struct timeline_drawing *d)
         tmk_gnuplot_tail_text(d->out, l->layers[k - 1].key, 40);
         fputs(k > 1 ? ", " : "", d->out);
     }
-    /* A peak of a millisecond is thinner than a point, and pale: the line shows it. */
+    /* A peak of a millisecond is thinner than a point and pale, so this line shows it. */
     fprintf(d->out, ", $d using 1:%u with lines linewidth 0.75 linecolor rgb '%s' notitle",
             l->n_layers + 2, d->theme->faint);
     if (d->has_reserved)
