@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep_kit.c - see sweep_kit.h. No memory: the test ends by the null pointer. */
+/* sweep_kit.c - see sweep_kit.h. Without memory the test ends by the null pointer. */
 #include "sweep_kit.h"
 
 #include <stdlib.h>

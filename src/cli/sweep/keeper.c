@@ -18,24 +18,24 @@
 
 enum { CHILDREN_BYTES = 65536, MAX_CHILDREN = 1024 };
 #define GRACE_NS 10000000000u     /* from SIGTERM to SIGKILL, for the program */
-#define REST_GRACE_NS 2000000000u /* the same for what it left behind */
-#define GIVE_UP_NS 10000000000u   /* what does not die of SIGKILL is stuck in the kernel */
+#define REST_GRACE_NS 2000000000u /* the same for processes that it left */
+#define GIVE_UP_NS 10000000000u   /* a process that survives SIGKILL is stuck in the kernel */
 
 /* ---- in the keeper ---- */
 
 struct keeper_state {
     sigset_t set;
-    pid_t program; /* and its process group */
+    pid_t program; /* also its process group */
     struct tmk_kept kept;
-    bool has_ended;      /* the program */
-    uint64_t kill_at_ns; /* 0: nobody asked for the end */
+    bool has_ended;      /* the program has ended */
+    uint64_t kill_at_ns; /* 0: the end was not requested */
 };
 
 _Noreturn static void become_program(const struct tmk_keeping *how, pid_t keeper, int failure)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != keeper)
-        _exit(127); /* it died before it could be noticed */
+        _exit(127); /* the parent died before the signal was set up */
     setpgid(0, 0);
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing >= 0)
@@ -47,7 +47,7 @@ _Noreturn static void become_program(const struct tmk_keeping *how, pid_t keeper
     tmk_watch_become(how->watch, failure);
 }
 
-/* Our children, orphans of the program's among them; at most MAX_CHILDREN. */
+/* List our children, including the program's orphans; at most MAX_CHILDREN. */
 static unsigned list_children(long *to)
 {
     static char text[CHILDREN_BYTES];
@@ -57,7 +57,7 @@ static unsigned list_children(long *to)
     return tmk_kernel_numbers(text, to, MAX_CHILDREN);
 }
 
-/* To everyone we know of; more turn up as these die. */
+/* Signal all known children; more appear as these die. */
 static void signal_all(const struct keeper_state *k, int number)
 {
     static long children[MAX_CHILDREN];
@@ -67,7 +67,7 @@ static void signal_all(const struct keeper_state *k, int number)
         kill((pid_t)children[i], number);
 }
 
-/* True: no child is left. */
+/* Reap children; true: none is left. */
 static bool reap_children(struct keeper_state *k)
 {
     pid_t got;
@@ -80,7 +80,7 @@ static bool reap_children(struct keeper_state *k)
     return got < 0 && errno == ECHILD;
 }
 
-/* A signal, or nothing for `ns`. */
+/* Wait for a signal, at most `ns`. */
 static int wait_signal(const struct keeper_state *k, uint64_t ns)
 {
     struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000u),
@@ -150,7 +150,7 @@ _Noreturn static void keep(const struct tmk_keeping *how, pid_t parent, int repo
     if (k.program < 0) {
         k.kept.failure = errno;
     } else {
-        setpgid(k.program, k.program); /* whoever is first */
+        setpgid(k.program, k.program); /* in both processes, whichever is first */
         k.kept.failure = tmk_watch_failure(failure[0]);
         wait_for_program(&k);
         end_rest(&k);
@@ -196,7 +196,7 @@ bool tmk_keeper_ended(struct tmk_keeper *k, struct tmk_kept *ret)
     int status;
     if (waitpid(k->pid, &status, WNOHANG) == 0)
         return false;
-    struct tmk_kept kept = {.wait_status = SIGKILL}; /* of a keeper that was killed */
+    struct tmk_kept kept = {.wait_status = SIGKILL}; /* if the keeper itself was killed */
     if (read(k->report, &kept, sizeof kept) != sizeof kept)
         kept = (struct tmk_kept){.wait_status = SIGKILL};
     close(k->report);

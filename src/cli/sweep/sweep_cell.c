@@ -70,7 +70,8 @@ char *tmk_sweep_cell_command(const struct tmk_sweep_plan *p, const struct tmk_ce
     char **words = fill_words(p, c);
     FILE *f = tmk_xmemstream(&text, &n);
     for (unsigned i = 0; words[i]; i++) {
-        char *shown = tmk_sweep_redacted(p, words[i]); /* as it is: quoted, none would know it */
+        char *shown =
+            tmk_sweep_redacted(p, words[i]); /* unquoted, because quotes would hide a secret */
         fprintf(f, "%s%s", i ? " " : "", tmk_xshell_word(&arena, shown));
         free(shown);
     }
@@ -80,7 +81,7 @@ char *tmk_sweep_cell_command(const struct tmk_sweep_plan *p, const struct tmk_ce
     return text;
 }
 
-/* TIDEMARK_SEQ=128 and so on, and the device. */
+/* Make the settings: TIDEMARK_SEQ=128 and so on, and the device. */
 static unsigned make_settings(const struct tmk_sweep_plan *p, uint32_t number, unsigned slot,
                               struct tmk_setting *to)
 {
@@ -100,7 +101,7 @@ static unsigned make_settings(const struct tmk_sweep_plan *p, uint32_t number, u
     return n;
 }
 
-/* What is left of an attempt that was interrupted. Runs are flat. */
+/* Remove what an interrupted attempt left. A run's folder has no subfolders. */
 static void remove_cell_run(const char *path)
 {
     DIR *dir = opendir(path);
@@ -113,7 +114,7 @@ static void remove_cell_run(const char *path)
     rmdir(path);
 }
 
-/* The log, with a head that says what it is of; -1 after a message. */
+/* Open the log and write its head; -1 after a message. */
 static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c,
                     struct tmk_sweep_cell *f)
 {
@@ -130,8 +131,8 @@ static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c,
     return fd;
 }
 
-/* How many processes the kernel's OOM killer has ended in our control group (v2), or else on this
- * machine. UINT64_MAX: not known. */
+/* Count the processes that the kernel's OOM killer has ended in our control group (v2), or else on
+ * this machine. UINT64_MAX: not known. */
 static uint64_t count_oom_kills(void)
 {
     char text[VMSTAT_BYTES], group[VMSTAT_BYTES];
@@ -185,9 +186,9 @@ void tmk_sweep_cell_forget(struct tmk_sweep_cell *f)
     *f = (struct tmk_sweep_cell){0};
 }
 
-/* ---- what it printed last ---- */
+/* ---- last output ---- */
 
-/* Up to TAIL_BYTES from the end of what follows the head; the text's length. */
+/* Read up to TAIL_BYTES from the end of the log, without its head; returns the length. */
 static size_t read_log_end(const struct tmk_sweep_cell *f, char *to)
 {
     int fd = open(f->log, O_RDONLY | O_CLOEXEC);
@@ -201,8 +202,8 @@ static size_t read_log_end(const struct tmk_sweep_cell *f, char *to)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* The last lines, those that a progress bar wrote over each other too; the caller's. NULL: it
- * printed nothing. */
+/* Read the last lines, including those that a progress bar wrote over each other; the caller's.
+ * NULL: there is no output. */
 static char *read_tail(const struct tmk_sweep_plan *p, const struct tmk_sweep_cell *f)
 {
     char bytes[TAIL_BYTES + 1];
@@ -227,7 +228,7 @@ static const char *last_line(const char *tail)
 
 /* ---- end ---- */
 
-/* "ended with status 3: LAST LINE". */
+/* Make "ended with status 3: LAST LINE". */
 static char *tell_status(const struct tmk_outcome *o, const char *tail)
 {
     char line[LINE_BYTES] = "";
@@ -240,7 +241,8 @@ static char *tell_status(const struct tmk_outcome *o, const char *tail)
     return tmk_xformat("ended with status %d%s%s", o->status, last ? ": " : "", line);
 }
 
-/* The kernel has killed a process, and it was this one, or one of its own as far as it says. */
+/* Whether the kernel's OOM killer has killed this program or, as far as its output says, one of its
+ * processes. */
 static bool was_oom_killed(const struct tmk_outcome *o, const struct tmk_sweep_cell *f,
                            const char *tail)
 {
@@ -286,7 +288,7 @@ static const char *add_sentence(struct tmk_results *r, const char *text, const c
     return kept;
 }
 
-/* Then a trace may not even have begun. */
+/* Whether the disk is full. Then a trace may not even have begun. */
 static bool is_folder_full(const char *folder)
 {
     struct statvfs fs;
@@ -306,7 +308,7 @@ static struct tmk_measured measure_cell(const struct tmk_sweep_plan *p, struct t
     return m;
 }
 
-/* Paths in the folder, and not those of files that are gone. */
+/* Note the files' paths in the folder, but not those of files that are gone. */
 static void note_files(const struct tmk_sweep_plan *p, struct tmk_cell *c, bool has_run,
                        const struct tmk_sweep_cell *f)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_chart.c - the page's small charts: the peak against each parameter, with the fit.
  *
- * SVG inside the page takes its colours from the page's style, so that one drawing is light and
- * dark; that is why it is not gnuplot's. A point is a configuration. Those with the other values
- * as in the largest are full, others faint, hollow where the peak is estimated; crosses ran out of
- * memory, and stand where they are estimated to be. What is too far above has an arrow at the top,
- * with its size. The line and the band around it are the fit's for those values. */
+ * SVG inside the page takes its colours from the page's style, so one drawing serves light and dark
+ * themes; that is why gnuplot does not make it. A point is a configuration. Points with the other
+ * values as in the largest configuration are full, others are faint; hollow points are estimated.
+ * Crosses ran out of memory and are at their estimated height. A point too far above has an arrow
+ * at the top with its size. The line and the band around it are the fit for those values. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,10 +26,10 @@ enum {
 };
 
 struct sweep_chart {
-    const struct tmk_sweep_story *v;
+    const struct tmk_sweep_answer *v;
     const struct tmk_influence *i;
-    double from, to, most; /* of the axes, in bytes upwards */
-    double *numbers;       /* of the largest configuration, but for the parameter drawn */
+    double from, to, most; /* ranges of the axes; `most` is in bytes */
+    double *numbers;       /* of the largest configuration, except the parameter drawn */
     bool has_arrow;
 };
 
@@ -44,7 +44,7 @@ static double y_of(const struct sweep_chart *c, double bytes)
     return HEIGHT - BOTTOM - bytes / c->most * (HEIGHT - TOP - BOTTOM);
 }
 
-/* 1, 2 or 5 times a power of ten, about four of which make `most`. */
+/* The distance of tics: 1, 2 or 5 times a power of ten, for about four tics up to `most`. */
 static double step_of(double most)
 {
     double power = pow(10, floor(log10(most / 4)));
@@ -52,7 +52,7 @@ static double step_of(double most)
     return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
 }
 
-/* Of the axis upwards. */
+/* The unit of the vertical axis. */
 static double unit_of(const struct sweep_chart *c)
 {
     return c->most < TMK_GB ? TMK_MB : TMK_GB;
@@ -101,7 +101,7 @@ static void draw_fit(FILE *out, const struct sweep_chart *c)
 {
     if (!estimate_at(c, c->from).known)
         return;
-    /* An svg of its own cuts off what is above the axis. */
+    /* A nested svg clips everything above the axis. */
     fprintf(out, "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"%d %d %d %d\">\n",
             LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM, LEFT, TOP, WIDTH - LEFT - RIGHT,
             HEIGHT - TOP - BOTTOM);
@@ -134,7 +134,7 @@ static double chart_value(const struct sweep_chart *c, const struct tmk_cell *ce
     return c->v->r->params[c->i->param].numbers[cell->choice[c->i->param]];
 }
 
-/* What is known of a configuration's peak, measured or not; 0: nothing. */
+/* The peak of a configuration, measured or estimated; 0: not known. */
 static double peak_of(const struct sweep_chart *c, const struct tmk_survey_config *config,
                       bool *ret_is_estimated)
 {
@@ -145,7 +145,7 @@ static double peak_of(const struct sweep_chart *c, const struct tmk_survey_confi
     return config->has_peak ? (double)config->cell->peak_allocated : 0;
 }
 
-/* "× ↑47.3" at the top; of cells that are not on the line the arrow alone. */
+/* Begin a text "× ↑47.3" at the top; cells that are not on the line have only the arrow. */
 static void begin_above(FILE *out, double x, double size, bool is_strong, bool is_refused)
 {
     fprintf(out, "<g class=\"above%s%s\"><text text-anchor=\"%s\" x=\"%.1f\" y=\"%d\">",
@@ -193,7 +193,7 @@ static void draw_points(FILE *out, struct sweep_chart *c)
             draw_point(out, c, &c->v->g->configs[k], strong == 1);
 }
 
-/* Everything that has a peak has room, but guesses no more than twice what was measured. */
+/* Make room for every peak, but for estimates only up to twice the largest measured peak. */
 static void find_chart_room(struct sweep_chart *c)
 {
     double guessed = 0;
@@ -213,7 +213,7 @@ static void find_chart_room(struct sweep_chart *c)
     c->most = 1.08 * fmax(c->most, fmin(guessed, 2 * c->most));
 }
 
-bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_story *v,
+bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_answer *v,
                            const struct tmk_influence *i)
 {
     struct sweep_chart c = {.v = v, .i = i, .from = i->effect.from, .to = i->effect.to};

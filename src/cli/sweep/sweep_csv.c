@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_csv.c - memory_profile_summary.csv: a row a cell. Columns are the same in every
- * row: all categories, components and ranks that any cell has. Told in docs/sweep-files.md. */
+/* cli/sweep/sweep_csv.c - memory_profile_summary.csv: a row for each cell. Columns are the same in
+ * every row: all categories, components and ranks that any cell has. docs/sweep-files.md describes
+ * them. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -11,7 +12,7 @@
 #include "kit/csv.h"
 #include "kit/textmap.h"
 
-enum { MOST_RANKS = 1024 }; /* with columns of their own */
+enum { MOST_RANKS = 1024 }; /* ranks with their own columns */
 
 struct csv_columns {
     struct tmk_textmap categories, components;
@@ -26,7 +27,7 @@ static void add_keys(struct tmk_textmap *keys, const struct tmk_shares *s)
             tmk_die("out of memory");
 }
 
-/* Processes that are no ranks count from 0. */
+/* The rank of a process; processes without a rank are numbered from 0. */
 static uint32_t cell_rank_of(const struct tmk_cell *c, uint32_t i)
 {
     int64_t rank = c->ranks[i].rank;
@@ -119,7 +120,8 @@ static void put_csv_gb(struct tmk_csv *csv, uint64_t bytes)
     put_fixed(csv, bytes != TMK_UNKNOWN_BYTES, (double)bytes / TMK_GB, 6);
 }
 
-/* 0 where the cell was measured and has none of it, unknown where it was not. */
+/* Write shares: 0 if the cell was measured and has none of a key, unknown if it was not
+ * measured. */
 static void put_shares(struct tmk_csv *csv, const struct tmk_textmap *keys,
                        const struct tmk_shares *s)
 {
@@ -134,7 +136,7 @@ static void put_shares(struct tmk_csv *csv, const struct tmk_textmap *keys,
     }
 }
 
-/* The larger one of what a rank has on several devices. */
+/* The larger of a rank's figures on several devices. */
 static uint64_t larger_known_bytes(uint64_t a, uint64_t b)
 {
     return a == TMK_UNKNOWN_BYTES || (b != TMK_UNKNOWN_BYTES && b > a) ? b : a;
@@ -190,7 +192,7 @@ static void put_csv_peaks(struct tmk_csv *csv, const struct tmk_cell *c)
     tmk_csv_u64(csv, c->n_steps);
 }
 
-void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct csv_columns k = {.n_ranks = 0};
     struct tmk_csv csv;

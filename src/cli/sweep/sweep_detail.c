@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_detail.c - detailed_memory_results.json: what was alive at each cell's peak, down
- * to modules and lines, and what its stages and operations needed.
+/* cli/sweep/sweep_detail.c - detailed_memory_results.json: the allocated memory at each cell's
+ * peak, down to modules and lines, and the needs of its stages and operations.
  *
  * The journal has a cell's shares; modules and lines are many and are read from the cell's trace.
- * Where that is gone they are as in the file of before. Keys are told in docs/sweep-files.md. */
+ * If the trace is gone, they are taken from the earlier file. docs/sweep-files.md describes the
+ * keys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ enum { MOST_ROWS = 200 };
 
 /* ---- from the trace ---- */
 
-/* The process that the cell's figures are of: the one whose peak they are. */
+/* Find the process that the cell's figures come from: the one with its peak. */
 static struct tmk_process *find_cell_process(struct tmk_run *run, const struct tmk_cell *c)
 {
     for (uint32_t i = 0; i < c->n_ranks; i++)
@@ -37,7 +38,7 @@ static struct tmk_peak *close_peak(struct tmk_peak *k)
     return NULL;
 }
 
-/* The peak of the cell's device, NULL when it cannot be had. */
+/* Replay the peak of the cell's device; NULL: this is not possible. */
 static struct tmk_peak *replay_peak(struct tmk_process *p, const struct tmk_cell *c)
 {
     struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .any_device = true};
@@ -61,7 +62,7 @@ static struct tmk_peak *replay_peak(struct tmk_process *p, const struct tmk_cell
     return rc == 0 && tmk_peak_found(k) ? k : close_peak(k);
 }
 
-/* Whether they could be had. */
+/* Write rows; false: they are not available. */
 static bool put_peak_rows(struct tmk_json *j, const char *key, struct tmk_peak *k, enum tmk_by by)
 {
     const struct tmk_peak_row *rows;
@@ -108,7 +109,8 @@ static void put_trace(struct tmk_json *j, const struct tmk_results *r, uint32_t 
 
 /* ---- a cell ---- */
 
-/* forward, backward and optimizer are operations; what comes before them is setting up. */
+/* Whether a stage is an operation: forward, backward and optimizer are; earlier stages are
+ * set-up. */
 static bool is_operation(const char *stage)
 {
     return strcmp(stage, "forward") == 0 || strcmp(stage, "backward") == 0 ||
@@ -158,7 +160,7 @@ static void put_cell_detail(struct tmk_json *j, const struct tmk_results *r, uin
     tmk_json_end(j);
 }
 
-void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct tmk_json j;
     struct tmk_progress progress;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_heat.c - the page's heat map: the peak for all values of the two parameters that
- * matter most, the others as in the largest configuration. What is estimated, or ran out of memory,
- * is told apart.
- */
+ * matter most, with the others as in the largest configuration. Estimates and OOMs are marked. */
 #include <math.h>
 #include <string.h>
 
@@ -11,9 +9,9 @@
 #include "kit/amount.h"
 #include "sweep/params.h"
 
-/* The parameter that matters most behind *at in the survey's order; false: no other changes the
+/* Find the most important parameter behind *at in the survey's order; false: no other changes the
  * peak. */
-static bool find_param(const struct tmk_sweep_story *v, uint32_t *at, uint32_t *ret)
+static bool find_param(const struct tmk_sweep_answer *v, uint32_t *at, uint32_t *ret)
 {
     while (v->g->fit && *at < v->g->n_order) {
         *ret = v->g->order[(*at)++];
@@ -42,7 +40,7 @@ static void put_place(FILE *out, const struct tmk_survey *g, const struct tmk_su
     fputs("</td>", out);
 }
 
-void tmk_sweep_write_heat(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_heat(FILE *out, const struct tmk_sweep_answer *v)
 {
     uint32_t at = 0, p, q, choice[TMK_SWEEP_MAX_PARAMS];
     if (!v->g->largest || !find_param(v, &at, &p) || !find_param(v, &at, &q))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_how.c - the options of a sweep that say how to run it: see sweep_plan.h. */
+/* cli/sweep/sweep_how.c - the options that say how to run a sweep: see sweep_plan.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,8 @@ static const char *variable_of(enum tmk_device_kind kind)
     return kind == TMK_DEVICE_AMD ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
 }
 
-/* May it be taken? Where the variable is set, as a cluster does for a job, nothing else is ours. */
+/* Whether a device may be used. If the environment variable is set, as a cluster does for a job,
+ * only the devices in it may. */
 static bool is_device_allowed(const struct tmk_devices *d, unsigned index)
 {
     const struct tmk_device *device = tmk_devices_get(d, index);
@@ -46,7 +47,7 @@ static bool is_device_allowed(const struct tmk_devices *d, unsigned index)
     return false;
 }
 
-/* All cards that are ours; and parts of a card, where they are named one by one. */
+/* Choose all GPUs that may be used, and parts of a GPU if they are named one by one. */
 static void choose_allowed_devices(const struct tmk_devices *d, struct tmk_selection *s)
 {
     unsigned n = 0;
@@ -69,8 +70,8 @@ static int refuse_other(const struct tmk_devices *d, unsigned index)
     return TMK_EXIT_USAGE;
 }
 
-/* One configuration a card: what the driver calls it, which does not change with the order in which
- * CUDA counts. */
+/* Give each GPU one configuration at a time. GPUs are named by the driver's id, which does not
+ * depend on CUDA's order. */
 static int take_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
                         const struct tmk_selection *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_json.c - memory_profile_results.json: every cell, the fit and what follows from
- * it. Keys are told in docs/sweep-files.md. */
+/* cli/sweep/sweep_json.c - memory_profile_results.json: every cell, the fit and the advice from it.
+ * docs/sweep-files.md describes the keys. */
 #include "cli/sweep/sweep_json.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static void put_gb_json(struct tmk_json *j, const char *key, uint64_t bytes)
     tmk_json_double(j, key, bytes == TMK_UNKNOWN_BYTES ? NAN : (double)bytes / TMK_GB);
 }
 
-/* A number where all values are numbers, else the text. */
+/* Write a number if all values are numbers, else the text. */
 static void put_value_json(struct tmk_json *j, const struct tmk_sweep_param *p, const char *key,
                            uint32_t choice)
 {
@@ -61,7 +61,7 @@ static void put_peaks_json(struct tmk_json *j, const struct tmk_cell *c)
     tmk_json_u64(j, "steps", c->n_steps);
 }
 
-static void put_cell_json(struct tmk_json *j, const struct tmk_sweep_story *v, uint32_t number)
+static void put_cell_json(struct tmk_json *j, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     tmk_json_object(j, NULL);
@@ -141,7 +141,7 @@ static void put_fit_json(struct tmk_json *j, const char *key, const struct tmk_f
     tmk_json_end(j);
 }
 
-static void put_influences_json(struct tmk_json *j, const struct tmk_sweep_story *v)
+static void put_influences_json(struct tmk_json *j, const struct tmk_sweep_answer *v)
 {
     tmk_json_array(j, "influence");
     for (uint32_t i = 0; i < v->advice.n_influences; i++) {
@@ -163,7 +163,7 @@ static void put_influences_json(struct tmk_json *j, const struct tmk_sweep_story
     tmk_json_end(j);
 }
 
-/* null: there is no limit. */
+/* Write a limit; null: there is none. */
 static void put_limit_json(struct tmk_json *j, const char *key, uint64_t value)
 {
     if (value == UINT64_MAX)
@@ -172,7 +172,7 @@ static void put_limit_json(struct tmk_json *j, const char *key, uint64_t value)
         tmk_json_u64(j, key, value);
 }
 
-static void put_limits_json(struct tmk_json *j, const struct tmk_sweep_story *v)
+static void put_limits_json(struct tmk_json *j, const struct tmk_sweep_answer *v)
 {
     tmk_json_array(j, "largest_that_fits");
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
@@ -194,7 +194,7 @@ static void put_limits_json(struct tmk_json *j, const struct tmk_sweep_story *v)
     tmk_json_end(j);
 }
 
-void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct tmk_json j;
     tmk_json_init(&j, out, 2);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_json.h - parts of cells that both JSON files of a sweep have. */
+/* cli/sweep/sweep_json.h - parts of cells that both JSON files of a sweep contain. */
 #ifndef TMK_CLI_SWEEP_SWEEP_JSON_H
 #define TMK_CLI_SWEEP_SWEEP_JSON_H
 
 #include "cli/sweep/sweep_answer.h"
 #include "sweep/cell_json.h"
 
-/* "config": the value of each parameter. */
+/* Write "config": the value of each parameter. */
 void tmk_sweep_json_config(struct tmk_json *j, const struct tmk_results *r,
                            const struct tmk_cell *c);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_kept.c - see sweep_kept.h.
  *
- * Rows are read whole before anything is written: the file may have been edited or damaged, and
- * what is no row of ours must not become one with zeros in it. */
+ * Rows are read completely before anything is written: the file may have been edited or damaged,
+ * and a foreign row must not become one with zeros in it. */
 #include "cli/sweep/sweep_kept.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ struct kept_row {
 };
 
 struct kept_rows {
-    bool are_known; /* else null, or not there */
+    bool are_known; /* else they are null, or missing */
     struct kept_row *all;
     uint64_t n, room;
 };
@@ -40,7 +40,7 @@ static const char *kept_text_or_null(struct tmk_json_in *j)
     return NULL;
 }
 
-/* Exactly what we write: a key and two whole numbers, each once. */
+/* Read a row exactly as we write it: a key and two whole numbers, each once. */
 static bool read_kept_row(struct tmk_json_in *j, struct kept_row *ret)
 {
     enum { KEY = 1, BYTES = 2, BLOCKS = 4 };
@@ -63,8 +63,8 @@ static bool read_kept_row(struct tmk_json_in *j, struct kept_row *ret)
     return !j->problem && n == 3 && seen == (KEY | BYTES | BLOCKS);
 }
 
-/* The value that comes next is passed over, whatever it is. False: it is neither null nor rows, or
- * these came before. */
+/* Read the next value, and skip it in any case. False: it is neither null nor rows, or rows came
+ * before. */
 static bool read_kept_rows(struct tmk_json_in *from, struct kept_rows *ret)
 {
     struct tmk_json_in j;
@@ -98,7 +98,7 @@ static uint64_t number_or_unknown(struct tmk_json_in *j)
     return TMK_UNKNOWN_BYTES;
 }
 
-/* False: something in it is not as we write it. */
+/* Read a cell; false: something in it is not as we write it. */
 static bool read_cell(struct tmk_json_in *j, struct tmk_kept_cell *ret)
 {
     bool good = true;
@@ -159,10 +159,10 @@ static void read_cells(struct tmk_sweep_kept *k, const char *bytes, size_t n)
         }
     tmk_json_in_end(&j);
     if (j.problem)
-        forget_cells(k); /* not as we write it: nothing of it is believed */
+        forget_cells(k); /* not as we write it: nothing in the file is trusted */
 }
 
-/* What is written to a FIFO of that name is not for us: reading it would never end. */
+/* Open a regular file only: reading a FIFO of that name would never end. */
 static FILE *open_regular_file(const char *path)
 {
     struct stat st;
@@ -195,7 +195,7 @@ void tmk_sweep_kept_fini(struct tmk_sweep_kept *k)
     tmk_arena_fini(&k->arena);
 }
 
-/* ---- written again ---- */
+/* ---- writing ---- */
 
 static void put_kept_rows(struct tmk_json *j, const char *key, const struct kept_rows *rows)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_page.c - index.html: the sweep on one page, offline, in the colours of the
- * pictures. What is estimated is marked as such. */
+ * pictures. Estimates are marked. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,7 @@ static bool comes_before(const struct tmk_share *a, const struct tmk_share *b)
     return x != y ? x < y : strcmp(a->key ? a->key : "", b->key ? b->key : "") < 0;
 }
 
-/* The piece that follows `last` in the order of a pile, which is the same in each bar; NULL: none.
- */
+/* The piece that follows `last` in stacking order, which is the same in each bar; NULL: none. */
 static const struct tmk_share *next_piece(const struct tmk_shares *s, const struct tmk_share *last)
 {
     const struct tmk_share *best = NULL;
@@ -102,7 +101,7 @@ static void put_page_key(FILE *out, const struct tmk_results *r)
 
 /* ---- sections ---- */
 
-static void put_page_head(FILE *out, const struct tmk_sweep_story *v)
+static void put_page_head(FILE *out, const struct tmk_sweep_answer *v)
 {
     const struct tmk_results *r = v->r;
     char name[512], size[TMK_AMOUNT_BYTES];
@@ -127,7 +126,7 @@ static void put_page_head(FILE *out, const struct tmk_sweep_story *v)
     }
 }
 
-static void put_page_components(FILE *out, const struct tmk_sweep_story *v)
+static void put_page_components(FILE *out, const struct tmk_sweep_answer *v)
 {
     if (!v->g->largest)
         return;
@@ -155,8 +154,8 @@ static void put_page_components(FILE *out, const struct tmk_sweep_story *v)
     fputs("</table>\n", out);
 }
 
-/* Signs that there are. */
-static void put_chart_notes(FILE *out, const struct tmk_sweep_story *v, bool has_arrow)
+/* Explain the signs that the charts use. */
+static void put_chart_notes(FILE *out, const struct tmk_sweep_answer *v, bool has_arrow)
 {
     struct tmk_estimate e;
     bool has_refused = false, has_estimated = false;
@@ -175,7 +174,7 @@ static void put_chart_notes(FILE *out, const struct tmk_sweep_story *v, bool has
         has_arrow ? " An arrow at the top: an estimate above the chart." : "");
 }
 
-static void put_page_influences(FILE *out, const struct tmk_sweep_story *v)
+static void put_page_influences(FILE *out, const struct tmk_sweep_answer *v)
 {
     if (v->advice.n_influences == 0)
         return;
@@ -214,7 +213,7 @@ static void put_page_terms(FILE *out, const struct tmk_fit *f)
     fputs("</table></details>\n", out);
 }
 
-static void put_page_fit(FILE *out, const struct tmk_sweep_story *v)
+static void put_page_fit(FILE *out, const struct tmk_sweep_answer *v)
 {
     tmk_html_element(out, "h2", "How memory grows: the fit");
     tmk_html_element(out, "p", "%s", v->fit_text);
@@ -222,7 +221,7 @@ static void put_page_fit(FILE *out, const struct tmk_sweep_story *v)
         put_page_terms(out, v->g->fit);
 }
 
-static void put_limit_titles(FILE *out, const struct tmk_sweep_story *v)
+static void put_limit_titles(FILE *out, const struct tmk_sweep_answer *v)
 {
     char size[TMK_AMOUNT_BYTES];
     fputs("<tr>", out);
@@ -240,7 +239,7 @@ static void put_page_note(void *out, const char *text)
     tmk_html_element(out, "p class=\"faint\"", "%s", text);
 }
 
-static void put_page_limits(FILE *out, const struct tmk_sweep_story *v)
+static void put_page_limits(FILE *out, const struct tmk_sweep_answer *v)
 {
     uint32_t n = v->advice.n_capacities;
     char text[96];
@@ -274,7 +273,7 @@ static void put_page_limits(FILE *out, const struct tmk_sweep_story *v)
 
 /* ---- all cells ---- */
 
-static void put_page_peak(FILE *out, const struct tmk_sweep_story *v, uint32_t number)
+static void put_page_peak(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     char size[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES];
@@ -294,7 +293,7 @@ static void put_page_peak(FILE *out, const struct tmk_sweep_story *v, uint32_t n
                                                            : tmk_size_text(c->peak_reserved, size));
 }
 
-static void put_page_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t number)
+static void put_page_cell(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     fprintf(out, "<tr><td class=\"n faint\">%u</td>", number + 1);
@@ -312,7 +311,7 @@ static void put_page_cell(FILE *out, const struct tmk_sweep_story *v, uint32_t n
     fputs("</tr>\n", out);
 }
 
-static void put_page_cells(FILE *out, const struct tmk_sweep_story *v)
+static void put_page_cells(FILE *out, const struct tmk_sweep_answer *v)
 {
     tmk_html_element(out, "h2", "All configurations");
     put_page_key(out, v->r);
@@ -330,7 +329,7 @@ static void put_page_cells(FILE *out, const struct tmk_sweep_story *v)
     fputs("</table></div>\n", out);
 }
 
-void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_answer *v)
 {
     put_page_head(out, v);
     put_page_components(out, v);

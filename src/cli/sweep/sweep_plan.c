@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_plan.c - see sweep_plan.h.
  *
- * A sweep that goes on by --resume is the command line that began it, taken from the journal, with
- * what is said now added: so both ways come to the same parsed arguments. */
+ * For --resume, the original command line is taken from the journal and the present options are
+ * added to it, so both ways lead to the same parsed arguments. */
 #include "cli/sweep/sweep_plan.h"
 
 #include <dirent.h>
@@ -67,7 +67,7 @@ static void read_plan_wheres(struct tmk_results *r, const struct tmk_args *args)
     memcpy(r->wheres, texts, r->n_wheres * sizeof *r->wheres);
 }
 
-/* Which constraint it was, with a caret below the place. */
+/* Report a constraint's error, with a caret below the position. */
 static int complain_where(const struct tmk_results *r, const struct tmk_error *err)
 {
     struct tmk_results alone = *r;
@@ -108,7 +108,7 @@ static int check_words(const struct tmk_results *r, char *const *words)
     return 0;
 }
 
-/* The command's words, the program without its folder. */
+/* Make the title: the command's words, with the program without its folder. */
 static const char *make_title(const struct tmk_sweep_plan *p, const struct tmk_args *args)
 {
     const char *given = tmk_args_get(args, "title");
@@ -127,7 +127,7 @@ static const char *make_title(const struct tmk_sweep_plan *p, const struct tmk_a
     return title;
 }
 
-/* Of the options that say how, those given, for the journal. */
+/* Whether an option about how to run is kept in the journal. */
 static bool is_kept_option(const char *name)
 {
     static const char *const others[] = {"param",  "where",        "repeats",    "output",
@@ -156,7 +156,7 @@ static void keep_options(struct tmk_results *r, const struct tmk_args *args)
     }
 }
 
-/* The folder that the command is run in; NULL: it is gone. */
+/* The folder that the command runs in; NULL: it is gone. */
 static const char *current_folder(const struct tmk_results *r)
 {
     char *cwd = getcwd(NULL, 0);
@@ -226,7 +226,8 @@ static int make_sweep_folder(const char *folder)
     return 0;
 }
 
-/* A sweep that was just killed may still be ending what it ran: it is waited for, a little. */
+/* Lock the journal. A sweep that was just killed may still be ending its programs, so wait a
+ * little. */
 static int lock_journal(struct tmk_sweep_plan *p)
 {
     struct tmk_error err = {0};
@@ -246,14 +247,14 @@ static int lock_journal(struct tmk_sweep_plan *p)
 
 /* ---- a sweep that was begun ---- */
 
-/* A folder without a journal is for us only if nobody else has put anything there. */
+/* Check that a folder without a journal is empty. */
 static int check_empty(const char *folder)
 {
     static const char *const ours[] = {".", "..", "runs", "logs", TMK_SWEEP_JOURNAL};
     DIR *dir = opendir(folder);
     bool is_ours = true;
     if (!dir)
-        return 0; /* it is not there, or that is said when it is made */
+        return 0; /* it is missing, or making it reports the error */
     for (struct dirent *entry; is_ours && (entry = readdir(dir));) {
         is_ours = false;
         for (size_t i = 0; i < TMK_N(ours); i++)
@@ -267,7 +268,7 @@ static int check_empty(const char *folder)
     return TMK_EXIT_USAGE;
 }
 
-/* What is there already takes the place of what was made of the command line. */
+/* Use the journal's results, if there are any, instead of those made from the command line. */
 static int look_for_journal(struct tmk_sweep_plan *p)
 {
     struct tmk_results *then = NULL;
@@ -292,7 +293,7 @@ static int look_for_journal(struct tmk_sweep_plan *p)
 
 /* ---- both ways to begin ---- */
 
-/* --retry-failed and --retry-oom. */
+/* Apply --retry-failed and --retry-oom. */
 static void forget_failed(struct tmk_results *r, const struct tmk_args *args)
 {
     bool failed = tmk_args_get(args, "retry-failed"), oom = tmk_args_get(args, "retry-oom");
@@ -331,7 +332,7 @@ static int begin_new(struct tmk_sweep_plan *p, const struct tmk_args *args)
     return status;
 }
 
-/* Options and command of the journal, then those of now, as one command line. */
+/* Join the options and command of the journal and the present ones into one command line. */
 static char **join_arguments(const struct tmk_results *r, const struct tmk_args *args)
 {
     const struct tmk_command *c = args->command;
@@ -387,7 +388,7 @@ static int resume_with(struct tmk_sweep_plan *p, const struct tmk_args *args)
     unsigned n = 0;
     while (all[n])
         n++;
-    char **argv = tmk_xcalloc(n + 1, sizeof *argv); /* is reordered */
+    char **argv = tmk_xcalloc(n + 1, sizeof *argv); /* the parser reorders it */
     memcpy(argv, all, n * sizeof *argv);
     struct tmk_args joined;
     int status = tmk_args_parse(args->command, argv, &joined);
@@ -397,7 +398,8 @@ static int resume_with(struct tmk_sweep_plan *p, const struct tmk_args *args)
     }
     if (status == 0)
         status = tmk_sweep_read_how(p, &joined);
-    if (p->watch.ranks) /* all else that is kept of the arguments is copied or read by now */
+    if (p->watch.ranks) /* everything else that is kept of the arguments has been copied or read by
+                           now */
         p->watch.ranks = tmk_arena_text(p->results->arena, p->watch.ranks, strlen(p->watch.ranks));
     for (unsigned i = 0; i < n; i++)
         free(all[i]);
@@ -424,7 +426,7 @@ static int begin_again(struct tmk_sweep_plan *p, const struct tmk_args *args)
     return status == 0 ? resume_with(p, args) : status;
 }
 
-/* The command's files are found from where the sweep was begun. */
+/* Go to the folder where the sweep was begun, so that the command finds its files. */
 static int go_to_command_folder(const struct tmk_results *r)
 {
     const char *now = current_folder(r);

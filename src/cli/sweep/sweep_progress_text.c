@@ -16,7 +16,8 @@
 
 enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110, WIDEST_MESSAGE = 500 };
 
-/* A configuration in its line: "seq=128 batch=4"; where that would be cut, its values alone. */
+/* The text of a configuration in its line: "seq=128 batch=4", or only its values if that would be
+ * cut. */
 static const char *line_text(const struct tmk_sweep_view *v, const struct tmk_cell *c, char *buffer)
 {
     const struct tmk_results *r = v->r;
@@ -60,7 +61,7 @@ void tmk_sweep_view_clear(struct tmk_sweep_view *v)
     v->shown = false;
 }
 
-/* In whole seconds, for lines that change while they are read. */
+/* A time in whole seconds, for lines that change while they are read. */
 static const char *clock_text(double seconds, char *buffer)
 {
     if (seconds >= 60)
@@ -69,7 +70,7 @@ static const char *clock_text(double seconds, char *buffer)
     return buffer;
 }
 
-/* "about 3 min left" into the buffer; "" when nothing is known. */
+/* Write "about 3 min left" to the buffer; "": not known. */
 static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_t size)
 {
     double seconds = tmk_remaining_seconds(v->r, v->order, v->n, v->n_at_once);
@@ -80,7 +81,7 @@ static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_
     return buffer;
 }
 
-/* ---- a line a configuration ---- */
+/* ---- a line for each configuration ---- */
 
 static const char *peak_text(const struct tmk_cell *c, char *buffer)
 {
@@ -92,7 +93,7 @@ static const char *outcome_text(const struct tmk_cell *c)
     return c->outcome == TMK_CELL_OOM ? "OOM" : tmk_cell_outcome_name(c->outcome);
 }
 
-/* Words of a stranger: nothing in them drives the terminal. */
+/* Print a line of foreign text; nothing in it can control the terminal. */
 static void print_progress_line(const char *lead, const char *text, size_t n, size_t width)
 {
     char line[TEXT_BYTES];
@@ -102,7 +103,7 @@ static void print_progress_line(const char *lead, const char *text, size_t n, si
     fputc('\n', stderr);
 }
 
-/* The last lines, indented. */
+/* Print the last lines, indented. */
 static void print_log(const char *log)
 {
     while (*log) {
@@ -112,7 +113,7 @@ static void print_log(const char *log)
     }
 }
 
-/* Once, above lines with values alone. */
+/* Print the parameters' names, once, above lines with values alone. */
 static void say_param_names(struct tmk_sweep_view *v)
 {
     if (!v->is_short || v->has_named)
@@ -170,13 +171,13 @@ void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const 
 
 /* ---- the table ---- */
 
-/* Columns that would say nothing are left out. */
+/* Columns without information are left out. */
 struct progress_layout {
     struct tmk_column columns[TMK_SWEEP_MAX_PARAMS + 6];
     uint32_t n;
     bool has_repeats;
-    bool has_reserved; /* of any */
-    bool has_devices;  /* more than one */
+    bool has_reserved; /* some cell has reserved bytes */
+    bool has_devices;  /* cells ran on more than one device */
 };
 
 static void add_column(struct progress_layout *l, const char *title, bool is_number,
@@ -229,7 +230,7 @@ static void add_progress_row(struct tmk_table *t, const struct progress_layout *
                    tmk_cell_was_run(c) ? tmk_time_text((uint64_t)(c->seconds * 1e9), size) : NULL);
 }
 
-/* "14 done, 2 OOM, 1 failed, 3 excluded". */
+/* Print "14 done, 2 OOM, 1 failed, 3 excluded". */
 static void print_tally(struct tmk_sheet *sheet, const struct tmk_survey *g)
 {
     char line[256] = "", text[TEXT_BYTES], size[TMK_AMOUNT_BYTES];

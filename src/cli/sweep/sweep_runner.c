@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_runner.c - see sweep_runner.h.
  *
- * One loop and no threads: signals are blocked and waited for, with a limit, so that the end of a
- * configuration, ^C and a time limit all come by the same way. */
+ * There is one loop and no thread: signals are blocked and waited for, with a limit, so that the
+ * end of a configuration, ^C and a time limit all arrive the same way. */
 #include "cli/sweep/sweep_runner.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "sweep/journal_out.h"
 #include "sweep/order.h"
 
-struct runner_slot { /* of the configurations that run at once */
+struct runner_slot { /* one of the configurations that run at once */
     bool is_used;
     uint32_t cell;
     struct tmk_keeper keeper;
@@ -35,17 +35,17 @@ struct sweep_runner {
     struct tmk_results *r;
     struct tmk_sweep_view view;
     uint32_t *order;
-    uint32_t n, next; /* of the order */
+    uint32_t n, next; /* size of the order, and the next index */
     struct runner_slot *slots;
     unsigned n_running;
     sigset_t set;
     int interrupted_by; /* signal, 0: none */
-    int status;         /* to end with; not 0: nothing more is begun */
+    int status;         /* exit status; not 0: nothing more is begun */
     struct tmk_fit *fit;
-    uint32_t n_fitted; /* cells measured when it was made */
+    uint32_t n_fitted; /* cells measured when the fit was made */
 };
 
-/* ---- hopeless ones ---- */
+/* ---- hopeless cells ---- */
 
 static uint32_t count_measured(const struct tmk_results *r)
 {
@@ -55,7 +55,7 @@ static uint32_t count_measured(const struct tmk_results *r)
     return n;
 }
 
-/* What a card has, as far as was seen; --capacity goes before. 0: not known. */
+/* The capacity of a GPU: --capacity, or the one seen so far. 0: not known. */
 static uint64_t runner_capacity(const struct sweep_runner *run)
 {
     uint64_t most = 0;
@@ -76,7 +76,7 @@ static bool knows_reserved(const struct tmk_results *r)
     return true;
 }
 
-/* With each cell that was done at first, seldomer when there are many: a fit takes its time. */
+/* Fit again: after each cell at first, less often when there are many, because a fit takes time. */
 static void fit_again(struct sweep_runner *run)
 {
     uint32_t n = count_measured(run->r);
@@ -88,7 +88,7 @@ static void fit_again(struct sweep_runner *run)
                  NULL); /* too few cells: none is hopeless yet */
 }
 
-/* Does even the low end of what it would need not fit? Then it is noted, and not run. */
+/* Whether even the low bound of the estimate does not fit. Then the cell is marked and not run. */
 static bool is_hopeless(struct sweep_runner *run, uint32_t cell)
 {
     uint64_t capacity = runner_capacity(run);
@@ -133,7 +133,7 @@ static void begin_cell(struct sweep_runner *run, struct runner_slot *s, unsigned
     run->n_running++;
 }
 
-/* The next that is to be run; false: there is none. */
+/* Find the next cell to run; false: there is none. */
 static bool find_next_cell(struct sweep_runner *run, uint32_t *ret)
 {
     for (; run->next < run->n; run->next++) {
@@ -164,7 +164,7 @@ static void fill_slots(struct sweep_runner *run)
     }
 }
 
-/* Whether it could not be started at all: then none of the others can. */
+/* Whether the program could not be started at all. Then the others cannot either. */
 static bool not_started(struct sweep_runner *run, const struct tmk_kept *kept)
 {
     if (!kept->failure)
@@ -253,7 +253,7 @@ static void wait_once(struct sweep_runner *run)
     look_at_slots(run);
 }
 
-/* ---- all of it ---- */
+/* ---- the loop ---- */
 
 static void block_signals(struct sweep_runner *run, sigset_t *ret_before)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_text.c - what a sweep says when it has ended: where the memory goes, what
- * parameters do to it, what fits where. */
+/* cli/sweep/sweep_text.c - a sweep's console text at its end: where the memory goes, the effect of
+ * parameters, and what fits on which GPU. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ enum { MOST_ROWS = 12, MOST_CARDS = 15 };
 
 /* ---- sentences ---- */
 
-/* As the documents that we follow write sizes; small ones in MB, which would be 0.00 GB. */
+/* Write a size in GB, the unit of the documents that sweeps follow; small ones in MB, which would
+ * be 0.00 GB. */
 static const char *gb_text(uint64_t bytes, uint64_t whole, char *buffer)
 {
     bool is_small = whole < (uint64_t)TMK_GB;
@@ -28,7 +29,7 @@ static const char *gb_text(uint64_t bytes, uint64_t whole, char *buffer)
     return buffer;
 }
 
-/* A part that no layer owns: what is left, or named in brackets, as cuBLAS' workspace. */
+/* Whether a part belongs to no layer: the rest, or one named in brackets, as cuBLAS' workspace. */
 static bool is_of_no_layer(const char *component)
 {
     return strcmp(component, "other") == 0 || component[0] == '(';
@@ -44,8 +45,8 @@ static const struct tmk_share *most_of(const struct tmk_shares *all, bool layers
     return most;
 }
 
-/* "other" is nothing to work on: what it may be, and which layer comes first. */
-static const char *say_other(struct tmk_sweep_story *v, const struct tmk_cell *c, const char *text)
+/* Explain "other", which is nothing to work on: what it may be, and which layer comes first. */
+static const char *say_other(struct tmk_sweep_answer *v, const struct tmk_cell *c, const char *text)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
     const struct tmk_share *layer = most_of(&c->components, true);
@@ -59,13 +60,13 @@ static const char *say_other(struct tmk_sweep_story *v, const struct tmk_cell *c
                             tmk_percent_text(layer->bytes, c->peak_allocated, percent));
 }
 
-/* The part of the largest configuration that takes most; NULL: nothing was measured. */
-static const struct tmk_share *largest_of(const struct tmk_sweep_story *v)
+/* The largest part of the largest configuration; NULL: nothing was measured. */
+static const struct tmk_share *largest_of(const struct tmk_sweep_answer *v)
 {
     return v->g->largest ? most_of(&v->g->largest->cell->components, false) : NULL;
 }
 
-const char *tmk_sweep_look_command(struct tmk_sweep_story *v)
+const char *tmk_sweep_look_command(struct tmk_sweep_answer *v)
 {
     const struct tmk_share *most = largest_of(v);
     if (!most || strcmp(most->key, "other") != 0)
@@ -78,7 +79,7 @@ const char *tmk_sweep_look_command(struct tmk_sweep_story *v)
     return word ? tmk_arena_format(&v->arena, "tidemark peak %s --by stack", word) : NULL;
 }
 
-const char *tmk_sweep_say_largest(struct tmk_sweep_story *v)
+const char *tmk_sweep_say_largest(struct tmk_sweep_answer *v)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
     const struct tmk_share *most = largest_of(v);
@@ -99,13 +100,13 @@ static const char *judgement(double median)
                               "decides.";
 }
 
-/* Of an exact fit nothing is left but the rounding of numbers. */
+/* The percentage to show: an exact fit leaves only rounding errors. */
 static double shown_percent(double share)
 {
     return share < 1e-4 ? 0.01 : 100 * share;
 }
 
-const char *tmk_sweep_say_fit(struct tmk_sweep_story *v)
+const char *tmk_sweep_say_fit(struct tmk_sweep_answer *v)
 {
     uint32_t wrong = 0;
     if (!v->g->fit)
@@ -162,7 +163,7 @@ const char *tmk_sweep_limit_text(const struct tmk_advice_limit *l, char *buffer,
 
 /* ---- parts ---- */
 
-static void say_components(FILE *out, const struct tmk_sweep_story *v)
+static void say_components(FILE *out, const struct tmk_sweep_answer *v)
 {
     const struct tmk_cell *c = v->g->largest->cell;
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES], name[512];
@@ -177,7 +178,7 @@ static void say_components(FILE *out, const struct tmk_sweep_story *v)
     }
 }
 
-static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     if (v->advice.n_influences == 0)
         return;
@@ -186,7 +187,7 @@ static void say_influences(struct tmk_sheet *sheet, const struct tmk_sweep_story
         tmk_sheet_item(sheet, v->advice.influences[i].text);
 }
 
-static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     static const struct tmk_column columns[] = {
         {"not measured", TMK_LEFT, TMK_SHRINK},
@@ -217,8 +218,8 @@ static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_story 
 
 /* ---- what fits ---- */
 
-/* Columns of the table of limits: a parameter each, of all that matter but the one asked for, then
- * the cards. */
+/* Columns of the table of limits: one for each parameter that matters except the one asked for,
+ * then one for each GPU. */
 struct limit_columns {
     struct tmk_column columns[TMK_SWEEP_MAX_PARAMS + MOST_CARDS];
     char titles[MOST_CARDS][TMK_AMOUNT_BYTES];
@@ -226,7 +227,7 @@ struct limit_columns {
     uint32_t n_params;
 };
 
-static void add_columns(const struct tmk_sweep_story *v, struct limit_columns *k)
+static void add_columns(const struct tmk_sweep_answer *v, struct limit_columns *k)
 {
     k->n_params = 0;
     for (uint32_t p = 0; p < v->r->n_params; p++)
@@ -241,8 +242,8 @@ static void add_columns(const struct tmk_sweep_story *v, struct limit_columns *k
     }
 }
 
-/* What a range is; and what of a card is not counted, or left free. */
-static const char *say_range(const struct tmk_sweep_story *v)
+/* Explain ranges, and which memory of a GPU is not counted, or left free. */
+static const char *say_range(const struct tmk_sweep_answer *v)
 {
     return v->reserved ? "A–B: up to A it fits with all that the allocator would hold; above B it "
                          "does not, as the blocks alone are too much; between, it depends on "
@@ -250,7 +251,7 @@ static const char *say_range(const struct tmk_sweep_story *v)
                        : "A–B: up to A it fits; above B it does not; between, it may.";
 }
 
-static const char *say_overhead(const struct tmk_sweep_story *v, char *buffer, size_t n)
+static const char *say_overhead(const struct tmk_sweep_answer *v, char *buffer, size_t n)
 {
     char size[TMK_AMOUNT_BYTES];
     uint64_t overhead = v->advice.overhead;
@@ -267,7 +268,7 @@ static const char *say_overhead(const struct tmk_sweep_story *v, char *buffer, s
     return buffer;
 }
 
-void tmk_sweep_each_note(const struct tmk_sweep_story *v, bool any_far, bool any_range,
+void tmk_sweep_each_note(const struct tmk_sweep_answer *v, bool any_far, bool any_range,
                          void (*say)(void *to, const char *text), void *to)
 {
     char buffer[256];
@@ -285,7 +286,7 @@ static void say_note(void *sheet, const char *text)
     tmk_sheet_text(sheet, "%s", text);
 }
 
-static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     uint32_t n = v->advice.n_capacities, n_rows = 0;
     struct limit_columns k;
@@ -319,8 +320,8 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
     tmk_sweep_each_note(v, any_far, any_range, say_note, sheet);
 }
 
-/* Why there is nothing to tell, and what to do about it. */
-static void say_nothing_measured(struct tmk_sheet *sheet, const struct tmk_sweep_story *v)
+/* Say why there is no result, and what to do about it. */
+static void say_nothing_measured(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     uint32_t n = v->g->n_cells[TMK_CELL_DONE];
     const char *message = NULL;
@@ -339,7 +340,7 @@ static void say_nothing_measured(struct tmk_sheet *sheet, const struct tmk_sweep
                    "one by itself: tidemark run -- COMMAND; at this machine: tidemark doctor.");
 }
 
-void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
+void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
     if (!v->g->largest) {
@@ -351,7 +352,7 @@ void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_story *v)
         fputc('\n', out);
         tmk_sheet_wrap(out, v->largest_text, "");
     }
-    if (v->look_command) { /* to be copied: on one line, however long */
+    if (v->look_command) { /* for copying: on one line, however long */
         fprintf(out, "%s\n  ", TMK_SWEEP_LOOK);
         tmk_utf8_write(out, v->look_command, SIZE_MAX);
         fputc('\n', out);
