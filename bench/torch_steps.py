@@ -9,7 +9,7 @@ One process trains the shape of tests/torch/workloads/encoder.py, or of lora.py.
 calls (of blocks, modules, backward and optimizers, whichever the run has) and two without them, in turn, so that
 whatever drifts (clocks, temperature, what else the machine does) drifts for both: on a shared one step times are alike
 for some tens of milliseconds only, and blocks of ten steps tell a third as much in the same time. Going back and forth
-is a few stores (record/patch.c). Then the peers, likewise in turn with nothing, but by ten steps, with two before them
+is a few stores (record/loader/import_slots.c). Then the peers, likewise in turn with nothing, but by ten steps, with two before them
 that are not timed: torch's memory history, torch.profiler with memory. Prints one JSON object: for each the ratio of
 mean step times, the 95 % interval of a bootstrap, the same without the tenth of pairs in which a block took longest
 (machines have hiccups of their own), the same of the processor's time that the threads which compute took (main and

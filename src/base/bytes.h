@@ -35,11 +35,6 @@ static inline uint64_t tmk_load_u64(const void *p)
     return v;
 }
 
-static inline void tmk_store_u16(void *p, uint16_t v)
-{
-    memcpy(p, &v, sizeof v);
-}
-
 static inline void tmk_store_u32(void *p, uint32_t v)
 {
     memcpy(p, &v, sizeof v);

@@ -3,6 +3,7 @@
 #include "base/region.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <sys/mman.h>
 
 #include "base/error.h"
@@ -11,6 +12,8 @@
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+
+enum { PAGE_BYTES = 1 << 16 }; /* the largest that a kernel has */
 
 /* Nothing may be touched yet. */
 static void *map_closed(size_t size_bytes, int flags, int fd)
@@ -65,9 +68,62 @@ void tmk_map_missing(void *base, size_t size_bytes)
         munmap(got, size_bytes);
 }
 
-int tmk_region_init(struct tmk_region *ret, size_t size_bytes)
+static bool has_small_pages;
+
+void tmk_region_use_small_pages(void)
+{
+    has_small_pages = true;
+}
+
+static void *map_zeros(size_t size_bytes)
 {
     void *base = tmk_map_sparsely(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    if (base && has_small_pages)
+        madvise(base, size_bytes, MADV_NOHUGEPAGE);
+    return base;
+}
+
+/* Of one thread: what no region has yet. */
+static __thread struct {
+    uint8_t *base;
+    size_t left_bytes;
+} pool __attribute__((tls_model("initial-exec")));
+
+static size_t whole_pages(size_t size_bytes)
+{
+    return (size_bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+}
+
+void tmk_region_pool_begin(size_t size_bytes)
+{
+    tmk_region_pool_end();
+    pool.base = map_zeros(whole_pages(size_bytes));
+    pool.left_bytes = pool.base ? whole_pages(size_bytes) : 0;
+}
+
+void tmk_region_pool_end(void)
+{
+    if (pool.left_bytes > 0)
+        munmap(pool.base, pool.left_bytes);
+    pool.left_bytes = 0;
+}
+
+static void *take_from_pool(size_t size_bytes)
+{
+    size_t n = whole_pages(size_bytes);
+    if (n == 0 || n > pool.left_bytes)
+        return NULL;
+    void *base = pool.base;
+    pool.base += n;
+    pool.left_bytes -= n;
+    return base;
+}
+
+int tmk_region_init(struct tmk_region *ret, size_t size_bytes)
+{
+    void *base = take_from_pool(size_bytes);
+    if (!base)
+        base = map_zeros(size_bytes);
     if (!base)
         return TMK_ENOMEM;
     ret->base = base;

@@ -35,4 +35,14 @@ void tmk_region_fini(struct tmk_region *r);
 /* Give all memory back to the kernel; the region stays and reads as zeros. */
 void tmk_region_clear(struct tmk_region *r);
 
+/* From now on regions of this process take memory by pages of 4 KiB, also where the kernel would
+ * give 2 MiB for the first byte that is touched (transparent_hugepage=always). */
+void tmk_region_use_small_pages(void);
+
+/* The regions that the calling thread makes until tmk_region_pool_end() are cut from one mapping of
+ * so many bytes, for as long as it lasts: that is a few system calls for all of them. */
+void tmk_region_pool_begin(size_t size_bytes);
+/* What no region has is given back. */
+void tmk_region_pool_end(void);
+
 #endif

@@ -3,13 +3,17 @@
  * devices. */
 #include "device/device.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/lines.h"
 #include "base/signals.h"
 #include "device/device_source.h"
-#include "device/pids.h"
+#include "kit/kernel_files.h"
 
 static const struct tmk_device_source *const sources[TMK_DEVICE_N_KINDS] = {
     [TMK_DEVICE_NVIDIA] = &tmk_source_nvml,
@@ -111,6 +115,153 @@ int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_
     return sources[device->kind]->memory(d, device, ret, err);
 }
 
+/* ---- PIDs ----
+ *
+ * Newer drivers report numbers of the asker's PID namespace, older ones the machine's, and some the
+ * number in the process's own namespace. The status of a process lists its numbers in all its
+ * namespaces (NSpid), from that of the /proc it is read from to its own:
+ *
+ *     our own /proc:      the number is there; else it may be somebody's innermost one
+ *     one from outside:   it is somebody's number in our namespace; else the number is there
+ *
+ * A number that could mean several processes is not resolved. */
+
+enum {
+    STATUS_BYTES = 4096,  /* NSpid is in the first few hundred */
+    NAMESPACES_MOST = 32, /* the kernel's limit */
+    NAMESPACE_BYTES = 32,
+    INNERMOST = NAMESPACES_MOST,
+};
+
+/* The identity that a process's status file states. */
+struct identity {
+    pid_t pid;
+    char name[16];
+    long numbers[NAMESPACES_MOST];
+    unsigned n_numbers;
+};
+
+/* Read the status of `name`, a PID or "self". */
+static bool identify_name(const char *proc, const char *name, struct identity *ret)
+{
+    char status[STATUS_BYTES];
+    if (tmk_kernel_file_read(status, sizeof status, "%s/%s/status", proc, name) <= 0)
+        return false;
+    const char *title = tmk_lines_field(status, "Name:");
+    ret->pid = (pid_t)strtol(name, NULL, 10);
+    snprintf(ret->name, sizeof ret->name, "%.*s", (int)strcspn(title, "\n"), title);
+    ret->n_numbers =
+        tmk_kernel_numbers(tmk_lines_field(status, "NSpid:"), ret->numbers, NAMESPACES_MOST);
+    return true;
+}
+
+static bool identify_pid(const char *proc, pid_t pid, struct identity *ret)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%d", (int)pid);
+    return identify_name(proc, name, ret);
+}
+
+static void take_identity(struct tmk_device_process *p, const struct identity *id)
+{
+    p->pid = id->pid;
+    p->inner_pid = id->n_numbers ? (pid_t)id->numbers[id->n_numbers - 1] : id->pid;
+    memcpy(p->name, id->name, sizeof p->name);
+}
+
+/* The process that a number means, and how many it could mean. */
+struct match {
+    pid_t pid;
+    unsigned n;
+};
+
+/* Read the name of a PID namespace, like "pid:[4026531836]"; "": it may not be read. */
+static void read_namespace(const char *proc, const char *name, char *to)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s/ns/pid", proc, name);
+    ssize_t n = readlink(path, to, NAMESPACE_BYTES - 1);
+    to[n > 0 ? n : 0] = '\0';
+}
+
+/* Whether a process is in another container. A number at the level of our namespace may still
+ * belong to one. */
+static bool is_elsewhere(const char *proc, const char *name, unsigned n_deeper, const char *ours)
+{
+    char theirs[NAMESPACE_BYTES];
+    if (n_deeper)
+        return false; /* its namespace is within ours or another one: not known */
+    read_namespace(proc, name, theirs);
+    return *ours && *theirs && strcmp(ours, theirs) != 0;
+}
+
+/* Walk through /proc once and match all processes that are not resolved yet. `level`: which number
+ * of the status counts. */
+static void match_all(const char *proc, unsigned level, const struct tmk_device_processes *list,
+                      struct match *matches)
+{
+    char ours[NAMESPACE_BYTES];
+    struct identity id;
+    DIR *folder = opendir(proc);
+    const struct dirent *entry;
+    read_namespace(proc, "self", ours);
+    while (folder && (entry = readdir(folder))) {
+        if (strtol(entry->d_name, NULL, 10) <= 0 || !identify_name(proc, entry->d_name, &id) ||
+            id.n_numbers == 0)
+            continue;
+        unsigned at = level == INNERMOST ? id.n_numbers - 1 : level;
+        if (at >= id.n_numbers ||
+            (level != INNERMOST && is_elsewhere(proc, entry->d_name, id.n_numbers - 1 - at, ours)))
+            continue;
+        for (unsigned i = 0; i < list->n; i++) {
+            if (list->items[i].inner_pid || list->items[i].pid != id.numbers[at])
+                continue;
+            matches[i].pid = id.pid;
+            matches[i].n++;
+        }
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static void resolve_numbers(const char *proc, unsigned level, struct tmk_device_processes *list,
+                            struct match *matches)
+{
+    struct identity id;
+    match_all(proc, level, list, matches);
+    for (unsigned i = 0; i < list->n; i++)
+        if (matches[i].n == 1 && identify_pid(proc, matches[i].pid, &id))
+            take_identity(&list->items[i], &id);
+}
+
+/* Resolve the processes for which no other match exists. Returns how many are still unresolved. */
+static unsigned resolve_directly(const char *proc, struct tmk_device_processes *list,
+                                 const struct match *matches)
+{
+    struct identity id;
+    unsigned n_missing = 0;
+    for (unsigned i = 0; i < list->n; i++) {
+        struct tmk_device_process *p = &list->items[i];
+        if (!p->inner_pid && matches[i].n == 0 && identify_pid(proc, p->pid, &id))
+            take_identity(p, &id);
+        n_missing += !p->inner_pid;
+    }
+    return n_missing;
+}
+
+/* Fill in inner_pid and name of each process, and correct pid. A process that is not found keeps
+ * inner_pid 0. `is_own`: the numbers come from this very /proc, so nothing has to be guessed. */
+static void resolve_pids(const char *proc, bool is_own, struct tmk_device_processes *list)
+{
+    struct match matches[TMK_DEVICE_PROCESSES_MOST] = {{0}};
+    struct identity us = {0};
+    bool from_outside = identify_name(proc, "self", &us) && us.n_numbers > 1;
+    if (from_outside && !is_own && list->n)
+        resolve_numbers(proc, us.n_numbers - 1, list, matches);
+    if (resolve_directly(proc, list, matches) && !from_outside && !is_own)
+        resolve_numbers(proc, INNERMOST, list, matches);
+}
+
 /* ---- processes ---- */
 
 /* Whether a < b; an unknown value is less than any known one. */
@@ -170,7 +321,7 @@ int tmk_devices_processes(struct tmk_devices *d, unsigned index, struct tmk_devi
         ret->n = ret->n_left_out = 0;
         return rc;
     }
-    tmk_pids_resolve(d->roots.proc, sources[device->kind]->has_own_pids, ret);
+    resolve_pids(d->roots.proc, sources[device->kind]->has_own_pids, ret);
     qsort(ret->items, ret->n, sizeof ret->items[0], by_process_pid);
     return 0;
 }

@@ -22,10 +22,9 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "kit/amount.h"
 
 enum { TMK_DEVICES_MOST = 128, TMK_DEVICE_PROCESSES_MOST = 512, TMK_DEVICE_TEXT_BYTES = 96 };
-
-#define TMK_BYTES_UNKNOWN UINT64_MAX
 
 /* Where to read /proc and /sys, and which library to load. */
 struct tmk_device_roots {
@@ -70,7 +69,8 @@ struct tmk_device_memory { /* all unknown: the GPU has no memory of its own, but
 
 struct tmk_device_process {
     pid_t pid;       /* its number in our /proc, or the driver's number if it is not there */
-    pid_t inner_pid; /* its number in its own container; 0: the process cannot be seen from here */
+    pid_t inner_pid; /* its number its number in its own container; 0: the process cannot be seen
+                        from here */
     uint64_t used_bytes;
     char name[16];
 };

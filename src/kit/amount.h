@@ -9,6 +9,10 @@
 
 enum { TMK_AMOUNT_BYTES = 32 };
 
+/* A size that is not known, which is not zero: null in JSON, an empty cell in CSV, "-" in a table.
+ */
+#define TMK_BYTES_UNKNOWN UINT64_MAX
+
 /* "0 B", "1.5 KiB", "12.0 MiB", "79.15 GiB": powers of 1024. */
 const char *tmk_size_text(uint64_t size_bytes, char *buffer);
 /* "850 ns", "12.3 us", "4.56 ms", "1.234 s", "2 min 05 s", "3 h 02 min". */

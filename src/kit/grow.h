@@ -1,19 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 /* kit/grow.h - arrays that grow: the caller keeps pointer, count and room; this finds the memory.
- */
+ *
+ *     struct row *rows; uint64_t n, room;
+ *
+ *     if (TMK_GROW(t->rows, t->n + 1, t->room) < 0)
+ *         return TMK_ENOMEM;
+ *     t->rows[t->n++] = row;
+ *
+ * Room is doubled, so n appends cost O(n). What was made is freed by free(). */
 #ifndef TMK_KIT_GROW_H
 #define TMK_KIT_GROW_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* `items` with room for at least `n` of them, moved if need be, *room brought up to date. NULL when
- * there is no memory: `items` is then as it was.
- *
- *     struct row *more = tmk_grow(t->rows, t->n + 1, &t->room, sizeof *more);
- *     if (!more)
- *         return TMK_ENOMEM;
- *     t->rows = more; */
-void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes);
+#include "base/error.h"
+#include "base/index.h"
+
+/* Room for at least `n` items in the array that the pointer `items` points to, which moves if need
+ * be; `room`, a uint64_t, is brought up to date. 0, or TMK_ENOMEM with both as they were. Even for
+ * n = 0 the array is there afterwards. Each argument is evaluated once. */
+#define TMK_GROW(items, n, room)                                                                   \
+    __extension__({                                                                                \
+        __typeof__(items) *const grow_items_ = &(items);                                           \
+        void *const grow_moved_ = tmk_grow(*grow_items_, (n), &(room), sizeof **grow_items_);      \
+        if (grow_moved_)                                                                           \
+            *grow_items_ = grow_moved_;                                                            \
+        grow_moved_ ? 0 : TMK_ENOMEM;                                                              \
+    })
+
+/* Parts of the functions below. */
+void *tmk_grow_now(void *items, uint64_t n, uint64_t *room, size_t item_bytes);
+int tmk_grow_index_now(struct tmk_index *x);
+
+/* The function behind the macro: `items` with room for `n` of them, or NULL, and then they are as
+ * they were. */
+static inline void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes)
+{
+    return items && n <= *room ? items : tmk_grow_now(items, n, room, item_bytes);
+}
+
+/* Room for one more number in an index whose slots are made here: free(x->slots) frees them. 0 or
+ * TMK_ENOMEM, and then the index is as it was. */
+static inline int tmk_grow_index(struct tmk_index *x)
+{
+    return tmk_index_has_room(x) ? 0 : tmk_grow_index_now(x);
+}
 
 #endif

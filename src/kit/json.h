@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/json.h - write JSON, and nothing but: commas, quotes and brackets come out right by
- * themselves. Unknown is null. Numbers are exact: sizes and times are whole.
+/* kit/json.h - the letters of JSON: commas, quotes and brackets come out right by themselves.
+ * Numbers are exact: sizes and times are whole. Commands write through kit/tree.h; exports, which
+ * follow formats of other tools, write here.
  *
  *     struct tmk_json j;
  *     tmk_json_init(&j, stdout, 1);

@@ -2,11 +2,13 @@
 /* kit/table.c - see table.h. */
 #include "kit/table.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "kit/amount.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/markdown.h"
@@ -76,6 +78,32 @@ void tmk_table_cellf(struct tmk_table *t, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     tmk_table_cell(t, text);
+}
+
+void tmk_table_size(struct tmk_table *t, uint64_t size_bytes)
+{
+    char text[TMK_AMOUNT_BYTES];
+    tmk_table_cell(t, size_bytes != TMK_BYTES_UNKNOWN ? tmk_size_text(size_bytes, text) : NULL);
+}
+
+void tmk_table_count(struct tmk_table *t, uint64_t n)
+{
+    char text[TMK_AMOUNT_BYTES];
+    tmk_table_cell(t, tmk_count_text(n, text));
+}
+
+void tmk_table_time(struct tmk_table *t, uint64_t ns)
+{
+    char text[TMK_AMOUNT_BYTES];
+    tmk_table_cell(t, tmk_time_text(ns, text));
+}
+
+void tmk_table_number(struct tmk_table *t, int64_t number)
+{
+    if (number < 0)
+        tmk_table_cell(t, NULL);
+    else
+        tmk_table_cellf(t, "%" PRId64, number);
 }
 
 uint64_t tmk_table_n_rows(const struct tmk_table *t)

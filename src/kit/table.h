@@ -27,6 +27,11 @@ struct tmk_table *tmk_table_close(struct tmk_table *t);
 void tmk_table_cell(struct tmk_table *t, const char *text); /* NULL: unknown, shown as "-" */
 void tmk_table_cellf(struct tmk_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Values that are written alike everywhere (kit/amount.h). */
+void tmk_table_size(struct tmk_table *t, uint64_t size_bytes); /* unknown: TMK_BYTES_UNKNOWN */
+void tmk_table_count(struct tmk_table *t, uint64_t n);
+void tmk_table_time(struct tmk_table *t, uint64_t ns);
+void tmk_table_number(struct tmk_table *t, int64_t number); /* unknown: negative */
 uint64_t tmk_table_n_rows(const struct tmk_table *t);
 
 struct tmk_table_style {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/textmap.c - see textmap.h. Open addressing, at most half full. */
+/* kit/textmap.c - see textmap.h. */
 #include "kit/textmap.h"
 
 #include <stdlib.h>
@@ -9,56 +9,44 @@
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
-enum { FIRST_SLOTS = 64 };
-
 static int same(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static uint32_t slot_of(const struct tmk_textmap *m, const char *text)
+static uint64_t text_hash(const char *text)
 {
-    uint32_t mask = m->n_slots - 1;
-    uint32_t at = (text ? (uint32_t)tmk_hash_seeded_bytes(text, strlen(text)) : 0) & mask;
-    while (m->slots[at] && !same(m->texts[m->slots[at] - 1], text))
-        at = (at + 1) & mask;
-    return at;
+    return text ? tmk_hash_seeded_bytes(text, strlen(text)) : 0;
 }
 
-static int widen(struct tmk_textmap *m)
+/* The text's number + 1; 0: it has none. */
+static uint32_t find_text(const struct tmk_textmap *m, uint64_t hash, const char *text)
 {
-    uint32_t n_slots = m->n_slots ? 2 * m->n_slots : FIRST_SLOTS;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return TMK_ENOMEM;
-    free(m->slots);
-    m->slots = slots;
-    m->n_slots = n_slots;
-    for (uint64_t i = 0; i < m->n; i++)
-        slots[slot_of(m, m->texts[i])] = (uint32_t)i + 1;
-    return 0;
+    struct tmk_probe probe = tmk_index_probe(&m->index, hash);
+    uint32_t i;
+    while ((i = tmk_probe_next(&probe)) && !same(m->texts[i - 1], text))
+        continue;
+    return i;
 }
 
 int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret)
 {
-    if (m->n >= m->n_slots / 2 && widen(m) < 0)
-        return TMK_ENOMEM;
-    uint32_t at = slot_of(m, text);
-    if (m->slots[at] == 0) {
-        const char **more = tmk_grow(m->texts, m->n + 1, &m->room, sizeof *more);
-        if (!more)
+    uint64_t hash = text_hash(text);
+    uint32_t found = find_text(m, hash, text);
+    if (!found) {
+        if (TMK_GROW(m->texts, m->n + 1, m->room) < 0 || tmk_grow_index(&m->index) < 0)
             return TMK_ENOMEM;
-        m->texts = more;
         m->texts[m->n++] = text;
-        m->slots[at] = (uint32_t)m->n;
+        found = (uint32_t)m->n;
+        tmk_index_add(&m->index, hash, found);
     }
-    *ret = m->slots[at] - 1;
+    *ret = found - 1;
     return 0;
 }
 
 bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *ret)
 {
-    uint32_t found = m->n_slots ? m->slots[slot_of(m, text)] : 0;
+    uint32_t found = find_text(m, text_hash(text), text);
     if (found)
         *ret = found - 1;
     return found != 0;
@@ -67,6 +55,6 @@ bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *r
 void tmk_textmap_fini(struct tmk_textmap *m)
 {
     free(m->texts);
-    free(m->slots);
+    free(m->index.slots);
     *m = (struct tmk_textmap){0};
 }

@@ -8,11 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/index.h"
+
 struct tmk_textmap {
     const char **texts; /* by number */
     uint64_t n, room;
-    uint32_t *slots; /* number + 1; 0: free */
-    uint32_t n_slots;
+    struct tmk_index index; /* of number + 1 */
 };
 
 /* The number of `text`, from 0: 0 and *ret, or TMK_ENOMEM. */

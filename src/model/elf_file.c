@@ -115,18 +115,6 @@ struct tmk_elf *tmk_elf_open(const char *path, const uint8_t *build_id, uint32_t
     return elf;
 }
 
-struct tmk_elf *tmk_elf_close(struct tmk_elf *elf)
-{
-    if (!elf)
-        return NULL;
-    close_elf_part(&elf->debug);
-    close_elf_part(&elf->main);
-    free(elf->symbols.items);
-    free(elf->units.items);
-    free(elf);
-    return NULL;
-}
-
 /* The separate debug file, NULL: there is none. */
 static struct elf_part *debug_part(struct tmk_elf *elf)
 {

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/index.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "model/symbol_server.h"
@@ -35,8 +36,7 @@ struct symbol_module {
     bool is_bad; /* a child died or was silent when asked about it */
 };
 
-struct symbol_entry {
-    uint64_t hash; /* 0: free */
+struct symbol_entry { /* what was looked up before */
     uint64_t address;
     uint32_t module;
     struct tmk_symbol symbol;
@@ -49,8 +49,9 @@ struct tmk_symbols {
     struct symbol_module *modules;
     uint64_t n_modules, module_room;
     struct symbol_entry *entries;
-    uint32_t n_entries, n_slots;
-    pid_t child; /* 0: none now */
+    uint64_t n_entries, entry_room;
+    struct tmk_index entry_index; /* of number + 1 */
+    pid_t child;                  /* 0: none now */
     int fd;
 };
 
@@ -149,6 +150,7 @@ struct tmk_symbols *tmk_symbols_close(struct tmk_symbols *s)
     end_child(s);
     free(s->modules);
     free(s->entries);
+    free(s->entry_index.slots);
     tmk_arena_fini(&s->texts);
     free(s);
     return NULL;
@@ -213,52 +215,37 @@ static int look_up_symbol(struct tmk_symbols *s, struct symbol_module *m,
 
 /* ---- what was looked up before ---- */
 
-static struct symbol_entry *symbol_slot_of(struct symbol_entry *entries, uint32_t n_slots,
-                                           uint64_t hash, uint32_t module, uint64_t address)
+static const struct symbol_entry *find_entry(const struct tmk_symbols *s, uint64_t hash,
+                                             uint32_t module, uint64_t address)
 {
-    uint32_t at = (uint32_t)hash & (n_slots - 1);
-    while (entries[at].hash && (entries[at].module != module || entries[at].address != address))
-        at = (at + 1) & (n_slots - 1);
-    return &entries[at];
-}
-
-static int make_symbol_room(struct tmk_symbols *s)
-{
-    if (s->n_slots > 0 && s->n_entries < s->n_slots / 2)
-        return 0;
-    uint32_t n_slots = s->n_slots ? s->n_slots * 2 : 256;
-    struct symbol_entry *entries = n_slots ? calloc(n_slots, sizeof *entries) : NULL;
-    if (!entries)
-        return TMK_ENOMEM;
-    for (uint32_t i = 0; i < s->n_slots; i++) {
-        const struct symbol_entry *e = &s->entries[i];
-        if (e->hash)
-            *symbol_slot_of(entries, n_slots, e->hash, e->module, e->address) = *e;
-    }
-    free(s->entries);
-    s->entries = entries;
-    s->n_slots = n_slots;
-    return 0;
+    struct tmk_probe probe = tmk_index_probe(&s->entry_index, hash);
+    for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
+        if (s->entries[i - 1].module == module && s->entries[i - 1].address == address)
+            return &s->entries[i - 1];
+    return NULL;
 }
 
 int tmk_symbols_find(struct tmk_symbols *s, const struct tmk_code_address *where,
                      struct tmk_symbol *ret)
 {
     int64_t module = code_module_of(s, where);
-    if (module < 0 || make_symbol_room(s) < 0)
+    if (module < 0)
         return TMK_ENOMEM;
-    uint64_t hash = tmk_hash_mix((uint64_t)module, where->address) | 1;
-    struct symbol_entry *e =
-        symbol_slot_of(s->entries, s->n_slots, hash, (uint32_t)module, where->address);
-    if (!e->hash) {
-        int rc = look_up_symbol(s, &s->modules[module], where, &e->symbol);
-        if (rc < 0)
-            return rc;
-        e->hash = hash;
-        e->module = (uint32_t)module;
-        e->address = where->address;
-        s->n_entries++;
+    uint64_t hash = tmk_hash_mix((uint64_t)module, where->address);
+    const struct symbol_entry *known = find_entry(s, hash, (uint32_t)module, where->address);
+    if (known) {
+        *ret = known->symbol;
+        return 0;
     }
+    if (TMK_GROW(s->entries, s->n_entries + 1, s->entry_room) < 0 ||
+        tmk_grow_index(&s->entry_index) < 0)
+        return TMK_ENOMEM;
+    struct symbol_entry *e = &s->entries[s->n_entries];
+    *e = (struct symbol_entry){.module = (uint32_t)module, .address = where->address};
+    int rc = look_up_symbol(s, &s->modules[module], where, &e->symbol);
+    if (rc < 0)
+        return rc;
+    tmk_index_add(&s->entry_index, hash, (uint32_t)++s->n_entries);
     *ret = e->symbol;
     return 0;
 }

@@ -14,7 +14,7 @@
 
 #include <time.h>
 
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "monitor/alarm.h"
 #include "monitor/device_leaks.h"
 #include "monitor/resident.h"
@@ -37,15 +37,15 @@ struct tmk_monitor_status {
  * it. */
 const char *tmk_iso_text(time_t t, char *buffer);
 
-void tmk_monitor_status_write(struct tmk_json *j, const struct tmk_monitor_status *status);
+void tmk_monitor_status_write(struct tmk_tree *t, const struct tmk_monitor_status *status);
 
 /* Write a device's forecast with that tool's keys. */
-void tmk_device_forecast_write(struct tmk_json *j, const char *key,
+void tmk_device_forecast_write(struct tmk_tree *t, const char *key,
                                const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
                                const struct tmk_device_forecast *p);
 
 /* Write "verdict" and "leaks" into the open object, then "watched": every device and process that
  * was watched. */
-void tmk_leaks_write(struct tmk_json *j, const struct tmk_leaks *leaks);
+void tmk_leaks_write(struct tmk_tree *t, const struct tmk_leaks *leaks);
 
 #endif

@@ -43,8 +43,8 @@ struct tmk_accounting {
 /* a - b; unknown when one is, and where the two accounts were not of one moment. */
 static uint64_t less(uint64_t a, uint64_t b)
 {
-    bool is_known = a != TMK_ACCOUNT_UNKNOWN && b != TMK_ACCOUNT_UNKNOWN && a >= b;
-    return is_known ? a - b : TMK_ACCOUNT_UNKNOWN;
+    bool is_known = a != TMK_BYTES_UNKNOWN && b != TMK_BYTES_UNKNOWN && a >= b;
+    return is_known ? a - b : TMK_BYTES_UNKNOWN;
 }
 
 /* Of a process that had its memory before we came, torch at least says how much it holds. Counted
@@ -74,11 +74,10 @@ static void find_blocks(struct tmk_device_account *account, const struct tmk_sta
 
 static enum worth worth_of(const struct tmk_device_account *a)
 {
-    bool is_told = a->own_bytes != TMK_ACCOUNT_UNKNOWN;
+    bool is_told = a->own_bytes != TMK_BYTES_UNKNOWN;
     uint64_t own = is_told ? a->own_bytes : a->segment_bytes; /* at least */
-    bool agrees =
-        own >= a->segment_bytes && a->used_bytes >= own &&
-        (a->others_bytes == TMK_ACCOUNT_UNKNOWN || a->used_bytes - own >= a->others_bytes);
+    bool agrees = own >= a->segment_bytes && a->used_bytes >= own &&
+                  (a->others_bytes == TMK_BYTES_UNKNOWN || a->used_bytes - own >= a->others_bytes);
     if (agrees)
         return is_told ? TOLD_AND_GOOD : AGREES;
     return is_told ? TOLD_AT_ODDS : AT_ODDS;
@@ -112,8 +111,8 @@ static bool has_more(const struct moment *new, const struct moment *old)
     if (new->worth != old->worth)
         return new->worth > old->worth;
     const struct tmk_device_account *a = &new->account, *b = &old->account;
-    return a->own_bytes != TMK_ACCOUNT_UNKNOWN ? a->own_bytes > b->own_bytes
-                                               : a->used_bytes > b->used_bytes;
+    return a->own_bytes != TMK_BYTES_UNKNOWN ? a->own_bytes > b->own_bytes
+                                             : a->used_bytes > b->used_bytes;
 }
 
 static void on_sample(struct tmk_accounting *a, const struct tmk_replay *rp,

@@ -12,10 +12,9 @@
 #ifndef TMK_PASSES_ACCOUNTING_H
 #define TMK_PASSES_ACCOUNTING_H
 
+#include "kit/amount.h"
 #include "model/holders.h"
 #include "model/run.h"
-
-#define TMK_ACCOUNT_UNKNOWN UINT64_MAX
 
 struct tmk_account_part {
     const char *owner; /* "unknown" where the stack does not tell */
@@ -32,7 +31,7 @@ struct tmk_device_account {
     uint64_t n_parts;
     uint64_t segment_bytes; /* all of them */
 
-    /* TMK_ACCOUNT_UNKNOWN where the driver does not tell. */
+    /* TMK_BYTES_UNKNOWN where the driver does not tell. */
     uint64_t used_bytes, total_bytes, own_bytes, others_bytes;
     uint64_t context_bytes, unexplained_bytes;
 

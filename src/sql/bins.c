@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/bins.c - see bins.h.
  *
- * A bin is found level by level: (level, node so far, value) leads to the next node, the last node
- * is the bin. A level is one key, or two texts, whose numbers make one value. A bin's rows lie in
- * blocks that grow with it, cut from slabs:
+ * A bin is found level by level: an edge (level, node so far, value) leads to the next node, the
+ * last node is the bin. A level is one key, or two texts, whose numbers make one value. A bin's
+ * rows lie in blocks that grow with it, cut from slabs:
  *
  *     bin -> block of 16 rows -> of 64 -> of 256 ...
  *            [8-byte columns, one after the other][4-byte columns] */
@@ -13,18 +13,18 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "kit/grow.h"
 
 enum {
-    FIRST_SLOTS = 1024,
     FIRST_ROOM = 16,
     LAST_ROOM = 4096, /* 32 KiB a column: a block fits a cache, few are needed */
 };
 
-struct slot {
+struct edge {
     uint64_t parent; /* level << 32 | node */
     int64_t value;
-    uint32_t node; /* + 1; 0: free */
+    uint32_t node;
 };
 
 struct level {
@@ -46,8 +46,9 @@ struct filled { /* of a bin: the block that is being filled */
 struct builder {
     struct tmk_store *store;
     struct tmk_bins *bins;
-    struct slot *slots;
-    uint32_t n_slots, n_used;
+    struct edge *edges;
+    uint64_t n_edges, edge_room;
+    struct tmk_index edge_index; /* of number + 1 */
     uint32_t n_nodes;
     uint32_t *nodes; /* by row of the segment */
     uint64_t node_room;
@@ -64,32 +65,20 @@ struct builder {
 
 /* ---- nodes ---- */
 
-static inline uint32_t slot_of(const struct builder *b, uint64_t parent, int64_t value)
+static inline uint64_t edge_hash(uint64_t parent, int64_t value)
 {
-    uint32_t mask = b->n_slots - 1;
     uint64_t mixed =
         ((uint64_t)value + parent * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
-    uint32_t at = (uint32_t)(mixed >> 32) & mask;
-    while (b->slots[at].node && (b->slots[at].parent != parent || b->slots[at].value != value))
-        at = (at + 1) & mask;
-    return at;
+    return mixed >> 32;
 }
 
-static int widen_slots(struct builder *b)
+static inline const struct edge *find_edge(const struct builder *b, uint64_t parent, int64_t value)
 {
-    struct slot *old = b->slots;
-    uint32_t n_old = b->n_slots;
-    uint32_t n = n_old ? 2 * n_old : FIRST_SLOTS;
-    struct slot *slots = calloc(n, sizeof *slots);
-    if (!slots)
-        return TMK_ENOMEM;
-    b->slots = slots;
-    b->n_slots = n;
-    for (uint32_t i = 0; i < n_old; i++)
-        if (old[i].node)
-            slots[slot_of(b, old[i].parent, old[i].value)] = old[i];
-    free(old);
-    return 0;
+    struct tmk_probe probe = tmk_index_probe(&b->edge_index, edge_hash(parent, value));
+    for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
+        if (b->edges[i - 1].parent == parent && b->edges[i - 1].value == value)
+            return &b->edges[i - 1];
+    return NULL;
 }
 
 /* A new bin, with the key values of a row. */
@@ -108,14 +97,13 @@ static int add_node(struct builder *b, uint32_t level, uint64_t parent, int64_t 
                     const struct tmk_column_values *cells, uint64_t row, uint32_t *ret_node)
 {
     bool is_bin = level + 1 == b->n_levels;
-    if (b->n_used >= b->n_slots / 2 && widen_slots(b) < 0)
+    if (TMK_GROW(b->edges, b->n_edges + 1, b->edge_room) < 0 || tmk_grow_index(&b->edge_index) < 0)
         return TMK_ENOMEM;
     if (is_bin && add_bin(b, cells, row) < 0)
         return TMK_ENOMEM;
     uint32_t node = is_bin ? (uint32_t)b->bins->n_bins - 1 : b->n_nodes++;
-    b->slots[slot_of(b, parent, value)] =
-        (struct slot){.parent = parent, .value = value, .node = node + 1};
-    b->n_used++;
+    b->edges[b->n_edges++] = (struct edge){.parent = parent, .value = value, .node = node};
+    tmk_index_add(&b->edge_index, edge_hash(parent, value), (uint32_t)b->n_edges);
     *ret_node = node;
     return 0;
 }
@@ -165,9 +153,9 @@ static int follow_level(struct builder *b, uint32_t level, const struct tmk_colu
         int64_t value = level_value(b, l, cells, row);
         uint64_t parent = (uint64_t)level << 32 | b->nodes[row];
         if (parent != last_parent || value != last_value) {
-            const struct slot *slot = &b->slots[slot_of(b, parent, value)];
-            if (slot->node)
-                last_node = slot->node - 1;
+            const struct edge *edge = find_edge(b, parent, value);
+            if (edge)
+                last_node = edge->node;
             else if (add_node(b, level, parent, value, cells, row, &last_node) < 0)
                 return TMK_ENOMEM;
             last_parent = parent;
@@ -363,12 +351,13 @@ static int build(struct builder *b, struct tmk_error *err)
 {
     make_levels(b);
     lay_out(b->bins);
-    int rc = widen_slots(b);
+    int rc = 0;
     for (uint32_t i = 0; rc == 0 && !b->too_long && i < b->store->n_segments; i++)
         rc = add_segment(b, i, err);
     if (rc == 0)
         note_lengths(b);
-    free(b->slots);
+    free(b->edges);
+    free(b->edge_index.slots);
     free(b->nodes);
     free(b->filled);
     return rc;

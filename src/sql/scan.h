@@ -25,7 +25,7 @@ struct tmk_scan {
     /* The slice: rows `row`, row + stride, ... up to `last`, which is one of them. */
     uint64_t row, last;
     int64_t stride; /* 1 or -1 */
-    bool done;
+    bool done;      /* there is no row any more */
     struct tmk_column_values cells[TMK_MAX_COLUMNS];
 
     /* inside */
@@ -49,16 +49,6 @@ struct tmk_scan {
 int tmk_scan_begin(struct tmk_scan *s, struct tmk_table_data *table, const struct tmk_plan *plan,
                    sqlite3_value **values, struct tmk_error *err);
 void tmk_scan_end(struct tmk_scan *s);
-
-/* On to the next row: 0, or TMK_E*. `done` says that there is none. */
-static inline int tmk_scan_next(struct tmk_scan *s, struct tmk_error *err)
-{
-    if (s->row != s->last) {
-        s->row += (uint64_t)s->stride;
-        return 0;
-    }
-    return s->next(s, err);
-}
 
 /* A number that is the row's in every plan that filters by a key or not by bins. */
 int64_t tmk_scan_row_id(const struct tmk_scan *s);

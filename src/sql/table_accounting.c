@@ -34,7 +34,7 @@ static uint64_t add_row(struct tmk_fill *f, const struct tmk_device_account *a, 
     tmk_rows_int(f->rows, COL_step, row, a->step);
     tmk_fill_text(f, COL_part, row, part);
     tmk_fill_text(f, COL_inside, row, inside);
-    if (bytes != TMK_ACCOUNT_UNKNOWN)
+    if (bytes != TMK_BYTES_UNKNOWN)
         tmk_rows_u64(f->rows, COL_bytes, row, bytes);
     return row;
 }

@@ -32,7 +32,7 @@ static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 static void add_fix(struct tmk_fill *f, uint64_t row, const struct tmk_fix *fix)
 {
     tmk_fill_text(f, COL_fix, row, fix->text);
-    if (fix->saves_bytes != TMK_SCENE_UNKNOWN)
+    if (fix->saves_bytes != TMK_BYTES_UNKNOWN)
         tmk_rows_u64(f->rows, COL_fix_saves, row, fix->saves_bytes);
     tmk_fill_text(f, COL_fix_proof, row, tmk_proof_name(fix->proof));
 }
@@ -52,7 +52,7 @@ static void add_case(struct tmk_fill *f, const struct tmk_case *c)
     tmk_fill_text(f, COL_cause, row, tmk_cause_name(c->verdict.rows[0].cause));
     tmk_rows_u64(rows, COL_max_bytes, row, c->verdict.limit_bytes);
     tmk_rows_u64(rows, COL_allocated, row, s->allocated_bytes);
-    if (s->reserved_bytes != TMK_SCENE_UNKNOWN)
+    if (s->reserved_bytes != TMK_BYTES_UNKNOWN)
         tmk_rows_u64(rows, COL_reserved, row, s->reserved_bytes);
     if (is_oom)
         tmk_rows_u64(rows, COL_missing, row, c->verdict.missing_bytes);

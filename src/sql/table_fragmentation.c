@@ -38,7 +38,7 @@ static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
 static void put(struct tmk_fill *f, uint32_t column, uint64_t row, uint64_t bytes)
 {
-    if (bytes != TMK_FRAG_UNKNOWN)
+    if (bytes != TMK_BYTES_UNKNOWN)
         tmk_rows_u64(f->rows, column, row, bytes);
 }
 

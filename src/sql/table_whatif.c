@@ -58,10 +58,10 @@ static uint64_t limit_of(const struct tmk_fill *f, const struct tmk_whatif_facts
 {
     if (f->args[0] > 0)
         return tmk_whatif_share(facts, (uint64_t)f->args[0]);
-    if (facts->limit_bytes != TMK_WHATIF_UNKNOWN)
+    if (facts->limit_bytes != TMK_BYTES_UNKNOWN)
         return facts->limit_bytes;
-    return facts->card_bytes == TMK_WHATIF_UNKNOWN ? TMK_ALLOC_NO_BOUND
-                                                   : tmk_whatif_share(facts, facts->card_bytes);
+    return facts->card_bytes == TMK_BYTES_UNKNOWN ? TMK_ALLOC_NO_BOUND
+                                                  : tmk_whatif_share(facts, facts->card_bytes);
 }
 
 static int add_setting(struct tmk_fill *f, const struct tmk_whatif *w, const char *conf,

@@ -7,55 +7,29 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "kit/grow.h"
 #include "sql/rows.h"
 #include "sql/walk_modules.h"
 #include "tidemark/tidemark.h"
 #include "trace/snapshot.h"
 
-enum { FIRST_SLOTS = 64 };
-
 /* ---- threads and their ranges ---- */
-
-static uint32_t thread_slot(const struct tmk_walk *w, uint32_t thread)
-{
-    uint32_t mask = w->n_thread_slots - 1;
-    uint32_t at = (uint32_t)tmk_hash_u64(thread) & mask;
-    while (w->thread_slots[at] && w->threads[w->thread_slots[at] - 1].thread != thread)
-        at = (at + 1) & mask;
-    return at;
-}
-
-static int widen_slots(struct tmk_walk *w)
-{
-    uint32_t n = w->n_thread_slots ? 2 * w->n_thread_slots : FIRST_SLOTS;
-    uint32_t *slots = calloc(n, sizeof *slots);
-    if (!slots)
-        return TMK_ENOMEM;
-    free(w->thread_slots);
-    w->thread_slots = slots;
-    w->n_thread_slots = n;
-    for (uint64_t i = 0; i < w->n_threads; i++)
-        slots[thread_slot(w, w->threads[i].thread)] = (uint32_t)i + 1;
-    return 0;
-}
 
 /* The thread's ranges, made when new; NULL without memory. */
 struct tmk_walk_thread *tmk_walk_thread_of(struct tmk_walk *w, uint32_t thread)
 {
-    if (w->n_threads >= w->n_thread_slots / 2 && widen_slots(w) < 0)
+    uint64_t hash = tmk_hash_u64(thread);
+    struct tmk_probe probe = tmk_index_probe(&w->thread_index, hash);
+    for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
+        if (w->threads[i - 1].thread == thread)
+            return &w->threads[i - 1];
+    if (TMK_GROW(w->threads, w->n_threads + 1, w->thread_room) < 0 ||
+        tmk_grow_index(&w->thread_index) < 0)
         return NULL;
-    uint32_t at = thread_slot(w, thread);
-    if (w->thread_slots[at] == 0) {
-        struct tmk_walk_thread *more =
-            tmk_grow(w->threads, w->n_threads + 1, &w->thread_room, sizeof *more);
-        if (!more)
-            return NULL;
-        w->threads = more;
-        w->threads[w->n_threads++] = (struct tmk_walk_thread){.thread = thread};
-        w->thread_slots[at] = (uint32_t)w->n_threads;
-    }
-    return &w->threads[w->thread_slots[at] - 1];
+    w->threads[w->n_threads++] = (struct tmk_walk_thread){.thread = thread};
+    tmk_index_add(&w->thread_index, hash, (uint32_t)w->n_threads);
+    return &w->threads[w->n_threads - 1];
 }
 
 static void restore_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
@@ -380,7 +354,7 @@ void tmk_walk_fini(struct tmk_walk *w)
     for (uint64_t t = 0; t < w->n_threads; t++)
         free(w->threads[t].ranges);
     free(w->threads);
-    free(w->thread_slots);
+    free(w->thread_index.slots);
     free(w->lives);
     free(w->slot_devices);
     tmk_cursor_fini(&w->cursor);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "sql/skim.h"
 #include "sql/source.h"
 #include "trace/events.h"
@@ -81,12 +82,11 @@ struct tmk_walk {
     uint64_t live_room, slot_device_room;
     struct tmk_walk_thread *threads;
     uint64_t n_threads, thread_room;
-    uint32_t *thread_slots; /* hash table: index + 1 */
-    uint32_t n_thread_slots;
-    bool is_timed, has_bytes; /* open ranges know when they opened, and what there was then */
-    bool failed;              /* out of memory */
-    struct tmk_skim skim;     /* the chunk's sections, decoded */
-    uint64_t run_end;         /* number of the event where another thread's begin */
+    struct tmk_index thread_index; /* of index + 1 */
+    bool is_timed, has_bytes;      /* open ranges know when they opened, and what there was then */
+    bool failed;                   /* out of memory */
+    struct tmk_skim skim;          /* the chunk's sections, decoded */
+    uint64_t run_end;              /* number of the event where another thread's begin */
 };
 
 /* Zero is a walk that has not begun. */

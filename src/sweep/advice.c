@@ -31,13 +31,13 @@ static bool ran_side_by_side(const struct tmk_results *r)
 /* Find the overhead: other processes' use may come and go, so the least is what is always there. */
 static uint64_t find_overhead(const struct tmk_results *r)
 {
-    uint64_t least = TMK_UNKNOWN_BYTES;
+    uint64_t least = TMK_BYTES_UNKNOWN;
     if (ran_side_by_side(r))
         return least;
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
-        if (tmk_cell_is_measured(c) && c->peak_device != TMK_UNKNOWN_BYTES &&
-            c->peak_reserved != TMK_UNKNOWN_BYTES && c->peak_device >= c->peak_reserved &&
+        if (tmk_cell_is_measured(c) && c->peak_device != TMK_BYTES_UNKNOWN &&
+            c->peak_reserved != TMK_BYTES_UNKNOWN && c->peak_device >= c->peak_reserved &&
             c->peak_device - c->peak_reserved < least)
             least = c->peak_device - c->peak_reserved;
     }
@@ -47,7 +47,7 @@ static uint64_t find_overhead(const struct tmk_results *r)
 static void add_advice_capacity(struct tmk_advice *a, uint64_t bytes)
 {
     uint32_t at = 0;
-    if (bytes == 0 || bytes == TMK_UNKNOWN_BYTES || a->n_capacities == MOST_CAPACITIES)
+    if (bytes == 0 || bytes == TMK_BYTES_UNKNOWN || a->n_capacities == MOST_CAPACITIES)
         return;
     while (at < a->n_capacities && a->capacities[at] < bytes)
         at++;
@@ -121,12 +121,12 @@ static const char *influence_text(const struct tmk_influence *i)
 static uint64_t measured_at(const struct tmk_survey *g, uint32_t p, double value)
 {
     uint32_t choice[TMK_SWEEP_MAX_PARAMS];
-    uint64_t most = TMK_UNKNOWN_BYTES;
+    uint64_t most = TMK_BYTES_UNKNOWN;
     memcpy(choice, g->largest->cell->choice, g->r->n_params * sizeof *choice);
     for (choice[p] = 0; choice[p] < g->r->params[p].n_values; choice[p]++) {
         const struct tmk_survey_config *c = tmk_survey_at(g, choice);
         if (c->has_peak && g->r->params[p].numbers[choice[p]] == value &&
-            (most == TMK_UNKNOWN_BYTES || c->cell->peak_allocated > most))
+            (most == TMK_BYTES_UNKNOWN || c->cell->peak_allocated > most))
             most = c->cell->peak_allocated;
     }
     return most;
@@ -138,7 +138,7 @@ enum { AT_BYTES = 2 * TMK_AMOUNT_BYTES };
 static const char *size_at_text(uint64_t measured, double fitted, double value, char *buffer)
 {
     char size[TMK_AMOUNT_BYTES];
-    bool is_fitted = measured == TMK_UNKNOWN_BYTES;
+    bool is_fitted = measured == TMK_BYTES_UNKNOWN;
     snprintf(buffer, AT_BYTES, "%s%s at %g", is_fitted ? "about " : "",
              tmk_size_text(is_fitted ? tmk_size_whole(fitted) : measured, size), value);
     return buffer;
@@ -167,7 +167,7 @@ static const char *influence_sentence(const struct tmk_survey *g, const struct t
     uint64_t more = measured_at(g, i->param, e->to);
     size_at_text(less, e->bytes_from, e->from, from);
     size_at_text(more, e->bytes_to, e->to, to);
-    if (less != TMK_UNKNOWN_BYTES && more != TMK_UNKNOWN_BYTES && more > less &&
+    if (less != TMK_BYTES_UNKNOWN && more != TMK_BYTES_UNKNOWN && more > less &&
         is_same_size(less, more))
         snprintf(to, sizeof to, "%s more at %g", tmk_size_text(more - less, size), e->to);
     return tmk_arena_format(arena, "%s %s: %s, %s%s", name, influence_text(i), from, to, square);
@@ -277,7 +277,7 @@ static bool stands_for_others(const struct limit_search *l, uint32_t p, const st
 
 static uint64_t room_on(const struct limit_search *l, uint64_t capacity)
 {
-    uint64_t overhead = l->a->overhead == TMK_UNKNOWN_BYTES ? 0 : l->a->overhead;
+    uint64_t overhead = l->a->overhead == TMK_BYTES_UNKNOWN ? 0 : l->a->overhead;
     return capacity > overhead ? capacity - overhead : 0;
 }
 
@@ -311,8 +311,8 @@ static bool has_fitted(const struct limit_search *l, const struct tmk_cell *c, u
 {
     if (!tmk_cell_is_measured(c))
         return false;
-    bool was_there = c->capacity != TMK_UNKNOWN_BYTES && c->capacity <= capacity;
-    uint64_t needs = c->peak_reserved == TMK_UNKNOWN_BYTES ? c->peak_allocated : c->peak_reserved;
+    bool was_there = c->capacity != TMK_BYTES_UNKNOWN && c->capacity <= capacity;
+    uint64_t needs = c->peak_reserved == TMK_BYTES_UNKNOWN ? c->peak_allocated : c->peak_reserved;
     return was_there || needs <= room_on(l, capacity);
 }
 
@@ -320,7 +320,7 @@ static bool has_not_fitted(const struct limit_search *l, const struct tmk_cell *
                            uint64_t capacity)
 {
     if (c->outcome == TMK_CELL_OOM)
-        return c->capacity != TMK_UNKNOWN_BYTES && c->capacity >= capacity;
+        return c->capacity != TMK_BYTES_UNKNOWN && c->capacity >= capacity;
     return tmk_cell_is_measured(c) && c->peak_allocated > room_on(l, capacity);
 }
 

@@ -2,69 +2,53 @@
 /* sweep/cell_json.c - see cell_json.h. */
 #include "sweep/cell_json.h"
 
-void tmk_cell_json_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
+void tmk_cell_json_shares(struct tmk_tree *t, const char *key, const struct tmk_shares *s)
 {
-    if (bytes == TMK_UNKNOWN_BYTES)
-        tmk_json_null(j, key);
-    else
-        tmk_json_u64(j, key, bytes);
-}
-
-void tmk_cell_json_number(struct tmk_json *j, const char *key, int64_t number)
-{
-    if (number < 0)
-        tmk_json_null(j, key);
-    else
-        tmk_json_i64(j, key, number);
-}
-
-void tmk_cell_json_shares(struct tmk_json *j, const char *key, const struct tmk_shares *s)
-{
-    tmk_json_object(j, key);
+    tmk_tree_object(t, key);
     for (uint32_t i = 0; i < s->n; i++)
-        tmk_json_u64(j, s->rows[i].key, s->rows[i].bytes);
-    tmk_json_end(j);
+        tmk_tree_u64(t, s->rows[i].key, s->rows[i].bytes);
+    tmk_tree_end(t);
 }
 
-void tmk_cell_json_peaks(struct tmk_json *j, const struct tmk_cell *c)
+void tmk_cell_json_peaks(struct tmk_tree *t, const struct tmk_cell *c)
 {
-    tmk_cell_json_bytes(j, "peak_allocated", c->peak_allocated);
-    tmk_cell_json_bytes(j, "peak_reserved", c->peak_reserved);
-    tmk_cell_json_bytes(j, "peak_device", c->peak_device);
+    tmk_tree_bytes(t, "peak_allocated", c->peak_allocated);
+    tmk_tree_bytes(t, "peak_reserved", c->peak_reserved);
+    tmk_tree_bytes(t, "peak_device", c->peak_device);
 }
 
-void tmk_cell_json_stages(struct tmk_json *j, const struct tmk_cell *c, bool in_seconds)
+void tmk_cell_json_stages(struct tmk_tree *t, const struct tmk_cell *c, bool in_seconds)
 {
-    tmk_json_array(j, "stages");
+    tmk_tree_list(t, "stages");
     for (uint32_t i = 0; i < c->n_stages; i++) {
         const struct tmk_cell_stage *s = &c->stages[i];
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "name", s->name);
-        tmk_json_u64(j, "peak", s->peak);
-        tmk_json_u64(j, "end", s->end);
-        tmk_json_u64(j, "allocated", s->allocated);
-        tmk_json_u64(j, "times", s->n_times);
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, "name", s->name);
+        tmk_tree_u64(t, "peak", s->peak);
+        tmk_tree_u64(t, "end", s->end);
+        tmk_tree_u64(t, "allocated", s->allocated);
+        tmk_tree_u64(t, "times", s->n_times);
         if (in_seconds)
-            tmk_json_double(j, "seconds", (double)s->ns / 1e9);
+            tmk_tree_double(t, "seconds", (double)s->ns / 1e9);
         else
-            tmk_json_u64(j, "ns", s->ns);
-        tmk_json_end(j);
+            tmk_tree_u64(t, "ns", s->ns);
+        tmk_tree_end(t);
     }
-    tmk_json_end(j);
+    tmk_tree_end(t);
 }
 
-void tmk_cell_json_ranks(struct tmk_json *j, const struct tmk_cell *c)
+void tmk_cell_json_ranks(struct tmk_tree *t, const struct tmk_cell *c)
 {
-    tmk_json_array(j, "ranks");
+    tmk_tree_list(t, "ranks");
     for (uint32_t i = 0; i < c->n_ranks; i++) {
         const struct tmk_cell_rank *k = &c->ranks[i];
-        tmk_json_object(j, NULL);
-        tmk_cell_json_number(j, "rank", k->rank);
-        tmk_json_u64(j, "pid", k->pid);
-        tmk_json_text(j, "device", k->device);
-        tmk_cell_json_bytes(j, "peak_allocated", k->peak_allocated);
-        tmk_cell_json_bytes(j, "peak_reserved", k->peak_reserved);
-        tmk_json_end(j);
+        tmk_tree_object(t, NULL);
+        tmk_tree_number(t, "rank", k->rank);
+        tmk_tree_u64(t, "pid", k->pid);
+        tmk_tree_text(t, "device", k->device);
+        tmk_tree_bytes(t, "peak_allocated", k->peak_allocated);
+        tmk_tree_bytes(t, "peak_reserved", k->peak_reserved);
+        tmk_tree_end(t);
     }
-    tmk_json_end(j);
+    tmk_tree_end(t);
 }

@@ -4,18 +4,16 @@
 #ifndef TMK_SWEEP_CELL_JSON_H
 #define TMK_SWEEP_CELL_JSON_H
 
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "sweep/results.h"
 
-void tmk_cell_json_bytes(struct tmk_json *j, const char *key, uint64_t bytes);  /* null: unknown */
-void tmk_cell_json_number(struct tmk_json *j, const char *key, int64_t number); /* null: negative */
 /* {"activation": 123, ...} */
-void tmk_cell_json_shares(struct tmk_json *j, const char *key, const struct tmk_shares *s);
+void tmk_cell_json_shares(struct tmk_tree *t, const char *key, const struct tmk_shares *s);
 /* "peak_allocated", "peak_reserved", "peak_device". */
-void tmk_cell_json_peaks(struct tmk_json *j, const struct tmk_cell *c);
+void tmk_cell_json_peaks(struct tmk_tree *t, const struct tmk_cell *c);
 /* "stages": [...]; the time they were open is "ns", or for people "seconds". */
-void tmk_cell_json_stages(struct tmk_json *j, const struct tmk_cell *c, bool in_seconds);
+void tmk_cell_json_stages(struct tmk_tree *t, const struct tmk_cell *c, bool in_seconds);
 /* "ranks": [...] */
-void tmk_cell_json_ranks(struct tmk_json *j, const struct tmk_cell *c);
+void tmk_cell_json_ranks(struct tmk_tree *t, const struct tmk_cell *c);
 
 #endif

@@ -102,7 +102,7 @@ const char *tmk_fit_way(const struct tmk_fit *f, uint32_t c)
 bool tmk_fit_contradicts(const struct tmk_fit *f, uint32_t c)
 {
     const struct tmk_cell *cell = &f->r->cells[c];
-    if (cell->outcome != TMK_CELL_OOM || cell->capacity == TMK_UNKNOWN_BYTES || cell->capacity == 0)
+    if (cell->outcome != TMK_CELL_OOM || cell->capacity == TMK_BYTES_UNKNOWN || cell->capacity == 0)
         return false;
     struct tmk_estimate e = tmk_fit_cell(f, c);
     return e.known && e.high < (double)cell->capacity;

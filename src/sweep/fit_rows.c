@@ -27,7 +27,7 @@ static bool is_drawn(const struct tmk_fit *f, const struct tmk_cell *c)
 static bool has_figure(const struct tmk_fit *f, const struct tmk_cell *c)
 {
     uint64_t v = figure_of(f, c);
-    return c->outcome == TMK_CELL_DONE && v != TMK_UNKNOWN_BYTES && v > 0 && is_drawn(f, c);
+    return c->outcome == TMK_CELL_DONE && v != TMK_BYTES_UNKNOWN && v > 0 && is_drawn(f, c);
 }
 
 /* Find the parameters that are numbers. Those beyond the number that terms can have count as
@@ -197,7 +197,7 @@ static uint64_t stage_peak(const struct tmk_cell *c, const char *name)
     for (uint32_t i = 0; i < c->n_stages; i++)
         if (strcmp(c->stages[i].name, name) == 0)
             return c->stages[i].peak;
-    return TMK_UNKNOWN_BYTES;
+    return TMK_BYTES_UNKNOWN;
 }
 
 /* Collect the stages that all cells have; none, unless the largest of them is each cell's peak. */
@@ -211,7 +211,7 @@ static int name_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
         for (uint32_t c = g->first_cell; c < f->r->n_cells; c++)
             is_everywhere = is_everywhere && (!is_cell_in_group(f, g, c) ||
                                               stage_peak(&f->r->cells[c], first->stages[i].name) !=
-                                                  TMK_UNKNOWN_BYTES);
+                                                  TMK_BYTES_UNKNOWN);
         if (is_everywhere && tmk_textmap_put(names, first->stages[i].name, &number) != 0)
             return TMK_ENOMEM;
     }

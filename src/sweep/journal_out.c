@@ -13,68 +13,68 @@
 
 /* ---- lines ---- */
 
-static void put_texts(struct tmk_json *j, const char *key, const char *const *texts, uint32_t n)
+static void put_texts(struct tmk_tree *t, const char *key, const char *const *texts, uint32_t n)
 {
-    tmk_json_array(j, key);
+    tmk_tree_list(t, key);
     for (uint32_t i = 0; i < n; i++)
-        tmk_json_text(j, NULL, texts[i]);
-    tmk_json_end(j);
+        tmk_tree_text(t, NULL, texts[i]);
+    tmk_tree_end(t);
 }
 
-static void put_journal_head(struct tmk_json *j, const struct tmk_results *r)
+static void put_journal_head(struct tmk_tree *t, const struct tmk_results *r)
 {
-    tmk_json_object(j, NULL);
-    tmk_json_u64(j, "tidemark_sweep", TMK_JOURNAL_VERSION);
-    tmk_json_text(j, "title", r->title);
-    tmk_json_array(j, "params");
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "tidemark_sweep", TMK_JOURNAL_VERSION);
+    tmk_tree_text(t, "title", r->title);
+    tmk_tree_list(t, "params");
     for (uint32_t i = 0; i < r->n_params; i++) {
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "name", r->params[i].name);
-        put_texts(j, "values", r->params[i].values, r->params[i].n_values);
-        tmk_json_end(j);
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, "name", r->params[i].name);
+        put_texts(t, "values", r->params[i].values, r->params[i].n_values);
+        tmk_tree_end(t);
     }
-    tmk_json_end(j);
-    put_texts(j, "where", r->wheres, r->n_wheres);
-    tmk_json_u64(j, "repeats", r->n_repeats);
-    put_texts(j, "command", r->command, r->n_command);
-    tmk_json_bool(j, "has_secret", r->has_secret);
-    tmk_json_text(j, "cwd", r->cwd);
-    put_texts(j, "options", r->options, r->n_options);
-    tmk_json_end(j);
+    tmk_tree_end(t);
+    put_texts(t, "where", r->wheres, r->n_wheres);
+    tmk_tree_u64(t, "repeats", r->n_repeats);
+    put_texts(t, "command", r->command, r->n_command);
+    tmk_tree_bool(t, "has_secret", r->has_secret);
+    tmk_tree_text(t, "cwd", r->cwd);
+    put_texts(t, "options", r->options, r->n_options);
+    tmk_tree_end(t);
 }
 
-static void put_measures(struct tmk_json *j, const struct tmk_cell *c)
+static void put_measures(struct tmk_tree *t, const struct tmk_cell *c)
 {
-    tmk_json_text(j, "run", c->run);
-    tmk_json_text(j, "log", c->log);
-    tmk_json_text(j, "device", c->device);
-    tmk_cell_json_bytes(j, "capacity", c->capacity);
-    tmk_cell_json_peaks(j, c);
-    tmk_cell_json_number(j, "peak_step", c->peak_step);
-    tmk_json_u64(j, "n_steps", c->n_steps);
-    tmk_cell_json_shares(j, "categories", &c->categories);
-    tmk_cell_json_shares(j, "components", &c->components);
-    tmk_cell_json_shares(j, "at_stage", &c->at_stage);
-    tmk_cell_json_stages(j, c, false);
-    tmk_cell_json_ranks(j, c);
+    tmk_tree_text(t, "run", c->run);
+    tmk_tree_text(t, "log", c->log);
+    tmk_tree_text(t, "device", c->device);
+    tmk_tree_bytes(t, "capacity", c->capacity);
+    tmk_cell_json_peaks(t, c);
+    tmk_tree_number(t, "peak_step", c->peak_step);
+    tmk_tree_u64(t, "n_steps", c->n_steps);
+    tmk_cell_json_shares(t, "categories", &c->categories);
+    tmk_cell_json_shares(t, "components", &c->components);
+    tmk_cell_json_shares(t, "at_stage", &c->at_stage);
+    tmk_cell_json_stages(t, c, false);
+    tmk_cell_json_ranks(t, c);
 }
 
-static void put_journal_cell(struct tmk_json *j, const struct tmk_results *r, uint32_t number)
+static void put_journal_cell(struct tmk_tree *t, const struct tmk_results *r, uint32_t number)
 {
     const struct tmk_cell *c = &r->cells[number];
-    tmk_json_object(j, NULL);
-    tmk_json_u64(j, "cell", number);
-    tmk_json_object(j, "params");
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "cell", number);
+    tmk_tree_object(t, "params");
     for (uint32_t i = 0; i < r->n_params; i++)
-        tmk_json_text(j, r->params[i].name, r->params[i].values[c->choice[i]]);
-    tmk_json_end(j);
-    tmk_json_u64(j, "repeat", c->repeat);
-    tmk_json_text(j, "outcome", tmk_cell_outcome_name(c->outcome));
-    tmk_json_i64(j, "exit_status", c->exit_status);
-    tmk_json_text(j, "message", c->message);
-    tmk_json_u64(j, "ns", (uint64_t)(c->seconds * 1e9 + 0.5));
-    put_measures(j, c);
-    tmk_json_end(j);
+        tmk_tree_text(t, r->params[i].name, r->params[i].values[c->choice[i]]);
+    tmk_tree_end(t);
+    tmk_tree_u64(t, "repeat", c->repeat);
+    tmk_tree_text(t, "outcome", tmk_cell_outcome_name(c->outcome));
+    tmk_tree_i64(t, "exit_status", c->exit_status);
+    tmk_tree_text(t, "message", c->message);
+    tmk_tree_u64(t, "ns", (uint64_t)(c->seconds * 1e9 + 0.5));
+    put_measures(t, c);
+    tmk_tree_end(t);
 }
 
 /* ---- the file ---- */
@@ -105,15 +105,15 @@ static int add_journal_line(int fd, const struct tmk_results *r, uint32_t number
 {
     char *text = NULL;
     size_t n = 0;
-    struct tmk_json j;
+    struct tmk_tree t;
     FILE *out = open_memstream(&text, &n);
     if (!out)
         return tmk_fail(err, TMK_ENOMEM, "no memory for a line of the journal");
-    tmk_json_init(&j, out, 0);
+    tmk_tree_init_json(&t, out, 0);
     if (number == UINT32_MAX)
-        put_journal_head(&j, r);
+        put_journal_head(&t, r);
     else
-        put_journal_cell(&j, r, number);
+        put_journal_cell(&t, r, number);
     int rc = fclose(out) == 0 ? write_to_journal(fd, r, text, n, err)
                               : tmk_fail(err, TMK_ENOMEM, "no memory for a line of the journal");
     free(text);

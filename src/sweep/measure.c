@@ -22,7 +22,7 @@ enum { WENT_ON_BLOCKS = 1000 };
 
 struct deciding_device {            /* the device that decides for a process */
     const struct tmk_step_row *row; /* the row with its peak; NULL: no block was ever reported */
-    uint64_t reserved_bytes;        /* the peak of reserved bytes, TMK_UNKNOWN_BYTES: not known */
+    uint64_t reserved_bytes;        /* the peak of reserved bytes, TMK_BYTES_UNKNOWN: not known */
 };
 
 static bool is_larger_peak(const struct tmk_step_row *a, const struct tmk_step_row *b)
@@ -36,7 +36,7 @@ static bool is_larger_peak(const struct tmk_step_row *a, const struct tmk_step_r
 /* Find the device from the history of steps, which has every peak to the byte. */
 static struct deciding_device find_best(const struct tmk_process *p)
 {
-    struct deciding_device best = {.reserved_bytes = TMK_UNKNOWN_BYTES};
+    struct deciding_device best = {.reserved_bytes = TMK_BYTES_UNKNOWN};
     uint64_t n = tmk_reader_n_step_rows(p->reader);
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
@@ -46,7 +46,7 @@ static struct deciding_device find_best(const struct tmk_process *p)
     for (uint64_t i = 0; best.row && i < n; i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
         if (row->device == best.row->device && row->has_reserved &&
-            (best.reserved_bytes == TMK_UNKNOWN_BYTES ||
+            (best.reserved_bytes == TMK_BYTES_UNKNOWN ||
              row->peak_reserved_bytes > best.reserved_bytes))
             best.reserved_bytes = row->peak_reserved_bytes;
     }
@@ -57,7 +57,7 @@ static struct deciding_device find_best(const struct tmk_process *p)
 
 struct watched_gpu {
     uint16_t device;
-    uint64_t total_bytes, used_bytes; /* TMK_UNKNOWN_BYTES: not known */
+    uint64_t total_bytes, used_bytes; /* TMK_BYTES_UNKNOWN: not known */
 };
 
 struct driver_watch {
@@ -77,7 +77,7 @@ static struct watched_gpu *watched_gpu_of(struct driver_watch *w, uint16_t devic
             return &w->cards[i];
     if (w->n_cards == TMK_MAX_DEVICES)
         return NULL;
-    w->cards[w->n_cards] = (struct watched_gpu){device, TMK_UNKNOWN_BYTES, TMK_UNKNOWN_BYTES};
+    w->cards[w->n_cards] = (struct watched_gpu){device, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
     return &w->cards[w->n_cards++];
 }
 
@@ -89,7 +89,7 @@ static void on_driver_sample(struct driver_watch *w, uint16_t device,
         return;
     c->total_bytes = sample->total_bytes;
     if (sample->used_bytes != UINT64_MAX &&
-        (c->used_bytes == TMK_UNKNOWN_BYTES || sample->used_bytes > c->used_bytes))
+        (c->used_bytes == TMK_BYTES_UNKNOWN || sample->used_bytes > c->used_bytes))
         c->used_bytes = sample->used_bytes;
 }
 
@@ -340,8 +340,8 @@ static int take_process_peaks(struct measurement *l, struct tmk_arena *a, struct
     return l->best.row ? take_blocks(l, a, c) : 0;
 }
 
-/* Write "rank 1 ran out of memory in step 3 (forward): 1.2 GiB more on cuda:0, 22.1 of 24.0 GiB in
- * use". */
+/* Write Write "rank 1 ran out of memory in step 3 (forward): 1.2 GiB more on cuda:0, 22.1 of 24.0
+ * GiB in use". */
 static int tell_oom(const struct measurement *l, struct tmk_arena *a, struct tmk_measured *ret)
 {
     uint64_t n = tmk_ooms_n_kept(l->ooms);
@@ -392,13 +392,13 @@ static bool find_trace_gap(const struct measurement *l, char *buffer, size_t siz
 
 static void forget_peak(struct tmk_cell *c)
 {
-    c->peak_allocated = c->peak_reserved = c->peak_device = TMK_UNKNOWN_BYTES;
+    c->peak_allocated = c->peak_reserved = c->peak_device = TMK_BYTES_UNKNOWN;
     c->peak_step = -1;
     c->categories.n = c->components.n = c->at_stage.n = c->n_stages = 0;
 }
 
-/* Write "rank 1: recording stopped after 2.1 s: the disk was full; its peak is not known (20.6 MiB
- * were seen)". */
+/* Write Write "rank 1: recording stopped after 2.1 s: the disk was full; its peak is not known
+ * (20.6 MiB were seen)". */
 static int look_for_hole(const struct measurement *l, struct tmk_arena *a, struct tmk_cell *c,
                          struct tmk_measured *ret)
 {
@@ -407,7 +407,7 @@ static int look_for_hole(const struct measurement *l, struct tmk_arena *a, struc
         return 0;
     if (l->p->rank >= 0)
         snprintf(who, sizeof who, "rank %" PRId64 ": ", l->p->rank);
-    if (c->peak_allocated != TMK_UNKNOWN_BYTES)
+    if (c->peak_allocated != TMK_BYTES_UNKNOWN)
         snprintf(seen, sizeof seen, " (%s were seen)", tmk_size_text(c->peak_allocated, size));
     forget_peak(c);
     if (!ret->incomplete)
@@ -418,10 +418,10 @@ static int look_for_hole(const struct measurement *l, struct tmk_arena *a, struc
 /* ---- the run ---- */
 
 static const struct tmk_cell nothing = {.peak_step = -1,
-                                        .capacity = TMK_UNKNOWN_BYTES,
-                                        .peak_allocated = TMK_UNKNOWN_BYTES,
-                                        .peak_reserved = TMK_UNKNOWN_BYTES,
-                                        .peak_device = TMK_UNKNOWN_BYTES};
+                                        .capacity = TMK_BYTES_UNKNOWN,
+                                        .peak_allocated = TMK_BYTES_UNKNOWN,
+                                        .peak_reserved = TMK_BYTES_UNKNOWN,
+                                        .peak_device = TMK_BYTES_UNKNOWN};
 
 static int measure_process(struct tmk_process *p, struct tmk_arena *a, struct tmk_cell *c,
                            struct tmk_measured *ret, struct tmk_error *err)
@@ -447,8 +447,8 @@ static bool cell_decides(const struct tmk_cell *a, const struct tmk_cell *b)
     bool b_is_card = b->device && strcmp(b->device, "cpu") != 0;
     if (!b->device || a_is_card != b_is_card)
         return !b->device || a_is_card;
-    return b->peak_allocated == TMK_UNKNOWN_BYTES ||
-           (a->peak_allocated != TMK_UNKNOWN_BYTES && a->peak_allocated > b->peak_allocated);
+    return b->peak_allocated == TMK_BYTES_UNKNOWN ||
+           (a->peak_allocated != TMK_BYTES_UNKNOWN && a->peak_allocated > b->peak_allocated);
 }
 
 static void add_rank(struct tmk_cell *c, const struct tmk_process *p, const struct tmk_cell *m)

@@ -138,7 +138,7 @@ static int is_choice_allowed(const struct tmk_results *r, const struct tmk_where
 static void forget_cell(struct tmk_cell *c)
 {
     c->device = c->message = c->run = c->log = NULL;
-    c->capacity = c->peak_allocated = c->peak_reserved = c->peak_device = TMK_UNKNOWN_BYTES;
+    c->capacity = c->peak_allocated = c->peak_reserved = c->peak_device = TMK_BYTES_UNKNOWN;
     c->peak_step = -1;
 }
 

@@ -16,7 +16,7 @@
  *
  * Bytes are those of the device with the largest peak on the rank with the largest peak, because
  * these decide whether a configuration fits. The host's memory counts only if no accelerator was
- * used. Unknown bytes are TMK_UNKNOWN_BYTES, which is null in JSON. */
+ * used. Unknown bytes are TMK_BYTES_UNKNOWN, which is null in JSON. */
 #ifndef TMK_SWEEP_RESULTS_H
 #define TMK_SWEEP_RESULTS_H
 
@@ -25,9 +25,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "kit/amount.h"
 #include "kit/arena.h"
-
-#define TMK_UNKNOWN_BYTES UINT64_MAX
 
 struct tmk_sweep_param {
     const char *name;
@@ -61,8 +60,8 @@ struct tmk_shares {
  * backward, optimizer, or the program's own name; in the order in which stages first began. */
 struct tmk_cell_stage {
     const char *name;
-    uint64_t peak;      /* the most bytes allocated while it was open */
-    uint64_t end;       /* bytes allocated when it last ended */
+    uint64_t peak;      /* the the most bytes allocated while it was open */
+    uint64_t end;       /* bytes bytes allocated when it last ended */
     uint64_t allocated; /* bytes of all blocks allocated in it */
     uint64_t n_times;
     uint64_t ns; /* total time it was open */
@@ -152,7 +151,7 @@ bool tmk_cell_was_run(const struct tmk_cell *c);
 /* Whether the cell ended well and its peak is known, so that it counts. */
 static inline bool tmk_cell_is_measured(const struct tmk_cell *c)
 {
-    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_UNKNOWN_BYTES;
+    return c->outcome == TMK_CELL_DONE && c->peak_allocated != TMK_BYTES_UNKNOWN;
 }
 /* Whether the cell's trace is in the folder now. Traces are large, and often stay where they were
  * made or are deleted. */

@@ -40,7 +40,7 @@ static bool is_json_true(struct tmk_json_in *j)
 
 static uint64_t bytes_or_unknown(struct tmk_json_in *j)
 {
-    return is_null(j) ? TMK_UNKNOWN_BYTES : tmk_json_in_u64(j);
+    return is_null(j) ? TMK_BYTES_UNKNOWN : tmk_json_in_u64(j);
 }
 
 static int64_t number_or_none(struct tmk_json_in *j)
@@ -210,7 +210,7 @@ static void read_rank(struct tmk_json_in *j, struct tmk_cell_rank *k)
 {
     const char *key;
     *k = (struct tmk_cell_rank){
-        .rank = -1, .peak_allocated = TMK_UNKNOWN_BYTES, .peak_reserved = TMK_UNKNOWN_BYTES};
+        .rank = -1, .peak_allocated = TMK_BYTES_UNKNOWN, .peak_reserved = TMK_BYTES_UNKNOWN};
     tmk_json_in_object(j);
     while ((key = tmk_json_in_key(j)))
         if (strcmp(key, "rank") == 0)
@@ -356,10 +356,10 @@ int tmk_results_apply(struct tmk_results *r, const char *line, size_t n, struct 
     const char *key;
     uint64_t number = UINT64_MAX;
     struct tmk_cell c = {.peak_step = -1,
-                         .capacity = TMK_UNKNOWN_BYTES,
-                         .peak_allocated = TMK_UNKNOWN_BYTES,
-                         .peak_reserved = TMK_UNKNOWN_BYTES,
-                         .peak_device = TMK_UNKNOWN_BYTES};
+                         .capacity = TMK_BYTES_UNKNOWN,
+                         .peak_allocated = TMK_BYTES_UNKNOWN,
+                         .peak_reserved = TMK_BYTES_UNKNOWN,
+                         .peak_device = TMK_BYTES_UNKNOWN};
     tmk_json_in_init(&j, line, n, r->arena);
     tmk_json_in_object(&j);
     while ((key = tmk_json_in_key(&j)))

@@ -65,7 +65,7 @@ bool tmk_survey_is_estimated(const struct tmk_survey *g, const struct tmk_survey
 
 static void add_survey_capacity(struct tmk_survey *g, uint64_t bytes, bool *is_one)
 {
-    if (bytes == 0 || bytes == TMK_UNKNOWN_BYTES)
+    if (bytes == 0 || bytes == TMK_BYTES_UNKNOWN)
         return;
     *is_one = *is_one && (g->capacity == 0 || g->capacity == bytes);
     g->capacity = bytes;

@@ -3,8 +3,8 @@
  *
  * A drain looks at the clock first and takes only records stamped until then. A record that was
  * caused by another (a block reused after its free) was stamped after the other was published, or
- * has the stamp of one that was, on its own thread (record/short.h): so whatever it takes, it takes
- * the cause too: chunks never hold an effect without its cause.
+ * has the stamp of one that was, on its own thread (record/torch/fast_path.h): so whatever it
+ * takes, it takes the cause too: chunks never hold an effect without its cause.
  *
  * The same code runs in the watched process and over the copied ring of a dead one, where pages
  * may hold anything: every record is checked before use. */

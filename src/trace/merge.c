@@ -158,6 +158,18 @@ static struct tmk_status current_status(const struct tmk_reader *r)
     return s;
 }
 
+/* The trace that was read, and no other: whoever may change a folder on the way to it may have put
+ * another file of ours there. */
+static int open_to_write(const struct tmk_reader *r, int *ret_fd, struct tmk_error *err)
+{
+    struct stat st;
+    int rc = tmk_reader_open_again(r, O_RDWR | O_NOFOLLOW, ret_fd, err);
+    if (rc < 0 || (fstat(*ret_fd, &st) == 0 && st.st_uid == geteuid()))
+        return rc;
+    close(*ret_fd);
+    return tmk_fail(err, TMK_EIO, "%s is another user's", tmk_reader_path(r));
+}
+
 static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
                        struct tmk_error *err)
 {
@@ -165,7 +177,9 @@ static int settle_with(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
     tmk_reader_info_u64(r, "max_size", &max_size);
     struct tmk_status status = current_status(r);
     struct tmk_writer writer;
-    int rc = tmk_writer_resume(&writer, tmk_reader_path(r), &status, tmk_reader_first(r),
+    int fd, rc = open_to_write(r, &fd, err);
+    if (rc == 0)
+        rc = tmk_writer_resume(&writer, fd, tmk_reader_path(r), &status, tmk_reader_first(r),
                                tmk_reader_end(r), max_size, err);
     if (rc < 0)
         return rc;

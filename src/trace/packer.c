@@ -2,8 +2,9 @@
 /* trace/packer.c - see packer.h; the layout of chunks is docs/format.md 2.
  *
  * Every section of the events chunk grows in a buffer of its own, sized for the worst case of
- * max_events, so adding never fails for lack of room; flush strings the sections together. The two
- * dictionaries cost no clearing: an entry counts only if it carries the current chunk's stamp. */
+ * max_events, so adding never fails for lack of room; flush strings the sections together. All of
+ * them lie in one region, which lay_out() cuts up. The dictionary of addresses costs no clearing: a
+ * mark counts only if it carries the current chunk's stamp. That of shapes begins small anew. */
 #include "trace/packer.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/index.h"
 #include "trace/pylines.h"
 #include "trace/snapshot.h"
 
@@ -22,18 +24,15 @@ enum {
     SINK_SLACK = 16, /* a sink wants room for a whole varint, however short the last one is */
     CONTEXT_BYTES = 1 << 20,
     N_DATA = TMK_KIND_OTHER + 1,
+    ADDRESS_BOUND = 3 + 2 * TMK_VARINT_MAX_BYTES, /* an entry of the dictionary */
+    SECTION_HEADS = 4096,                         /* what all sections' types and lengths need */
+    FIRST_SHAPE_SLOTS = 1024,
 };
 
 /* What an event of each kind adds to its data section at most. */
 static const uint32_t data_bound[N_DATA] = {0, 10, 5, 5 + 2 + 5, 6, 1, 10, 56};
 
 struct dictionary_mark { /* by entry: its number in the chunk with that stamp */
-    uint32_t stamp;
-    uint32_t index;
-};
-
-struct shape_slot {
-    struct tmk_shape shape;
     uint32_t stamp;
     uint32_t index;
 };
@@ -73,8 +72,8 @@ struct tmk_packer {
     uint64_t rows_written; /* ordinal of the last step row that is, or will be, in the file */
 
     struct dictionary_mark *marks;
-    struct shape_slot *shape_slots;
-    uint32_t n_shape_slots;
+    struct tmk_shape *known_shapes; /* those of the chunk */
+    struct tmk_index shape_index;   /* of them; the number is the one in the chunk + 1 */
 
     uint64_t bytes_since_checkpoint;
     uint64_t last_checkpoint_bytes;
@@ -102,57 +101,60 @@ struct tmk_packer_options tmk_packer_options_for(uint64_t max_size_bytes,
     return o;
 }
 
-static size_t worst_payload(const struct tmk_packer *p)
+/* Memory that is cut up from its begin on. Without a base nothing is given, only counted. */
+struct cutter {
+    uint8_t *base;
+    size_t n_bytes;
+};
+
+static void *cut(struct cutter *c, size_t n)
 {
-    size_t n = p->options.max_events;
-    size_t bytes =
-        n * (10 + 10 + 23 + 15 + 3 + 10) + CONTEXT_BYTES + TMK_RESERVED_BOUND + OTHER_SLACK + 4096;
-    bytes += TMK_TOTALS_BOUND + TMK_ROWS_BOUND;
-    for (int k = 1; k < N_DATA; k++)
-        bytes += n * data_bound[k];
-    return bytes;
+    void *at = c->base ? c->base + c->n_bytes : NULL;
+    c->n_bytes += (n + 63) & ~(size_t)63;
+    return at;
 }
 
-/* Cut a sink of `n` bytes off the packer's memory. */
-static struct tmk_sink cut_sink(uint8_t **at, size_t n)
+static struct tmk_sink cut_sink(struct cutter *c, size_t n)
 {
-    struct tmk_sink s = tmk_sink_of(*at, n);
-    *at += (n + 63) & ~(size_t)63;
-    return s;
+    uint8_t *at = cut(c, n);
+    return at ? tmk_sink_of(at, n) : (struct tmk_sink){0};
 }
 
-static void lay_out(struct tmk_packer *p)
+/* Everything that becomes a section, but for the dictionary of addresses. */
+static void lay_out_sections(struct tmk_packer *p, struct cutter *c)
 {
     size_t n = p->options.max_events;
-    uint8_t *at = p->memory.base;
-    p->threads = cut_sink(&at, n * 10 + SINK_SLACK);
-    p->context = cut_sink(&at, CONTEXT_BYTES);
-    p->heads = cut_sink(&at, n * 10 + SINK_SLACK);
-    p->shapes = cut_sink(&at, n * 15 + SINK_SLACK);
-    p->streams = cut_sink(&at, n * 3 + SINK_SLACK);
-    p->requested = cut_sink(&at, n * 10 + SINK_SLACK);
-    p->reserved = cut_sink(&at, TMK_RESERVED_BOUND);
-    p->totals = cut_sink(&at, TMK_TOTALS_BOUND);
-    p->open_rows = cut_sink(&at, TMK_ROWS_BOUND);
+    p->threads = cut_sink(c, n * 10 + SINK_SLACK);
+    p->context = cut_sink(c, CONTEXT_BYTES);
+    p->heads = cut_sink(c, n * 10 + SINK_SLACK);
+    p->shapes = cut_sink(c, n * 15 + SINK_SLACK);
+    p->streams = cut_sink(c, n * 3 + SINK_SLACK);
+    p->requested = cut_sink(c, n * 10 + SINK_SLACK);
+    p->reserved = cut_sink(c, TMK_RESERVED_BOUND);
+    p->totals = cut_sink(c, TMK_TOTALS_BOUND);
+    p->open_rows = cut_sink(c, TMK_ROWS_BOUND);
     for (int k = 1; k < N_DATA; k++)
         p->data[k] =
-            cut_sink(&at, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + SINK_SLACK);
-    p->defs = cut_sink(&at, DEFS_BYTES);
-    p->steps = cut_sink(&at, STEPS_BYTES);
-    p->payload = cut_sink(&at, worst_payload(p));
-    p->addresses = (void *)cut_sink(&at, n * sizeof *p->addresses).start;
-    p->address_lives = (void *)cut_sink(&at, n * sizeof *p->address_lives).start;
-    p->address_devices = (void *)cut_sink(&at, n * sizeof *p->address_devices).start;
-    p->shape_slots = (void *)cut_sink(&at, p->n_shape_slots * sizeof *p->shape_slots).start;
-    p->marks = (void *)at;
+            cut_sink(c, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + SINK_SLACK);
 }
 
-static size_t memory_bytes(const struct tmk_packer *p)
+/* Place all that the packer needs at `base`, or only count it: NULL. Returns how much that is. */
+static size_t lay_out(struct tmk_packer *p, uint8_t *base)
 {
+    struct cutter c = {.base = base};
     size_t n = p->options.max_events;
-    size_t bytes = worst_payload(p) * 2 + DEFS_BYTES + STEPS_BYTES + n * 18;
-    bytes += p->n_shape_slots * sizeof *p->shape_slots + 64 * 64;
-    return bytes + ((size_t)p->options.limits.max_blocks + 1) * sizeof *p->marks;
+    lay_out_sections(p, &c);
+    p->payload = cut_sink(&c, c.n_bytes + n * ADDRESS_BOUND + SECTION_HEADS);
+    p->defs = cut_sink(&c, DEFS_BYTES);
+    p->steps = cut_sink(&c, STEPS_BYTES);
+    p->addresses = cut(&c, n * sizeof *p->addresses);
+    p->address_lives = cut(&c, n * sizeof *p->address_lives);
+    p->address_devices = cut(&c, n * sizeof *p->address_devices);
+    p->known_shapes = cut(&c, n * sizeof *p->known_shapes);
+    p->shape_index.slots =
+        cut(&c, (size_t)tmk_index_slots_for(n, FIRST_SHAPE_SLOTS) * sizeof *p->shape_index.slots);
+    p->marks = cut(&c, ((size_t)p->options.limits.max_blocks + 1) * sizeof *p->marks);
+    return c.n_bytes;
 }
 
 static void note_step_row(void *arg, const struct tmk_step_row *row);
@@ -171,17 +173,14 @@ int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_c
     p->out = *out;
     p->stamp = 1;
     p->first_step = TMK_NO_STEP;
-    p->n_shape_slots = 1024;
-    while (p->n_shape_slots < 2 * options->max_events)
-        p->n_shape_slots *= 2;
     rc = tmk_state_init(&p->state, &options->limits);
     if (rc == 0)
-        rc = tmk_region_init(&p->memory, memory_bytes(p));
+        rc = tmk_region_init(&p->memory, lay_out(p, NULL));
     if (rc < 0) {
         tmk_packer_close(p);
         return rc;
     }
-    lay_out(p);
+    lay_out(p, p->memory.base);
     p->state.on_step_row = note_step_row;
     p->state.on_step_row_arg = p;
     *ret_packer = p;
@@ -367,6 +366,7 @@ static void begin_chunk(struct tmk_packer *p)
     p->stamp++;
     p->n_events = p->n_addresses = p->n_shapes = 0;
     p->address_bits = 0;
+    tmk_index_reset(&p->shape_index, FIRST_SHAPE_SLOTS);
     p->has_streams = p->has_requested = p->device_ended = false;
     p->threads.at = p->threads.start;
     p->heads.at = p->heads.start;
@@ -585,27 +585,43 @@ static bool is_same_shape(const struct tmk_shape *a, const struct tmk_shape *b)
            a->requested_bytes == b->requested_bytes;
 }
 
-static uint32_t shape_index(struct tmk_packer *p, const struct tmk_shape *shape)
+static uint64_t shape_hash(const struct tmk_shape *shape)
 {
-    uint32_t mask = p->n_shape_slots - 1;
-    uint64_t key = shape->size_bytes ^ ((uint64_t)shape->stack << 40) ^
-                   (uint64_t)shape->stream << 24 ^ shape->requested_bytes << 8;
-    uint32_t at = (uint32_t)tmk_hash_u64(key) & mask;
-    struct shape_slot *slot = &p->shape_slots[at];
-    while (slot->stamp == p->stamp && !is_same_shape(&slot->shape, shape)) {
-        at = (at + 1) & mask;
-        slot = &p->shape_slots[at];
-    }
-    if (slot->stamp != p->stamp) {
-        *slot = (struct shape_slot){*shape, p->stamp, p->n_shapes++};
-        tmk_sink_varint(&p->shapes, shape->size_bytes);
-        tmk_sink_varint(&p->shapes, shape->stack);
-        tmk_sink_varint(&p->streams, shape->stream);
-        p->has_streams |= shape->stream != 0;
-        tmk_sink_varint(&p->requested, shape->requested_bytes);
-        p->has_requested |= shape->requested_bytes != 0;
-    }
-    return slot->index;
+    return tmk_hash_u64(shape->size_bytes ^ ((uint64_t)shape->stack << 40) ^
+                        (uint64_t)shape->stream << 24 ^ shape->requested_bytes << 8);
+}
+
+static void index_shapes(struct tmk_packer *p, uint32_t n_slots)
+{
+    tmk_index_reset(&p->shape_index, n_slots);
+    for (uint32_t i = 0; i < p->n_shapes; i++)
+        tmk_index_add(&p->shape_index, shape_hash(&p->known_shapes[i]), i + 1);
+}
+
+static void add_shape(struct tmk_packer *p, const struct tmk_shape *shape, uint64_t hash)
+{
+    if (!tmk_index_has_room(&p->shape_index))
+        index_shapes(p, 2 * tmk_index_n_slots(&p->shape_index));
+    p->known_shapes[p->n_shapes++] = *shape;
+    tmk_index_add(&p->shape_index, hash, p->n_shapes);
+    tmk_sink_varint(&p->shapes, shape->size_bytes);
+    tmk_sink_varint(&p->shapes, shape->stack);
+    tmk_sink_varint(&p->streams, shape->stream);
+    p->has_streams |= shape->stream != 0;
+    tmk_sink_varint(&p->requested, shape->requested_bytes);
+    p->has_requested |= shape->requested_bytes != 0;
+}
+
+/* The shape's number in this chunk's dictionary. */
+static uint32_t shape_number(struct tmk_packer *p, const struct tmk_shape *shape)
+{
+    uint64_t hash = shape_hash(shape);
+    struct tmk_probe probe = tmk_index_probe(&p->shape_index, hash);
+    for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
+        if (is_same_shape(&p->known_shapes[i - 1], shape))
+            return i - 1;
+    add_shape(p, shape, hash);
+    return p->n_shapes - 1;
 }
 
 static void apply_other(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
@@ -717,7 +733,7 @@ static void add_block_event(struct tmk_packer *p, const struct tmk_input *in, ui
                                   .requested_bytes = in->requested,
                                   .stack = in->id,
                                   .stream = in->stream};
-        tmk_sink_varint(out, shape_index(p, &shape));
+        tmk_sink_varint(out, shape_number(p, &shape));
         if (b && b->live)
             tmk_state_replace(&p->state, b);
         tmk_state_alloc(&p->state, b, ns, in->device, in->thread, &shape);

@@ -90,19 +90,24 @@ static void keep_or_release(struct tmk_reader *r)
     release_file(r);
 }
 
+int tmk_reader_open_again(const struct tmk_reader *r, int flags, int *ret_fd, struct tmk_error *err)
+{
+    struct stat st;
+    int fd = open(r->path, flags | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s again", r->path);
+    if (fstat(fd, &st) == 0 && st.st_dev == r->device && st.st_ino == r->inode) {
+        *ret_fd = fd;
+        return 0;
+    }
+    close(fd);
+    return tmk_fail(err, TMK_EIO, "%s was replaced while it was read", r->path);
+}
+
 /* The file is open until release_file(). */
 static int acquire_file(struct tmk_reader *r, struct tmk_error *err)
 {
-    struct stat st;
-    if (r->fd >= 0)
-        return 0;
-    r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (r->fd < 0)
-        return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s again", r->path);
-    if (fstat(r->fd, &st) == 0 && st.st_dev == r->device && st.st_ino == r->inode)
-        return 0;
-    close_file(r);
-    return tmk_fail(err, TMK_EIO, "%s was replaced while it was read", r->path);
+    return r->fd >= 0 ? 0 : tmk_reader_open_again(r, O_RDONLY, &r->fd, err);
 }
 
 /* ---- the file ---- */

@@ -41,6 +41,10 @@ int tmk_reader_open(const char *path, struct tmk_reader **ret_reader, struct tmk
 /* Takes NULL. Returns NULL. */
 struct tmk_reader *tmk_reader_close(struct tmk_reader *r);
 
+/* Another descriptor of the file that was read. TMK_EIO when its path leads to another one now. */
+int tmk_reader_open_again(const struct tmk_reader *r, int flags, int *ret_fd,
+                          struct tmk_error *err);
+
 const char *tmk_reader_path(const struct tmk_reader *r);
 const uint8_t *tmk_reader_trace_id(const struct tmk_reader *r);
 /* Value of a key of the header's text, NULL when absent. Borrowed until close. */

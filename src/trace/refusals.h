@@ -7,7 +7,7 @@
  * record makes none. At most 64 KiB, the rest is left out. Writers make the system calls prlimit64,
  * openat, fstat, read, write and close. The loader makes some of these, but does not open for
  * writing: who is under a filter that may kill does not write here; `tidemark run` does so in its
- * stead (record/sandbox.h). Readers take numbers from the file and no text. */
+ * stead (record/control/sandbox.h). Readers take numbers from the file and no text. */
 #ifndef TMK_TRACE_REFUSALS_H
 #define TMK_TRACE_REFUSALS_H
 

@@ -121,20 +121,32 @@ static int open_again(const char *path)
     return -1;
 }
 
+/* Give an unnamed file its name. Looking at a thread's folder in /proc leaves the kernel entries to
+ * tear down when that thread ends, for which whoever waits for the process may wait, spinning: so
+ * that is the way for those who may not link by the descriptor alone (before Linux 6.10, all but
+ * root). */
+static int link_unnamed(int unnamed, const char *path)
+{
+    char link[48];
+    struct tmk_text text;
+    if (linkat(unnamed, "", AT_FDCWD, path, AT_EMPTY_PATH) == 0)
+        return 0;
+    tmk_text_init(&text, link, sizeof link);
+    tmk_text_add(&text, "/proc/thread-self/fd/%d", unnamed); /* not /proc/self: see base/fd.h */
+    return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 /* The file without a name until it is locked and says whose it is: a SIGKILL leaves all or nothing.
  * It is opened again by its name, which /proc/PID/maps is to show. -1 where that cannot be done. */
 static int make_unnamed(const struct tmk_ring *r, const struct tmk_ring_header *header)
 {
-    char folder[TMK_RING_PATH_BYTES], link[48];
+    char folder[TMK_RING_PATH_BYTES];
     struct tmk_text text;
     const char *slash = strrchr(r->path, '/');
     tmk_text_init(&text, folder, sizeof folder);
     tmk_text_bytes(&text, r->path, (size_t)(slash - r->path));
     int unnamed = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), fd = -1;
-    tmk_text_init(&text, link, sizeof link);
-    tmk_text_add(&text, "/proc/thread-self/fd/%d", unnamed); /* not /proc/self: see base/fd.h */
-    if (unnamed >= 0 && fill_file(r, unnamed, header) == 0 &&
-        linkat(AT_FDCWD, link, AT_FDCWD, r->path, AT_SYMLINK_FOLLOW) == 0)
+    if (unnamed >= 0 && fill_file(r, unnamed, header) == 0 && link_unnamed(unnamed, r->path) == 0)
         fd = open_again(r->path);
     if (unnamed >= 0)
         close(unnamed);
@@ -344,7 +356,8 @@ bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd)
  * ring are of different moments: of a thread that goes from one to the next meanwhile, records on
  * the later may be there and some on the earlier not. What was stamped before the first page was
  * copied is whole, but for frees and tags that bear an earlier stamp than their moment's
- * (record/short.h): they may be missing, and with each all that follows it on its thread. */
+ * (record/torch/fast_path.h): they may be missing, and with each all that follows it on its thread.
+ */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
     if (read_all(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/segments.c - see segments.h. The table is at most half full; what goes leaves no gap in it,
- * neither among the items nor in the chains of slots. */
+/* trace/segments.c - see segments.h. What goes leaves no gap among the items. */
 #include "trace/segments.h"
-
-#include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
+
+enum { FIRST_SLOTS = 64 };
 
 static const struct {
     const char *text;
@@ -34,18 +33,18 @@ bool tmk_segment_is_of_host(unsigned kind)
 
 int tmk_segments_init(struct tmk_segments *s, uint32_t max)
 {
-    uint32_t n_slots = 2;
-    while (n_slots / 2 < max && n_slots < 1u << 31)
-        n_slots *= 2;
-    *s = (struct tmk_segments){.max = max, .n_slots = n_slots};
+    uint32_t n_slots = tmk_index_slots_for(max, FIRST_SLOTS);
+    *s = (struct tmk_segments){.max = max};
     int rc = tmk_region_init(&s->regions[0], (size_t)max * sizeof *s->items);
     if (rc == 0)
-        rc = tmk_region_init(&s->regions[1], (size_t)n_slots * sizeof *s->slots);
-    if (rc < 0)
+        rc = tmk_region_init(&s->regions[1], (size_t)n_slots * sizeof *s->index.slots);
+    if (rc < 0) {
         tmk_segments_fini(s);
+        return rc;
+    }
     s->items = s->regions[0].base;
-    s->slots = s->regions[1].base;
-    return rc;
+    s->index = tmk_index_of(s->regions[1].base, FIRST_SLOTS);
+    return 0;
 }
 
 void tmk_segments_fini(struct tmk_segments *s)
@@ -55,70 +54,66 @@ void tmk_segments_fini(struct tmk_segments *s)
     *s = (struct tmk_segments){0};
 }
 
-static uint32_t home_of(const struct tmk_segments *s, unsigned kind, uint64_t address)
+static uint64_t segment_hash(unsigned kind, uint64_t address)
 {
-    return (uint32_t)tmk_hash_u64(address ^ (uint64_t)kind << 56) & (s->n_slots - 1);
+    return tmk_hash_u64(address ^ (uint64_t)kind << 56);
 }
 
-/* The slot that has it, or the free one where it would be. */
-static uint32_t slot_of(const struct tmk_segments *s, unsigned kind, uint64_t address)
+/* Number of the segment; 0: there is none. */
+static uint32_t find_segment(const struct tmk_segments *s, unsigned kind, uint64_t address)
 {
-    uint32_t at = home_of(s, kind, address);
-    for (;; at = (at + 1) & (s->n_slots - 1)) {
-        const struct tmk_driver_segment *item = s->slots[at] ? &s->items[s->slots[at] - 1] : NULL;
-        if (!item || (item->address == address && item->kind == kind))
-            return at;
-    }
+    struct tmk_probe probe = tmk_index_probe(&s->index, segment_hash(kind, address));
+    uint32_t i;
+    while ((i = tmk_probe_next(&probe)) &&
+           (s->items[i - 1].address != address || s->items[i - 1].kind != kind))
+        continue;
+    return i;
+}
+
+static void index_segments(struct tmk_segments *s, uint32_t n_slots)
+{
+    tmk_index_reset(&s->index, n_slots);
+    for (uint32_t i = 1; i <= s->n; i++)
+        tmk_index_add(&s->index, segment_hash(s->items[i - 1].kind, s->items[i - 1].address), i);
 }
 
 struct tmk_driver_segment *tmk_segments_find(const struct tmk_segments *s, unsigned kind,
                                              uint64_t address)
 {
-    uint32_t i = s->slots[slot_of(s, kind, address)];
+    uint32_t i = find_segment(s, kind, address);
     return i ? &s->items[i - 1] : NULL;
 }
 
 void tmk_segments_begin(struct tmk_segments *s, const struct tmk_driver_segment *item)
 {
-    uint32_t at = slot_of(s, item->kind, item->address);
+    uint32_t i = find_segment(s, item->kind, item->address);
     s->n_begun++;
-    if (!s->slots[at] && s->n == s->max) {
+    if (!i && s->n == s->max) {
         s->n_lost++;
         return;
     }
-    if (!s->slots[at])
-        s->slots[at] = ++s->n;
-    s->items[s->slots[at] - 1] = *item;
-}
-
-/* Those that follow in the chain move up to where a search would miss them otherwise. */
-static void free_slot(struct tmk_segments *s, uint32_t hole)
-{
-    uint32_t mask = s->n_slots - 1;
-    for (uint32_t at = (hole + 1) & mask; s->slots[at]; at = (at + 1) & mask) {
-        const struct tmk_driver_segment *item = &s->items[s->slots[at] - 1];
-        uint32_t home = home_of(s, item->kind, item->address);
-        if (((at - home) & mask) < ((at - hole) & mask))
-            continue;
-        s->slots[hole] = s->slots[at];
-        hole = at;
+    if (!i) {
+        if (!tmk_index_has_room(&s->index))
+            index_segments(s, 2 * tmk_index_n_slots(&s->index));
+        i = ++s->n;
+        tmk_index_add(&s->index, segment_hash(item->kind, item->address), i);
     }
-    s->slots[hole] = 0;
+    s->items[i - 1] = *item;
 }
 
 bool tmk_segments_end(struct tmk_segments *s, unsigned kind, uint64_t address,
                       struct tmk_driver_segment *ret_item)
 {
-    uint32_t at = slot_of(s, kind, address), i = s->slots[at];
+    uint32_t i = find_segment(s, kind, address);
     if (!i)
         return false;
     if (ret_item)
         *ret_item = s->items[i - 1];
-    free_slot(s, at);
+    tmk_index_remove(&s->index, segment_hash(kind, address), i);
     uint32_t last = s->n--;
     if (i != last) { /* the last item takes its place */
         const struct tmk_driver_segment *moved = &s->items[last - 1];
-        s->slots[slot_of(s, moved->kind, moved->address)] = i;
+        tmk_index_renumber(&s->index, segment_hash(moved->kind, moved->address), last, i);
         s->items[i - 1] = *moved;
     }
     return true;
@@ -127,5 +122,5 @@ bool tmk_segments_end(struct tmk_segments *s, unsigned kind, uint64_t address,
 void tmk_segments_forget(struct tmk_segments *s)
 {
     s->n = 0;
-    memset(s->slots, 0, (size_t)s->n_slots * sizeof *s->slots);
+    tmk_index_reset(&s->index, FIRST_SLOTS);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "base/region.h"
 
 /* Fixed numbers of the format. X(name, value, text, it takes memory of its device) */
@@ -50,7 +51,7 @@ struct tmk_driver_segment {
     uint16_t device;
     uint8_t kind;
 
-    /* In the recorder's own table alone (record/held.h). */
+    /* In the recorder's own table alone (record/driver/driver_table.h). */
     uint32_t said_in; /* a block: the recording that knows it */
     bool is_block;    /* an async allocation that is recorded as a block */
     uint32_t n_refs;  /* of a handle: owners; of what is opened by IPC: how often more than once */
@@ -62,10 +63,9 @@ struct tmk_driver_segment {
 struct tmk_segments {
     struct tmk_driver_segment *items; /* 0..n-1, in no order */
     uint32_t n, max;
-    uint32_t *slots; /* hash table of index + 1 */
-    uint32_t n_slots;
-    uint64_t n_begun; /* of all time */
-    uint64_t n_lost;  /* beyond max */
+    struct tmk_index index; /* by kind and address; the number is that of the item + 1 */
+    uint64_t n_begun;       /* of all time */
+    uint64_t n_lost;        /* beyond max */
     struct tmk_region regions[2];
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/state.c - see state.h.
  *
- * Tables are open-addressed arrays of indices, at most half full. Entries of freed blocks stay,
- * because caching allocators hand the same addresses out again and again; compact() drops them when
- * they outnumber the live ones. */
+ * Entries of freed blocks stay, because caching allocators hand the same addresses out again and
+ * again; compact() drops them when they outnumber the live ones. */
 #include "trace/state.h"
 
 #include <string.h>
@@ -36,12 +35,14 @@ static int reserve(struct tmk_region *r, uint64_t n, size_t item_bytes, void **r
     return rc;
 }
 
-static uint32_t slots_for(uint32_t n_items)
+/* An index for at most `n` items, which begins small. */
+static int reserve_index(struct tmk_region *r, uint32_t n, struct tmk_index *ret)
 {
-    uint32_t n = FIRST_SLOTS;
-    while (n / 2 < n_items && n < 1u << 31)
-        n *= 2;
-    return n;
+    uint32_t n_slots = tmk_index_slots_for(n, FIRST_SLOTS);
+    int rc = tmk_region_init(r, (size_t)n_slots * sizeof *ret->slots);
+    if (rc == 0)
+        *ret = tmk_index_of(r->base, FIRST_SLOTS);
+    return rc;
 }
 
 int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
@@ -51,14 +52,12 @@ int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
     int rc = reserve(&s->regions[0], (uint64_t)l->max_blocks + 1, sizeof *s->entries,
                      (void **)&s->entries);
     if (rc == 0)
-        rc =
-            reserve(&s->regions[1], slots_for(l->max_blocks), sizeof *s->slots, (void **)&s->slots);
+        rc = reserve_index(&s->regions[1], l->max_blocks, &s->entry_index);
     if (rc == 0)
         rc = reserve(&s->regions[2], (uint64_t)l->max_contexts + 1, sizeof *s->contexts,
                      (void **)&s->contexts);
     if (rc == 0)
-        rc = reserve(&s->regions[3], slots_for(l->max_contexts), sizeof *s->context_slots,
-                     (void **)&s->context_slots);
+        rc = reserve_index(&s->regions[3], l->max_contexts, &s->context_index);
     if (rc == 0)
         rc =
             reserve(&s->regions[4], l->max_threads, sizeof *s->thread_top, (void **)&s->thread_top);
@@ -71,7 +70,6 @@ int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
         rc = tmk_segments_init(&s->segments, l->max_segments);
     if (rc < 0)
         tmk_state_fini(s);
-    s->n_slots = s->n_context_slots = FIRST_SLOTS;
     return rc;
 }
 
@@ -84,23 +82,28 @@ void tmk_state_fini(struct tmk_state *s)
 
 /* ---- entries ---- */
 
-static uint32_t block_slot(const struct tmk_state *s, uint16_t device, uint64_t address)
+static uint64_t entry_hash(uint16_t device, uint64_t address)
 {
-    uint32_t mask = s->n_slots - 1;
-    uint32_t at = (uint32_t)tmk_hash_u64(address ^ ((uint64_t)device << 48)) & mask;
-    for (;; at = (at + 1) & mask) {
-        uint32_t i = s->slots[at];
-        if (i == 0 || (s->entries[i].address == address && s->entries[i].device == device))
-            return at;
-    }
+    return tmk_hash_u64(address ^ ((uint64_t)device << 48));
 }
 
-static void rehash_blocks(struct tmk_state *s, uint32_t n_slots)
+/* Number of the entry; 0: there is none. */
+static inline uint32_t find_entry(const struct tmk_state *s, uint64_t hash, uint16_t device,
+                                  uint64_t address)
 {
-    memset(s->slots, 0, (size_t)s->n_slots * sizeof *s->slots);
-    s->n_slots = n_slots;
+    struct tmk_probe probe = tmk_index_probe(&s->entry_index, hash);
+    uint32_t i;
+    while ((i = tmk_probe_next(&probe)) &&
+           (s->entries[i].address != address || s->entries[i].device != device))
+        continue;
+    return i;
+}
+
+static void index_entries(struct tmk_state *s, uint32_t n_slots)
+{
+    tmk_index_reset(&s->entry_index, n_slots);
     for (uint32_t i = 1; i <= s->n_entries; i++)
-        s->slots[block_slot(s, s->entries[i].device, s->entries[i].address)] = i;
+        tmk_index_add(&s->entry_index, entry_hash(s->entries[i].device, s->entries[i].address), i);
 }
 
 static void drop_dead(struct tmk_state *s)
@@ -113,7 +116,7 @@ static void drop_dead(struct tmk_state *s)
                 s->requested[kept] = s->requested[i];
         }
     s->n_entries = kept;
-    rehash_blocks(s, s->n_slots);
+    index_entries(s, tmk_index_n_slots(&s->entry_index));
 }
 
 void tmk_state_set_requested(struct tmk_state *s, const struct tmk_block *b, uint64_t bytes)
@@ -132,23 +135,22 @@ void tmk_state_compact(struct tmk_state *s)
 
 struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address)
 {
-    uint32_t i = s->slots[block_slot(s, device, address)];
+    uint32_t i = find_entry(s, entry_hash(device, address), device, address);
     return i ? &s->entries[i] : NULL;
 }
 
 struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t address)
 {
-    uint32_t at = block_slot(s, device, address);
-    if (s->slots[at])
-        return &s->entries[s->slots[at]];
+    uint64_t hash = entry_hash(device, address);
+    uint32_t i = find_entry(s, hash, device, address);
+    if (i)
+        return &s->entries[i];
     if (s->n_entries >= s->limits.max_blocks)
         return NULL;
-    if (s->n_entries + 1 > s->n_slots / 2) {
-        rehash_blocks(s, s->n_slots * 2);
-        at = block_slot(s, device, address);
-    }
-    uint32_t i = ++s->n_entries;
-    s->slots[at] = i;
+    if (!tmk_index_has_room(&s->entry_index))
+        index_entries(s, 2 * tmk_index_n_slots(&s->entry_index));
+    i = ++s->n_entries;
+    tmk_index_add(&s->entry_index, hash, i);
     s->entries[i] = (struct tmk_block){.address = address, .device = device};
     return &s->entries[i];
 }
@@ -284,44 +286,47 @@ static uint8_t stage_kind(const struct tmk_state *s, uint32_t name)
 
 /* ---- contexts and ranges ---- */
 
-static uint32_t context_slot(const struct tmk_state *s, uint32_t parent, uint8_t kind,
-                             uint32_t name)
+static uint64_t context_hash(uint32_t parent, uint8_t kind, uint32_t name)
 {
-    uint32_t mask = s->n_context_slots - 1;
-    uint32_t at = (uint32_t)tmk_hash_mix(((uint64_t)parent << 32) | name, kind) & mask;
-    for (;; at = (at + 1) & mask) {
-        const struct tmk_context *c = &s->contexts[s->context_slots[at]];
-        if (s->context_slots[at] == 0 ||
-            (c->parent == parent && c->kind == kind && c->name == name))
-            return at;
+    return tmk_hash_mix(((uint64_t)parent << 32) | name, kind);
+}
+
+static void index_contexts(struct tmk_state *s, uint32_t n_slots)
+{
+    tmk_index_reset(&s->context_index, n_slots);
+    for (uint32_t i = 1; i <= s->n_contexts; i++) {
+        const struct tmk_context *c = &s->contexts[i];
+        tmk_index_add(&s->context_index, context_hash(c->parent, c->kind, c->name), i);
     }
 }
 
-static void rehash_contexts(struct tmk_state *s, uint32_t n_slots)
+/* Number of the context; 0: there is none. */
+static uint32_t find_context(const struct tmk_state *s, uint64_t hash, uint32_t parent,
+                             uint8_t kind, uint32_t name)
 {
-    memset(s->context_slots, 0, (size_t)s->n_context_slots * sizeof *s->context_slots);
-    s->n_context_slots = n_slots;
-    for (uint32_t i = 1; i <= s->n_contexts; i++) {
+    struct tmk_probe probe = tmk_index_probe(&s->context_index, hash);
+    for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;) {
         const struct tmk_context *c = &s->contexts[i];
-        s->context_slots[context_slot(s, c->parent, c->kind, c->name)] = i;
+        if (c->parent == parent && c->kind == kind && c->name == name)
+            return i;
     }
+    return 0;
 }
 
 uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, uint32_t name)
 {
-    uint32_t at = context_slot(s, parent, kind, name);
-    if (s->context_slots[at])
-        return s->context_slots[at];
+    uint64_t hash = context_hash(parent, kind, name);
+    uint32_t i = find_context(s, hash, parent, kind, name);
+    if (i)
+        return i;
     if (s->n_contexts >= s->limits.max_contexts) {
         s->n_unplaced++;
         return parent;
     }
-    if (s->n_contexts + 1 > s->n_context_slots / 2) {
-        rehash_contexts(s, s->n_context_slots * 2);
-        at = context_slot(s, parent, kind, name);
-    }
-    uint32_t i = ++s->n_contexts;
-    s->context_slots[at] = i;
+    if (!tmk_index_has_room(&s->context_index))
+        index_contexts(s, 2 * tmk_index_n_slots(&s->context_index));
+    i = ++s->n_contexts;
+    tmk_index_add(&s->context_index, hash, i);
     s->contexts[i] = (struct tmk_context){
         .parent = parent,
         .name = name,
@@ -657,7 +662,7 @@ void tmk_state_forget_blocks(struct tmk_state *s)
 {
     s->n_entries = s->n_live = 0;
     s->n_outside = 0;
-    memset(s->slots, 0, (size_t)s->n_slots * sizeof *s->slots);
+    tmk_index_reset(&s->entry_index, FIRST_SLOTS);
 }
 
 void tmk_state_put(struct tmk_state *s, struct tmk_block *b)
@@ -699,7 +704,8 @@ bool tmk_state_is_valid(const struct tmk_state *s)
     for (uint32_t i = 1; i <= s->n_entries; i++) {
         const struct tmk_block *b = &s->entries[i];
         n_live += b->live;
-        if (s->slots[block_slot(s, b->device, b->address)] != i || b->context > s->n_contexts)
+        uint32_t found = find_entry(s, entry_hash(b->device, b->address), b->device, b->address);
+        if (found != i || b->context > s->n_contexts)
             return false;
     }
     for (uint32_t i = 1; i <= s->n_contexts; i++)
@@ -710,5 +716,6 @@ bool tmk_state_is_valid(const struct tmk_state *s)
             if (r > s->n_ranges || s->ranges[r - 1].context > s->n_contexts)
                 return false;
     return n_live == s->n_live && s->n_entries <= s->limits.max_blocks &&
-           s->n_slots / 2 >= s->n_entries;
+           s->entry_index.n == s->n_entries && tmk_index_is_valid(&s->entry_index) &&
+           s->context_index.n == s->n_contexts && tmk_index_is_valid(&s->context_index);
 }

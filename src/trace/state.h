@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "base/region.h"
 #include "trace/segments.h"
 
@@ -139,19 +140,17 @@ struct tmk_stage_name {
 };
 
 struct tmk_state {
-    /* Entries 1..n_entries; 0 is "none". `slots` is the hash table of entry indices. */
+    /* Entries 1..n_entries; 0 is "none". */
     struct tmk_block *entries;
     uint64_t *requested; /* by entry; see tmk_state_requested() */
     bool has_requested;  /* else none is known, and the array is not touched */
     uint32_t n_entries;
     uint32_t n_live;
-    uint32_t *slots;
-    uint32_t n_slots;
+    struct tmk_index entry_index; /* by device and address */
 
     struct tmk_context *contexts; /* 1..n_contexts */
     uint32_t n_contexts;
-    uint32_t *context_slots;
-    uint32_t n_context_slots;
+    struct tmk_index context_index; /* by parent, kind and name */
 
     uint32_t *thread_top; /* by thread: index + 1 into ranges, 0: nothing open */
     uint32_t n_threads;   /* threads seen have smaller ids */

@@ -221,16 +221,14 @@ static void cut_leftovers(struct tmk_writer *w)
         w->file_bytes = end;
 }
 
-int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_status *status,
-                      uint64_t first, uint64_t end, uint64_t max_size, struct tmk_error *err)
+int tmk_writer_resume(struct tmk_writer *w, int fd, const char *path,
+                      const struct tmk_status *status, uint64_t first, uint64_t end,
+                      uint64_t max_size, struct tmk_error *err)
 {
     *w = (struct tmk_writer){
         .fd = -1, .max_size = max_size, .status = *status, .first = first, .end = end};
     w->wrapped = status->tail > status->head;
     w->saved_tail = status->tail;
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s for writing", path);
     int rc = adopt_fd(w, fd, path, err);
     if (rc == 0)
         cut_leftovers(w); /* a torn chunk at the end, too */

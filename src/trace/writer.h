@@ -50,11 +50,12 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
 /* What a trace is called until it has its header. */
 void tmk_writer_part_name(const char *path, char *part, size_t size);
 
-/* Open an existing trace to go on: `status` is its last one, brought up to date with the chunks
- * found (head, last_seq); `first` and `end` are where the first chunk in the file may begin and the
- * last one ends. */
-int tmk_writer_resume(struct tmk_writer *w, const char *path, const struct tmk_status *status,
-                      uint64_t first, uint64_t end, uint64_t max_size, struct tmk_error *err);
+/* Go on with an existing trace, whose descriptor `fd` becomes the writer's: `status` is its last
+ * one, brought up to date with the chunks found (head, last_seq); `first` and `end` are where the
+ * first chunk in the file may begin and the last one ends. */
+int tmk_writer_resume(struct tmk_writer *w, int fd, const char *path,
+                      const struct tmk_status *status, uint64_t first, uint64_t end,
+                      uint64_t max_size, struct tmk_error *err);
 
 /* From now on the file grows only by what `grant` gives. Once refused it is written round in the
  * room that it has, if that is TMK_MAX_SIZE_LEAST (max_size then says so), else writing fails with

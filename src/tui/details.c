@@ -146,7 +146,7 @@ static void take_card(struct tmk_details *d, const struct tmk_device_account *a)
                 {"unexplained", a->unexplained_bytes}};
     size_t n_shown = TMK_N(rest) - (a->unexplained_bytes == 0);
     for (size_t i = 0; i < n_shown && n < sizeof d->card; i++) {
-        bool is_known = rest[i].bytes != TMK_ACCOUNT_UNKNOWN;
+        bool is_known = rest[i].bytes != TMK_BYTES_UNKNOWN;
         n += (size_t)snprintf(d->card + n, sizeof d->card - n, "%s%s %s", i ? ", " : "",
                               rest[i].name, is_known ? tmk_size_text(rest[i].bytes, size) : "-");
     }

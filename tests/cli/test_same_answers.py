@@ -2,6 +2,8 @@
 """Two views of one run give the same answer."""
 import json
 import os
+import re
+import shutil
 import subprocess
 
 from test_golden import ROOT, shell
@@ -54,3 +56,77 @@ def test_leak_and_report_after_an_oom(tmp_path):
     same = ("file", "line", "function", "category", "bytes_per_step", "blocks_per_step", "first_step")
     assert {key: reported[key] for key in same} == {key: leak[key] for key in same}
     assert "unwound.c:18" in shell("tidemark report a.tmk", tmp_path).stdout
+
+
+# Keeps a fiftieth of the host's memory a step, and ends before it is full.
+GROWING = r"""
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "tidemark/tidemark.h"
+
+int main(int argc, char **argv)
+{
+    uint64_t size = strtoull(argv[argc - 1], NULL, 10) / 50;
+    for (uint64_t step = 0; step < 44; step++) {
+        tidemark_alloc(TIDEMARK_HOST, (void *)(uintptr_t)(size * (step + 1)), size);
+        usleep(10000);
+        tidemark_step((int64_t)step);
+    }
+    return 0;
+}
+"""
+
+# By the headings of `report`: where its JSON (the whole, and the chosen process) has the same.
+SECTIONS = {
+    "PROCESSES": lambda whole, chosen: len(whole["processes"]) > 1,
+    "OUT OF MEMORY": lambda whole, chosen: chosen["ooms"],
+    "WHY IT RAN OUT": lambda whole, chosen: whole["explain"]["ooms"],
+    "PEAK": lambda whole, chosen: chosen["peak"]["by_line"],
+    "LEAKS": lambda whole, chosen: chosen["leaks"],
+    "THE CARD": lambda whole, chosen: chosen["accounting"],
+    "HELD BUT NOT USED": lambda whole, chosen: chosen["fragmentation"],
+    "MEMORY OVER TIME": lambda whole, chosen: chosen["timeline"],
+    "STEPS": lambda whole, chosen: chosen["steps"]["rows"],
+    "FORECAST": lambda whole, chosen: chosen["forecast"]["advice"],
+    "LINES THAT ALLOCATE MOST": lambda whole, chosen: chosen["sites"],
+    "STILL ALIVE AT THE END": lambda whole, chosen: chosen["live_sites"],
+    "MARKS": lambda whole, chosen: chosen["marks"],
+    "HOW COMPLETE THIS IS": lambda whole, chosen: "doubts" in chosen["quality"],
+}
+
+
+def report_both(run, folder):
+    """Headings, text with its lines joined, and JSON of a run's report."""
+    text = shell(f"tidemark report {run}", folder).stdout
+    whole = json.loads(shell(f"tidemark report {run} --json", folder).stdout)
+    headings = re.findall(r"^[A-Z][A-Z ]+[A-Z](?= \(|[,:]|$)", text, re.MULTILINE)
+    for heading in headings:
+        assert SECTIONS[heading](whole, whole["processes"][whole["chosen"]]), (run, heading)
+    return headings, " ".join(text.split()), whole
+
+
+def test_json_of_a_report_has_all_its_sections(tmp_path):
+    seen = set()
+    for name in ("leak", "fragmentation", "oom_growth"):
+        shutil.copy(os.path.join(ROOT, "tests", "data", "ooms", f"{name}.trace"), tmp_path)
+        headings, text, whole = report_both(f"{name}.trace", tmp_path)
+        explained = whole["explain"]
+        assert explained == json.loads(shell(f"tidemark explain {name}.trace --json", tmp_path).stdout)
+        first = explained["ooms"][0]
+        assert "WHY IT RAN OUT" in headings and f": {first['cause']} " in text
+        for fix in first["fixes"][:3]:
+            assert fix["text"] in text
+        rows = shell(f"tidemark report {name}.trace --format csv", tmp_path).stdout.splitlines()
+        assert f"explain.ooms,0,cause,{first['cause']}" in rows
+        seen.update(headings)
+    (tmp_path / "growing.c").write_text(GROWING)
+    subprocess.run(["cc", "-I", os.path.join(ROOT, "include"), "-o", "growing", "growing.c"], cwd=tmp_path,
+                   check=True)
+    shell("tidemark run -q -o two.tmk -- sh -c './growing 50000; ./growing 60000'", tmp_path)
+    headings_of_two, _, whole = report_both("two.tmk", tmp_path)
+    memory = whole["processes"][0]["forecast"]["capacity"]
+    assert shell(f"tidemark run -q -o growing.tmk -- ./growing {memory}", tmp_path).returncode == 0
+    headings, _, whole = report_both("growing.tmk", tmp_path)
+    assert "FORECAST" in headings and "LEAKS" in headings and whole["explain"] is None
+    assert seen.union(headings, headings_of_two) == set(SECTIONS)

@@ -5,8 +5,15 @@ that has gone or an argument that has changed its name shows here, and not on a 
 Without a GPU a script that needs one says so in one line and ends with status 77. With the stand-in
 for the driver (tests/fake_cuda) the checks go on until torch, which has no CUDA here, ends their
 programs: then they report failures, as they would on a machine where something is wrong, and never
-a traceback of their own. What needs no GPU runs.""" import concurrent.futures import json import os
-import re import subprocess import sys from pathlib import Path
+a traceback of their own. What needs no GPU runs.
+"""
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 from fault_kit import fresh_rings, program
@@ -176,6 +177,66 @@ def test_folder_is_swapped_while_reading(place, mask, delay):
     assert is_reading or delay > 0 or mask == IN_CLOSE
     place.read()
     assert (home / ring.name).read_text() == "precious\n"
+
+
+@contextlib.contextmanager
+def opened_often(path):
+    """A function that waits until the file has been opened so often."""
+    libc, opened = ctypes.CDLL(None), [0]
+    fd = libc.inotify_init1(os.O_CLOEXEC)
+    assert libc.inotify_add_watch(fd, os.fsencode(path), IN_OPEN | IN_CLOSE) >= 0  # equal events become one
+
+    def wait(n):
+        while opened[0] < n:
+            events = os.read(fd, 4096)
+            opened[0] += sum(struct.unpack_from("iI", events, at)[1] & IN_OPEN != 0 for at in range(0, len(events), 16))
+
+    yield wait
+    os.close(fd)
+
+
+def opens_to_write(pid, name):
+    """Whether the process has a file of that name open to write to it."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            if Path(os.readlink(link)).name == name:
+                flags = re.search(r"flags:\s*(\d+)", (link.parent.parent / "fdinfo" / link.name).read_text())
+                if int(flags[1], 8) & os.O_ACCMODE != os.O_RDONLY:
+                    return True
+    return False
+
+
+def test_run_is_swapped_while_it_is_merged(place):
+    """Whoever is asked to read a run by a path of somebody else's, and has a dead run and another file of
+    that name: the path leads to the one, then to the other."""
+    home, other, link = place.folder / "home", place.folder / "other", place.folder / "link"
+    for _ in range(20):  # the reader may be too fast
+        env = dict(os.environ, LD_PRELOAD=program("libtidemark.so"), TIDEMARK_RUN=str(home),
+                   TIDEMARK_RING_DIR=str(place.rings))
+        subprocess.run([program("journal"), "exit_now", str(place.folder / "own"), "1", "20000"], env=env,
+                       user=READER, group=READER, capture_output=True, check=False)
+        (trace,) = home.glob("*.trace")
+        other.mkdir()
+        (other / trace.name).write_text("precious\n" * 100)
+        for path in (other, other / trace.name):
+            os.chown(path, READER, READER)
+        link.symlink_to(home)
+        place.run = link
+        with opened_often(trace) as wait, place.start_reading(preexec_fn=lambda: os.nice(19)) as reader:
+            wait(2)  # what it says of its ring has been read; now its ring is merged
+            reader.send_signal(signal.SIGSTOP)
+            is_early = reader.poll() is None and not opens_to_write(reader.pid, trace.name)
+            is_early = is_early and list(place.rings.glob(f"tidemark.{READER}.*.ring")) != []
+            link.unlink()
+            link.symlink_to(other)
+            reader.send_signal(signal.SIGCONT)
+            reader.communicate()
+        assert (other / trace.name).read_bytes() == b"precious\n" * 100
+        if is_early:
+            return
+        for path in (home, other, link):
+            link.unlink() if path == link else shutil.rmtree(path)
+    pytest.fail("it was never early enough")
 
 
 def test_locked_ring_does_not_hold_a_reader(place):

@@ -35,10 +35,10 @@ static void make_cell(struct tmk_results *r, uint32_t i)
     struct tmk_cell *c = &r->cells[i];
     uint32_t rest = i / r->n_repeats;
     *c = (struct tmk_cell){.repeat = i % r->n_repeats,
-                           .capacity = TMK_UNKNOWN_BYTES,
-                           .peak_allocated = TMK_UNKNOWN_BYTES,
-                           .peak_reserved = TMK_UNKNOWN_BYTES,
-                           .peak_device = TMK_UNKNOWN_BYTES,
+                           .capacity = TMK_BYTES_UNKNOWN,
+                           .peak_allocated = TMK_BYTES_UNKNOWN,
+                           .peak_reserved = TMK_BYTES_UNKNOWN,
+                           .peak_device = TMK_BYTES_UNKNOWN,
                            .peak_step = -1};
     c->choice = take(r, r->n_params * sizeof *c->choice);
     for (uint32_t p = r->n_params; p-- > 0;) {

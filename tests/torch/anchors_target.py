@@ -2,7 +2,7 @@
 """Called by test_anchors.py, and by tests/gpu/check_frames.py: reports blocks from within calls of torch's modules,
 called in every way that there is, and prints what its own traceback was at each.
 
-While a module is called the recorder looks only at the frames above that call (record/pyknown.h)."""
+While a module is called the recorder looks only at the frames above that call (record/python/pyknown.h)."""
 import contextlib
 import functools
 import itertools

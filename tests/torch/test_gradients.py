@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Gradients have their parameters' names after every backward, whoever says where they are: Python, or
-grads.c, with a function that newer torch has (here a stand-in, aoti.c)."""
+gradients.c, with a function that newer torch has (here a stand-in, aoti.c)."""
 import collections
 import json
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/short.c). Whatever comes
+"""Blocks on an accelerator go a short way as long as there is nothing else to see to (record/torch/fast_path.c). Whatever comes
 up in a training is seen to all the same: steps that are due, what is reserved, streams, the tally, forked children.
 
 Debian's torch trains on the CPU; the blocks are a stand-in's, reported from its modules, backward and optimizer."""
@@ -277,10 +277,10 @@ def test_crowd(tmp_path, rings):
 
 # ---- what it fetches
 
-EACH_BLOCK = {"code": ["tmk_short_usage", "python_alloc", "autograd_alloc", "find_3_11", "find_3_12_watched",
+EACH_BLOCK = {"code": ["tmk_fast_path_usage", "python_alloc", "autograd_alloc", "find_3_11", "find_3_12_watched",
                        "find_3_13_watched", "find_above_3_11", "find_above_3_12_watched", "find_above_3_13_watched",
-                       "hook_node", "tmk_bridge_note_node", "tmk_whose_node"],
-              "calls": ["call_module", "tmk_pystack_unknown", "tmk_grads_look", "tmk_grads_tag", "hook_apply",
+                       "tmk_block_hook_node", "tmk_torch_calls_note_node", "tmk_training_context_node"],
+              "calls": ["call_module", "tmk_pystack_unknown", "tmk_gradients_look", "tmk_gradients_tag", "hook_apply",
                         "known_anew", "enter_3_11", "enter_3_12_watched", "enter_3_13_watched", "tmk_pyknown_enter",
                         "tmk_pyknown_leave"],
               "data": ["tmk_bridge", "tmk_pyframe_hot", "tmk_torch_hot"]}
@@ -294,12 +294,12 @@ def places():
 
 
 def test_one_page_of_each():
-    """A page more is a look-up more, for every block, in tables that the training has emptied (record/hot.h)."""
+    """A page more is a look-up more, for every block, in tables that the training has emptied (record/core/hot.h)."""
     symbols = places()
     for names in EACH_BLOCK.values():
         pages = {end // 4096 for at, size in map(symbols.get, names) for end in (at, at + size - 1)}
         assert len(pages) == 1
-    assert symbols["tmk_control_page"][0] % 4096 == 0  # of which the first line is for every block (record/short_line.h)
+    assert symbols["tmk_control_page"][0] % 4096 == 0  # of which the first line is for every block (record/core/fast_path_line.h)
     assert symbols["tmk_recorder"][0] // 4096 == symbols["tmk_torch_hot"][0] // 4096  # its beginning is enough
 
 
@@ -309,7 +309,7 @@ def test_few_lines_of_code():
     symbols = places()
     n_lines = {name: -(-symbols[name][1] // 64) for name in symbols}
     # With what is seldom, at their ends.
-    assert n_lines["tmk_short_usage"] <= 5 and n_lines["python_alloc"] <= 5 and n_lines["autograd_alloc"] <= 6
+    assert n_lines["tmk_fast_path_usage"] <= 5 and n_lines["python_alloc"] <= 5 and n_lines["autograd_alloc"] <= 6
     assert n_lines["find_3_12_watched"] <= 7 and n_lines["find_above_3_12_watched"] <= 5  # the seventh is for seldom
 
 

@@ -287,7 +287,7 @@ static void nothing_measured_nothing_said(void **state)
     assert_int_equal(s.a.n_influences, 0);
     assert_int_equal(s.a.n_limits, 0);
     assert_int_equal(s.a.main_param, UINT32_MAX);
-    assert_true(s.a.overhead == TMK_UNKNOWN_BYTES);
+    assert_true(s.a.overhead == TMK_BYTES_UNKNOWN);
     forget(&s);
     /* One cell is something, though no fit. */
     kit_sweep_done(r, 1, GB, GB);

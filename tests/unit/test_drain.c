@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "record/intern.h"
-#include "record/lane.h"
+#include "record/core/intern.h"
+#include "record/core/lane.h"
 #include "tidemark/tidemark.h"
 #include "trace/drain.h"
 #include "trace/replay.h"

@@ -8,7 +8,7 @@
 enum { CUDA0 = 0x100, TORCH = 1, NCCL = 2, LINE = 3 };
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
-#define UNKNOWN TMK_SCENE_UNKNOWN
+#define UNKNOWN TMK_BYTES_UNKNOWN
 
 /* ---- the rules ---- */
 

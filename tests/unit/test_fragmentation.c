@@ -134,7 +134,7 @@ static void test_expandable(void **state)
     assert_int_equal(d->sum.whole_bytes, 40 * MIB); /* pages 2 and 3 of the first */
     assert_true(d->segments[0].is_expandable);
     assert_int_equal(d->segments[0].size_bytes, 80 * MIB);
-    assert_int_equal(d->allocatable_new_bytes, TMK_FRAG_UNKNOWN);
+    assert_int_equal(d->allocatable_new_bytes, TMK_BYTES_UNKNOWN);
     tmk_fragmentation_close(f);
     tmk_run_close(run);
     maker_remove(&m);
@@ -217,9 +217,9 @@ static void test_unknown(void **state)
     assert_false(d->has_segments);
     assert_int_equal(d->sum.reserved_bytes, 20 * MIB);
     assert_int_equal(d->sum.free_bytes, 15 * MIB);
-    assert_int_equal(d->sum.largest_bytes, TMK_FRAG_UNKNOWN);
-    assert_int_equal(d->sum.allocatable_bytes, TMK_FRAG_UNKNOWN);
-    assert_int_equal(d->sum.whole_bytes, TMK_FRAG_UNKNOWN);
+    assert_int_equal(d->sum.largest_bytes, TMK_BYTES_UNKNOWN);
+    assert_int_equal(d->sum.allocatable_bytes, TMK_BYTES_UNKNOWN);
+    assert_int_equal(d->sum.whole_bytes, TMK_BYTES_UNKNOWN);
     tmk_fragmentation_close(f);
     tmk_run_close(run);
     maker_remove(&m);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "record/host_memory.h"
+#include "record/identity/host_memory.h"
 #include "tree_kit.h"
 
 static void assert_memory(const struct tree *t, uint64_t total, uint64_t available)

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "record/intern.h"
-#include "record/lane.h"
+#include "record/core/intern.h"
+#include "record/core/lane.h"
 #include "trace_kit.h"
 
 enum { N_PAGES = 600, MAX_IDS = 1 << 17 };

@@ -18,6 +18,7 @@
 #include "kit/progress.h"
 #include "kit/shell.h"
 #include "kit/table.h"
+#include "kit/tree.h"
 #include "kit/utf8.h"
 
 /* A stream whose text is then compared. */
@@ -163,6 +164,106 @@ static void test_csv_of_strangers(void **state)
     tmk_csv_end_row(&c);
     sheet_check(&s, "\"'=1+1\",\"'  @x\",a=b,\xef\xbf\xbd[2J\xef\xbf\xbdq\xef\xbf\xbd,"
                     "\"'\tx\",\"two\xef\xbf\xbd\xef\xbf\xbdlines\",\"'\xef\xbf\xbd=1\",-2.5,-7\n");
+}
+
+/* ---- trees: the same values as JSON and as CSV ---- */
+
+static void put_known_and_unknown(struct tmk_tree *t)
+{
+    tmk_tree_text(t, "text", "a, b");
+    tmk_tree_text(t, "no_text", NULL);
+    tmk_tree_label(t, "no_label", "");
+    tmk_tree_bytes(t, "bytes", 4096);
+    tmk_tree_bytes(t, "no_bytes", TMK_BYTES_UNKNOWN);
+    tmk_tree_number(t, "rank", 0);
+    tmk_tree_number(t, "no_rank", -1);
+    tmk_tree_u64_if(t, "no_u64", false, 3);
+    tmk_tree_i64_if(t, "i64", true, -3);
+    tmk_tree_bool(t, "bool", true);
+    tmk_tree_bool_if(t, "no_bool", false, true);
+    tmk_tree_double(t, "double", 0.5);
+    tmk_tree_double(t, "no_double", NAN);
+    tmk_tree_fixed(t, "fixed", 1.0 / 3, 2);
+    tmk_tree_fixed(t, "no_fixed", INFINITY, 2);
+    tmk_tree_unknown(t, "unknown");
+}
+
+static void put_tree(struct tmk_tree *t)
+{
+    tmk_tree_object(t, NULL);
+    tmk_tree_list(t, "all");
+    for (int i = 0; i < 2; i++) {
+        tmk_tree_object(t, NULL);
+        tmk_tree_u64(t, "n", (uint64_t)i);
+        if (tmk_tree_object_if(t, "inner", i == 1)) {
+            tmk_tree_text(t, "name", "x");
+            tmk_tree_end(t);
+        }
+        if (tmk_tree_list_if(t, "words", i == 1)) {
+            tmk_tree_text(t, NULL, "=1");
+            tmk_tree_end(t);
+        }
+        tmk_tree_end(t);
+    }
+    tmk_tree_end(t);
+    tmk_tree_end(t);
+}
+
+static void test_tree_json(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_tree t;
+    sheet_open(&s);
+    tmk_tree_init_json(&t, s.out, 0);
+    tmk_tree_object(&t, NULL);
+    put_known_and_unknown(&t);
+    tmk_tree_end(&t);
+    sheet_check(&s,
+                "{\"text\": \"a, b\", \"no_text\": null, \"no_label\": null, \"bytes\": 4096, "
+                "\"no_bytes\": null, \"rank\": 0, \"no_rank\": null, \"no_u64\": null, "
+                "\"i64\": -3, \"bool\": true, \"no_bool\": null, \"double\": 0.5, "
+                "\"no_double\": null, \"fixed\": 0.33, \"no_fixed\": null, \"unknown\": null}\n");
+    sheet_open(&s);
+    tmk_tree_init_json(&t, s.out, 0);
+    put_tree(&t);
+    sheet_check(&s, "{\"all\": [{\"n\": 0, \"inner\": null, \"words\": null}, "
+                    "{\"n\": 1, \"inner\": {\"name\": \"x\"}, \"words\": [\"=1\"]}]}\n");
+}
+
+static void test_tree_csv(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_tree t;
+    sheet_open(&s);
+    tmk_tree_init_csv(&t, s.out, true);
+    put_tree(&t);
+    sheet_check(&s, "section,item,key,value\n"
+                    "all,0,n,0\n"
+                    "all,0,inner,\n"
+                    "all,0,words,\n"
+                    "all,1,n,1\n"
+                    "all.inner,1,name,x\n"
+                    "all.words,1,,\"'=1\"\n");
+}
+
+static void test_tree_rows(void **state)
+{
+    (void)state;
+    struct sheet s;
+    struct tmk_tree t;
+    sheet_open(&s);
+    tmk_tree_init_rows(&t, s.out, false);
+    for (int i = 0; i < 2; i++) {
+        tmk_tree_object(&t, NULL);
+        put_known_and_unknown(&t);
+        tmk_tree_end(&t);
+    }
+    sheet_check(&s,
+                "text,no_text,no_label,bytes,no_bytes,rank,no_rank,no_u64,i64,bool,no_bool,double,"
+                "no_double,fixed,no_fixed,unknown\n"
+                "\"a, b\",,,4096,,0,,,-3,true,,0.5,,0.33,,\n");
 }
 
 /* ---- printing ---- */
@@ -471,6 +572,9 @@ int main(void)
         cmocka_unit_test(test_json_lines),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_csv_of_strangers),
+        cmocka_unit_test(test_tree_json),
+        cmocka_unit_test(test_tree_csv),
+        cmocka_unit_test(test_tree_rows),
         cmocka_unit_test(test_print),
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_utf8_tail),

@@ -143,7 +143,7 @@ static void victim_fini(struct victim *v)
     kit_folder_remove(v->folder);
 }
 
-/* Room for a record of n slots on the thread's page, as record/lane.c makes it. */
+/* Room for a record of n slots on the thread's page, as record/core/lane.c makes it. */
 static struct tmk_record *room_for(struct victim *v, uint32_t thread, uint32_t n_slots)
 {
     if (!v->page[thread] || v->at[thread] + n_slots > TMK_PAGE_SLOTS) {

@@ -19,10 +19,10 @@
 #include <cmocka.h>
 
 #include "chain.h"
-#include "record/intern.h"
-#include "record/modules.h"
-#include "record/native.h"
-#include "record/unwind.h"
+#include "record/core/intern.h"
+#include "record/native/mapped_files.h"
+#include "record/native/native.h"
+#include "record/native/unwind.h"
 
 #define NOINLINE __attribute__((noinline))
 
@@ -402,17 +402,17 @@ static void test_unload(void **unused)
     void *library = dlopen(copy, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);
     struct look look;
-    uint32_t generation = tmk_modules_generation();
+    uint32_t generation = tmk_mapped_files_generation();
     call_in(library, &look);
     check_same(&look, 7);
-    tmk_modules_refresh();
-    assert_int_equal(tmk_modules_generation(), generation);
+    tmk_mapped_files_refresh();
+    assert_int_equal(tmk_mapped_files_generation(), generation);
     uintptr_t inside = look.ours[1];
-    assert_non_null(tmk_modules_find(inside));
+    assert_non_null(tmk_mapped_file_find(inside));
     dlclose(library);
-    assert_null(tmk_modules_find(inside));
-    tmk_modules_refresh();
-    assert_int_equal(tmk_modules_generation(), generation + 1);
+    assert_null(tmk_mapped_file_find(inside));
+    tmk_mapped_files_refresh();
+    assert_int_equal(tmk_mapped_files_generation(), generation + 1);
     library = dlopen(copy, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);
     call_in(library, &look);
@@ -427,7 +427,7 @@ static void test_old_ways(void **unused)
 {
     (void)unused;
     assert_int_equal(tmk_native_open(true), 0);
-    tmk_modules_refresh();
+    tmk_mapped_files_refresh();
     check_all_ways();
     test_deep(unused);
     assert_int_equal(tmk_native_open(false), 0);
@@ -442,11 +442,11 @@ static void test_damaged_table(void **unused)
     (void)unused;
     struct look look;
     chain_call(take_look, &look);
-    const struct tmk_module *m = tmk_modules_find(look.ours[1] - 1);
+    const struct tmk_mapped_file *m = tmk_mapped_file_find(look.ours[1] - 1);
     assert_non_null(m);
     size_t n = m->eh_end - m->eh_header; /* the table, and behind it the descriptions */
     uint8_t *copy = malloc(n);
-    struct tmk_module damaged = {
+    struct tmk_mapped_file damaged = {
         .eh_start = (uintptr_t)copy, .eh_end = (uintptr_t)copy + n, .eh_header = (uintptr_t)copy};
     uint64_t random = 3, n_rules = 0, n_asked = 0;
     for (int round = 0; round < 2000; round++) {

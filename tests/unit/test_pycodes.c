@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "record/pycodes.h"
-#include "record/pyknown.h"
-#include "record/python.h"
+#include "record/python/pycodes.h"
+#include "record/python/pyknown.h"
+#include "record/python/python.h"
 
 enum { MADE, GOES, AT_ONCE = 8 };
 static const uint64_t second_ns = 1000000000u;

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "record/lane.h"
-#include "record/pyknown.h"
-#include "record/pylayout_known.h"
-#include "record/pyread.h"
+#include "record/core/lane.h"
+#include "record/python/pyknown.h"
+#include "record/python/pylayout.h"
+#include "record/python/pyread.h"
 
 enum { FRAME_BYTES = 128, MOST = 400, GENERATION = 7, FUNCTION = 0, ENTRY = 3 };
 

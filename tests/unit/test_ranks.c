@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "record/identity.h"
+#include "record/identity/identity.h"
 
 static void test_listed(void **state)
 {

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "record/identity.h"
-#include "record/secret_names.h"
+#include "record/identity/redact.h"
+#include "record/identity/secret_names.h"
 
 /* Arguments here are separated by '|'. */
 static const struct {

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -420,6 +421,48 @@ static void test_abandon_fails(void **unused)
 #endif
 
 /* A file-size limit in the way: memory without a file, and no signal. */
+/* ---- the name of a new file ---- */
+
+static struct links { /* calls by descriptor, those that worked, and by a path in /proc */
+    bool is_refused;
+    int n_asked, n_done, n_by_path;
+} links;
+
+int linkat(int from, const char *name, int folder, const char *new_name, int flags)
+{
+    bool by_descriptor = (flags & AT_EMPTY_PATH) != 0;
+    errno = ENOENT;
+    int rc = by_descriptor && links.is_refused
+                 ? -1
+                 : (int)syscall(SYS_linkat, from, name, folder, new_name, flags);
+    links.n_asked += by_descriptor;
+    links.n_done += by_descriptor && rc == 0;
+    links.n_by_path += !by_descriptor;
+    return rc;
+}
+
+/* /proc is looked at only where the kernel wants it: that a thread's folder there was looked at is
+ * what a parent waits for when the process has ended (ring.c). */
+static void test_name(void **unused)
+{
+    (void)unused;
+    char folder[256], path[300];
+    snprintf(folder, sizeof folder, "%s", kit_folder_make());
+    for (int i = 0; i < 2; i++) {
+        struct tmk_ring ring;
+        links = (struct links){.is_refused = i == 1};
+        snprintf(path, sizeof path, "%s/%d.ring", folder, i);
+        assert_int_equal(tmk_ring_create(&ring, path, 4, 4, id, "", NULL), 0);
+        assert_true(ring.has_file);
+        assert_int_equal(access(path, F_OK), 0);
+        assert_int_equal(links.n_asked, 1);
+        assert_int_equal(links.n_by_path, 1 - links.n_done);
+        tmk_ring_close(&ring);
+        unlink(path);
+    }
+    kit_folder_remove(folder);
+}
+
 static void test_file_limit(void **unused)
 {
     (void)unused;
@@ -448,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_many_takers),
         cmocka_unit_test(test_records_are_whole),
         cmocka_unit_test(test_file),
+        cmocka_unit_test(test_name),
         cmocka_unit_test(test_file_limit),
         cmocka_unit_test(test_liveness),
         cmocka_unit_test(test_merging_lock),

@@ -368,8 +368,8 @@ static void accounts_by_hand(void **state)
     const struct tmk_device_account *other = tmk_accounting_get(a, 3);
     assert_int_equal(other->device, CUDA1);
     expect_part(other, 0, "unknown", MIB, 1);
-    assert_int_equal(other->used_bytes, TMK_ACCOUNT_UNKNOWN);
-    assert_int_equal(other->context_bytes, TMK_ACCOUNT_UNKNOWN);
+    assert_int_equal(other->used_bytes, TMK_BYTES_UNKNOWN);
+    assert_int_equal(other->context_bytes, TMK_BYTES_UNKNOWN);
     tmk_accounting_close(a);
     tmk_run_close(run);
     maker_remove(&m);
@@ -476,7 +476,7 @@ static void accounts_at_odds(void **state)
     const struct tmk_device_account *only = tmk_accounting_get(a, 2);
     assert_int_equal(only->time_ns, 30);
     assert_int_equal(only->context_bytes, 298 * MIB);
-    assert_int_equal(only->unexplained_bytes, TMK_ACCOUNT_UNKNOWN);
+    assert_int_equal(only->unexplained_bytes, TMK_BYTES_UNKNOWN);
     tmk_accounting_close(a);
     tmk_run_close(run);
     maker_remove(&m);
@@ -496,7 +496,7 @@ static void accounts_at_odds_alone(void **state)
     const struct tmk_device_account *last = tmk_accounting_get(a, 1);
     expect_part(last, 0, "torch", 600 * MIB, 1);
     assert_int_equal(last->used_bytes, 400 * MIB);
-    assert_int_equal(last->context_bytes, TMK_ACCOUNT_UNKNOWN);
+    assert_int_equal(last->context_bytes, TMK_BYTES_UNKNOWN);
     assert_int_equal(last->unexplained_bytes, 0);
     tmk_accounting_close(a);
     tmk_run_close(run);

@@ -156,7 +156,7 @@ static void test_cells(void **state)
     const enum tmk_cell_outcome want[] = {P, P, E, E, E, E, P, P, P, P, E, E};
     for (uint32_t i = 0; i < 12; i++)
         assert_int_equal(r->cells[i].outcome, want[i]);
-    assert_true(r->cells[0].peak_allocated == TMK_UNKNOWN_BYTES);
+    assert_true(r->cells[0].peak_allocated == TMK_BYTES_UNKNOWN);
     assert_int_equal(tmk_results_param(r, "b"), 1);
     assert_int_equal(tmk_results_param(r, "c"), -1);
     tmk_results_close(r);

@@ -67,7 +67,7 @@ static struct tmk_share categories[] = {{"activation", 700}, {"parameter", 300}}
 static struct tmk_share whole[] = {{"other", 1000}};
 static struct tmk_cell_stage stages[] = {{"forward", 1000, 300, 5000, 3, 77},
                                          {"my \"own\"", 5, 4, 3, 2, 1}};
-static struct tmk_cell_rank ranks[] = {{-1, 7, "cpu", 900, TMK_UNKNOWN_BYTES},
+static struct tmk_cell_rank ranks[] = {{-1, 7, "cpu", 900, TMK_BYTES_UNKNOWN},
                                        {3, 8, "cuda:3", 1000, 2000}};
 
 static void fill(struct tmk_cell *c)
@@ -104,7 +104,7 @@ static void expect_filled(const struct tmk_cell *c)
     assert_int_equal(c->capacity, 1u << 30);
     assert_int_equal(c->peak_allocated, 1000);
     assert_int_equal(c->peak_reserved, 2000);
-    assert_true(c->peak_device == TMK_UNKNOWN_BYTES);
+    assert_true(c->peak_device == TMK_BYTES_UNKNOWN);
     assert_int_equal(c->peak_step, 4);
     assert_int_equal(c->n_steps, 5);
     assert_int_equal(c->categories.n, 2);
@@ -118,7 +118,7 @@ static void expect_filled(const struct tmk_cell *c)
     assert_int_equal(c->stages[0].ns, 77);
     assert_int_equal(c->n_ranks, 2);
     assert_int_equal(c->ranks[0].rank, -1);
-    assert_true(c->ranks[0].peak_reserved == TMK_UNKNOWN_BYTES);
+    assert_true(c->ranks[0].peak_reserved == TMK_BYTES_UNKNOWN);
     assert_int_equal(c->ranks[1].rank, 3);
     assert_string_equal(c->ranks[1].device, "cuda:3");
 }

@@ -17,7 +17,7 @@
 
 #include "chain.h"
 #include "model/symbols.h"
-#include "record/modules.h"
+#include "record/native/mapped_files.h"
 
 #define NOINLINE __attribute__((noinline))
 
@@ -26,16 +26,16 @@ static struct tmk_symbols *symbols;
 
 struct place { /* an address and its module, as the recorder would say it */
     char path[4096];
-    struct tmk_module module;
+    struct tmk_mapped_file module;
     struct tmk_code_address where;
 };
 
 static void place_of(uintptr_t pc, struct place *ret)
 {
-    const struct tmk_module *m = tmk_modules_find(pc - 1);
+    const struct tmk_mapped_file *m = tmk_mapped_file_find(pc - 1);
     assert_non_null(m);
     memcpy(&ret->module, m, sizeof *m);
-    ret->path[tmk_modules_path(m, ret->path, sizeof ret->path - 1)] = '\0';
+    ret->path[tmk_mapped_file_path(m, ret->path, sizeof ret->path - 1)] = '\0';
     ret->where = (struct tmk_code_address){.path = ret->path,
                                            .build_id = ret->module.build_id,
                                            .build_id_bytes = ret->module.build_id_bytes,
@@ -304,7 +304,7 @@ static void test_damaged(void **unused)
 static int open_all(void **unused)
 {
     (void)unused;
-    if (!mkdtemp(folder) || tmk_modules_open(false) < 0)
+    if (!mkdtemp(folder) || tmk_mapped_files_open(false) < 0)
         return -1;
     setenv("TIDEMARK_DEBUG_DIR", folder, 1);
     symbols = tmk_symbols_open();

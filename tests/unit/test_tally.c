@@ -9,9 +9,11 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "record/runtime.h"
-#include "record/tally.h"
-#include "record/torch.h"
+#include "record/torch/address_table.h"
+#include "record/torch/runtime_calls.h"
+#include "record/torch/tally.h"
+#include "record/torch/torch_hook.h"
+#include "record/torch/torch_slots.h"
 #include "tidemark/tidemark.h"
 
 enum { BITS = 8, N_THREADS = 4, N_ROUNDS = 20000 };
@@ -19,33 +21,33 @@ enum { BITS = 8, N_THREADS = 4, N_ROUNDS = 20000 };
 static void test_table(void **state)
 {
     (void)state;
-    struct tmk_tally_slot slots[1 << BITS] = {{0}};
-    struct tmk_tally_table table = {slots, BITS, 1};
-    assert_int_equal(tmk_tally_take(&table, 64), 0);
+    struct tmk_address_slot slots[1 << BITS] = {{0}};
+    struct tmk_address_table table = {slots, BITS, 1};
+    assert_int_equal(tmk_address_table_take(&table, 64), 0);
     for (uintptr_t i = 1; i <= 100; i++)
-        assert_true(tmk_tally_put(&table, i * 64, i));
+        assert_true(tmk_address_table_put(&table, i * 64, i));
     for (uintptr_t i = 2; i <= 100; i += 2)
-        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+        assert_int_equal(tmk_address_table_take(&table, i * 64), i);
     for (uintptr_t i = 2; i <= 100; i += 2)
-        assert_int_equal(tmk_tally_take(&table, i * 64), 0);
+        assert_int_equal(tmk_address_table_take(&table, i * 64), 0);
     for (uintptr_t i = 1; i <= 100; i += 2)
-        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+        assert_int_equal(tmk_address_table_take(&table, i * 64), i);
 }
 
 static void test_full_table(void **state)
 {
     (void)state;
-    struct tmk_tally_slot slots[1 << BITS] = {{0}};
-    struct tmk_tally_table table = {slots, BITS, 1};
+    struct tmk_address_slot slots[1 << BITS] = {{0}};
+    struct tmk_address_table table = {slots, BITS, 1};
     unsigned n_put = 0, n_taken = 0;
     for (uintptr_t i = 1; i <= 300; i++)
-        n_put += tmk_tally_put(&table, i * 64, 1);
+        n_put += tmk_address_table_put(&table, i * 64, 1);
     assert_in_range(n_put, 200, 1 << BITS);
     for (uintptr_t i = 1; i <= 300; i++)
-        n_taken += (unsigned)tmk_tally_take(&table, i * 64);
+        n_taken += (unsigned)tmk_address_table_take(&table, i * 64);
     assert_int_equal(n_taken, n_put);
     for (uintptr_t i = 1000; i < 1100; i++) /* what was used is used again */
-        assert_true(tmk_tally_put(&table, i * 64, 1));
+        assert_true(tmk_address_table_put(&table, i * 64, 1));
 }
 
 /* More than the first level holds: each is found again, on whichever level it is, also when there
@@ -53,22 +55,22 @@ static void test_full_table(void **state)
 static void test_levels(void **state)
 {
     (void)state;
-    struct tmk_tally_slot *slots = calloc(21 << BITS, sizeof *slots);
-    struct tmk_tally_table table = {slots, BITS, 3};
+    struct tmk_address_slot *slots = calloc(21 << BITS, sizeof *slots);
+    struct tmk_address_table table = {slots, BITS, 3};
     enum { N = 14 << BITS };
-    assert_int_equal(tmk_tally_slots_before(&table, 3), 21 << BITS);
+    assert_int_equal(tmk_address_slots_before(&table, 3), 21 << BITS);
     for (uintptr_t i = 1; i <= N; i++)
-        assert_true(tmk_tally_put(&table, i * 64, i));
+        assert_true(tmk_address_table_put(&table, i * 64, i));
     for (uintptr_t i = 1; i <= N; i += 2)
-        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+        assert_int_equal(tmk_address_table_take(&table, i * 64), i);
     for (uintptr_t i = N + 1; i <= N + 100; i++)
-        assert_true(tmk_tally_put(&table, i * 64, i));
+        assert_true(tmk_address_table_put(&table, i * 64, i));
     for (uintptr_t i = 2; i <= N; i += 2)
-        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+        assert_int_equal(tmk_address_table_take(&table, i * 64), i);
     for (uintptr_t i = N + 1; i <= N + 100; i++)
-        assert_int_equal(tmk_tally_take(&table, i * 64), i);
+        assert_int_equal(tmk_address_table_take(&table, i * 64), i);
     for (uintptr_t i = 1; i <= N; i++)
-        assert_int_equal(tmk_tally_take(&table, i * 64), 0);
+        assert_int_equal(tmk_address_table_take(&table, i * 64), 0);
     free(slots);
 }
 
@@ -208,28 +210,28 @@ static void test_card_with_runtime(void **state)
 {
     (void)state;
     uint16_t card = (1 << 8) + 3, other = (1 << 8) + 4;
-    atomic_store(&tmk_torch_hooks[TMK_TORCH_FREE].real, (uintptr_t)free_nothing);
-    tmk_runtime_set_seen();
-    assert_true(tmk_runtime_see()); /* as in a forked child: nothing is known of before */
-    assert_false(tmk_runtime_see());
-    tmk_runtime_note(card, 4 * MIB, 2 * MIB);
+    atomic_store(&tmk_hooks[TMK_HOOK_FREE].real, (uintptr_t)free_nothing);
+    tmk_torch_slots_set_runtime_seen(true);
+    assert_true(tmk_runtime_calls_see()); /* as in a forked child: nothing is known of before */
+    assert_false(tmk_runtime_calls_see());
+    tmk_runtime_calls_note(card, 4 * MIB, 2 * MIB);
     tmk_tally_say(card, 512, 2 * MIB);
     assert_true(is_card(card, 512, 2 * MIB, 512, 2 * MIB));
     tmk_tally_say(other, 512, 2 * MIB); /* of which nothing was given */
     assert_false(is_card(other, 512, 2 * MIB, 512, 2 * MIB));
-    tmk_runtime_note(card, 8 * MIB, 20 * MIB);
-    tmk_runtime_note(card, 8 * MIB, 20 * MIB); /* told twice is once */
+    tmk_runtime_calls_note(card, 8 * MIB, 20 * MIB);
+    tmk_runtime_calls_note(card, 8 * MIB, 20 * MIB); /* told twice is once */
     tmk_tally_say(card, 1024, 22 * MIB);
     assert_true(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
-    assert_int_equal(tmk_runtime_free(NULL), 0);
+    assert_int_equal(tmk_runtime_calls_free(NULL), 0);
     assert_true(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
-    assert_int_equal(tmk_runtime_free((void *)(uintptr_t)(8 * MIB)), 0);
+    assert_int_equal(tmk_runtime_calls_free((void *)(uintptr_t)(8 * MIB)), 0);
     assert_false(is_card(card, 1024, 22 * MIB, 1024, 22 * MIB));
     tmk_tally_say(card, 512, 2 * MIB);
     assert_true(is_card(card, 512, 2 * MIB, 1024, 22 * MIB));
     tmk_tally_say(card, 512, 4 * MIB); /* 2 MiB come from elsewhere, and may go unseen */
     assert_false(is_card(card, 512, 4 * MIB, 1024, 22 * MIB));
-    tmk_runtime_set_unseen();
+    tmk_torch_slots_set_runtime_seen(false);
     tmk_tally_say(card, 512, 2 * MIB);
     assert_false(is_card(card, 512, 2 * MIB, 1024, 22 * MIB));
 }
@@ -240,27 +242,27 @@ static void test_told(void **state)
     (void)state;
     uint16_t card = (1 << 8) + 5;
     struct tmk_tally empty = {512, 2 * MIB, 4096, 30 * MIB};
-    tmk_runtime_set_seen();
-    tmk_runtime_note(card, 64 * MIB, 2 * MIB);
+    tmk_torch_slots_set_runtime_seen(true);
+    tmk_runtime_calls_note(card, 64 * MIB, 2 * MIB);
     tmk_tally_tell(card, tmk_tally_ask(card), &empty); /* torch's allocator was not heard yet */
     assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
     tmk_tally_say(card, 1024, 2 * MIB);
     assert_true(is_card(card, 1024, 2 * MIB, 4096, 30 * MIB));
     uint64_t before = tmk_tally_ask(card);
-    tmk_runtime_free((void *)(uintptr_t)(256 * MIB));
+    tmk_runtime_calls_free((void *)(uintptr_t)(256 * MIB));
     tmk_tally_tell(card, before, &empty);
     assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
     tmk_tally_tell(card, tmk_tally_ask(card), &(struct tmk_tally){512, 4 * MIB, 512, 4 * MIB});
     assert_false(is_card(card, 512, 4 * MIB, 4096, 30 * MIB)); /* not all of it was given */
     tmk_tally_tell(card, tmk_tally_ask(card), &empty);
     assert_true(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
-    tmk_tally_hear(false);
+    tmk_torch_slots_set_heard(false);
     assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
-    tmk_tally_hear(true);
+    tmk_torch_slots_set_heard(true);
     assert_false(is_card(card, 512, 2 * MIB, 4096, 30 * MIB));
     tmk_tally_say(card, 2048, 2 * MIB);
     assert_true(is_card(card, 2048, 2 * MIB, 4096, 30 * MIB));
-    tmk_runtime_set_unseen();
+    tmk_torch_slots_set_runtime_seen(false);
 }
 
 int main(void)

@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <sys/time.h>
 
-#include "record/thread_slot.h"
+#include "record/core/thread_slot.h"
 
 static pthread_key_t key;
 static char mine, theirs;

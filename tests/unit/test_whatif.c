@@ -67,7 +67,7 @@ static void test_two_devices(void **state)
     assert_int_equal(f->peak_reserved_bytes, 32 * mib);
     assert_int_equal(f->card_bytes, 1000 * mib);
     assert_int_equal(f->outside_bytes, 100 * mib);
-    assert_int_equal(f->limit_bytes, TMK_WHATIF_UNKNOWN);
+    assert_int_equal(f->limit_bytes, TMK_BYTES_UNKNOWN);
     assert_null(f->alloc_conf);
     assert_false(f->knows_requests);
     struct tmk_whatif_result r = replay(w, "", 0);

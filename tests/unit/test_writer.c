@@ -504,8 +504,9 @@ static void test_resume(void **unused)
     close(fd);
     tmk_writer_close(&b->writer);
 
-    assert_int_equal(tmk_writer_resume(&b->writer, b->path, &status, b->writer.first, end, 0, NULL),
-                     0);
+    fd = open(b->path, O_RDWR);
+    assert_int_equal(
+        tmk_writer_resume(&b->writer, fd, b->path, &status, b->writer.first, end, 0, NULL), 0);
     check_state(b, b->path);
     fill(b, 300000);
     check_state(b, b->path);

@@ -13,9 +13,9 @@
 #include "passes/diff/gates.h"
 
 /* The same rank of both runs, or their only processes. */
-struct tmk_pair {
-    struct tmk_look looks[2]; /* asked; swept only while it is compared */
-    bool known[2];            /* bytes at the moment, from the history */
+struct tmk_diff_pair {
+    struct tmk_moment_answer sides[2]; /* asked; swept only while it is compared */
+    bool known[2];                     /* bytes at the moment, from the history */
     uint64_t bytes[2];
 };
 
@@ -27,14 +27,14 @@ struct tmk_gate_verdict { /* on a gate */
     char *note;                      /* where, or why it is not known; NULL: nothing to add */
 };
 
-struct tmk_comparison {
+struct tmk_diff_answer {
     const char *paths[2]; /* as they were given */
     const char *by_name;
     enum tmk_by by;
     bool is_peak[2]; /* the peak of the run, not a moment that was asked for */
-    struct tmk_pair *pairs;
+    struct tmk_diff_pair *pairs;
     uint32_t n_pairs;
-    struct tmk_pair *shown; /* whose looks are swept and compared below */
+    struct tmk_diff_pair *shown; /* its sides are swept and compared below */
     struct tmk_diff *diff;
     struct tmk_diff_steps *steps;
     struct tmk_gate_verdict verdicts[TMK_MAX_VALUES];
@@ -47,24 +47,24 @@ struct tmk_two {
     uint64_t bytes[2];
 };
 /* Reserved at the moments; and at most in the whole run. */
-struct tmk_two tmk_comparison_reserved(const struct tmk_comparison *c);
-struct tmk_two tmk_comparison_most_reserved(const struct tmk_comparison *c);
+struct tmk_two tmk_diff_answer_reserved(const struct tmk_diff_answer *c);
+struct tmk_two tmk_diff_answer_most_reserved(const struct tmk_diff_answer *c);
 /* Bytes allocated at the moments that no block kept in the trace accounts for: b's less a's. */
-int64_t tmk_comparison_unexplained(const struct tmk_comparison *c);
-double tmk_comparison_attributed(const struct tmk_comparison *c);
+int64_t tmk_diff_answer_unexplained(const struct tmk_diff_answer *c);
+double tmk_diff_answer_attributed(const struct tmk_diff_answer *c);
 
 /* The gates of --fail-if. 0, or TMK_EXIT_USAGE after a message. */
-int tmk_comparison_gates(struct tmk_comparison *c, const struct tmk_args *args);
+int tmk_diff_answer_gates(struct tmk_diff_answer *c, const struct tmk_args *args);
 /* Judge the pair that is shown. 0, or an exit status after a message. */
-int tmk_comparison_judge(struct tmk_comparison *c);
+int tmk_diff_answer_judge(struct tmk_diff_answer *c);
 
 /* For people, on stdout; and the part of it that says why. */
-void tmk_comparison_print(const struct tmk_comparison *c);
-void tmk_comparison_causes(const struct tmk_comparison *x, struct tmk_sheet *sheet);
+void tmk_diff_text(const struct tmk_diff_answer *c);
+void tmk_diff_causes_text(const struct tmk_diff_answer *x, struct tmk_sheet *sheet);
 /* One JSON object on stdout. */
-void tmk_comparison_json(const struct tmk_comparison *c);
+void tmk_diff_json(const struct tmk_diff_answer *c);
 /* The gates as JUnit's XML: a test case each. 0, or an exit status after a message. */
-int tmk_comparison_junit(const struct tmk_comparison *c, const char *path);
+int tmk_diff_junit(const struct tmk_diff_answer *c, const char *path);
 
 /* "+1.5 MiB", "-200 B", "0 B" into a buffer of TMK_AMOUNT_BYTES. */
 const char *tmk_change_text(int64_t bytes, char *buffer);

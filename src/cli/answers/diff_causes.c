@@ -129,7 +129,7 @@ static bool is_alike(const struct tmk_diff_cause *a, const struct tmk_diff_cause
 }
 
 /* Bytes that all of n names begin with, up to a dot. */
-static size_t common_start(const struct tmk_comparison *x, uint64_t i, uint64_t n)
+static size_t common_start(const struct tmk_diff_answer *x, uint64_t i, uint64_t n)
 {
     const char *first = tmk_diff_cause(x->diff, i)->owner;
     size_t same = strlen(first);
@@ -146,7 +146,7 @@ static size_t common_start(const struct tmk_comparison *x, uint64_t i, uint64_t 
 }
 
 /* "layers.*.q" or, of several, "layers.*.{q, v}". */
-static void write_owners(FILE *out, const struct tmk_comparison *x, uint64_t i, uint64_t n)
+static void write_owners(FILE *out, const struct tmk_diff_answer *x, uint64_t i, uint64_t n)
 {
     const char *first = tmk_diff_cause(x->diff, i)->owner;
     size_t same = n > 1 ? common_start(x, i, n) : 0;
@@ -158,12 +158,12 @@ static void write_owners(FILE *out, const struct tmk_comparison *x, uint64_t i, 
     tmk_print(out, n > 1 ? "}" : "");
 }
 
-static void write_causes(FILE *out, const struct tmk_comparison *x, uint64_t i, uint64_t n)
+static void write_causes(FILE *out, const struct tmk_diff_answer *x, uint64_t i, uint64_t n)
 {
     const struct tmk_diff_cause *c = tmk_diff_cause(x->diff, i);
     struct tmk_frame f;
     char frame[TMK_FRAME_TEXT_BYTES];
-    bool has_site = tmk_stack_site(x->shown->looks[c->stack_side].p, c->stack, &f);
+    bool has_site = tmk_stack_site(x->shown->sides[c->stack_side].p, c->stack, &f);
     bool is_known = c->category != TIDEMARK_UNKNOWN;
     fputs(is_known ? tmk_category_name(c->category) : "blocks", out);
     if (c->owner)
@@ -184,7 +184,7 @@ static void print_cause(const struct tmk_sheet *sheet, const char *change, const
 }
 
 /* `n` causes that are alike. */
-static void print_alike(const struct tmk_sheet *sheet, const struct tmk_comparison *x, uint64_t i,
+static void print_alike(const struct tmk_sheet *sheet, const struct tmk_diff_answer *x, uint64_t i,
                         uint64_t n, int64_t bytes)
 {
     char change[TMK_AMOUNT_BYTES], *text = NULL;
@@ -224,7 +224,7 @@ static int by_change(const void *va, const void *vb)
 }
 
 /* The causes that have changed anything; the caller's. */
-static struct bunch *find_bunches(const struct tmk_comparison *x, uint64_t *ret_n)
+static struct bunch *find_bunches(const struct tmk_diff_answer *x, uint64_t *ret_n)
 {
     uint64_t n_causes = tmk_diff_n_causes(x->diff), n = 0;
     struct bunch *bunches = tmk_xcalloc(n_causes + 1, sizeof *bunches);
@@ -284,9 +284,9 @@ static bool recomputes(const struct tmk_process *p)
     return false;
 }
 
-static void print_notes(struct tmk_sheet *sheet, const struct tmk_comparison *x)
+static void print_notes(struct tmk_sheet *sheet, const struct tmk_diff_answer *x)
 {
-    bool a = recomputes(x->shown->looks[0].p), b = recomputes(x->shown->looks[1].p);
+    bool a = recomputes(x->shown->sides[0].p), b = recomputes(x->shown->sides[1].p);
     if (a != b)
         tmk_sheet_text(sheet,
                        "%s recomputes activations in backward (torch.utils.checkpoint), %s "
@@ -297,14 +297,14 @@ static void print_notes(struct tmk_sheet *sheet, const struct tmk_comparison *x)
                               "base_model.model, base_layer ...): more of them match so.");
 }
 
-void tmk_comparison_causes(const struct tmk_comparison *x, struct tmk_sheet *sheet)
+void tmk_diff_causes_text(const struct tmk_diff_answer *x, struct tmk_sheet *sheet)
 {
     char change[TMK_AMOUNT_BYTES];
-    int64_t rest = tmk_comparison_unexplained(x);
+    int64_t rest = tmk_diff_answer_unexplained(x);
     uint64_t n;
     struct bunch *bunches = find_bunches(x, &n);
     if (n > 0 || rest != 0)
-        print_heading(sheet, tmk_comparison_attributed(x));
+        print_heading(sheet, tmk_diff_answer_attributed(x));
     for (uint64_t i = 0; i < n && i < SHOWN_CAUSES; i++)
         print_alike(sheet, x, bunches[i].first, bunches[i].count, bunches[i].change);
     if (n > SHOWN_CAUSES)

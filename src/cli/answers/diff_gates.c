@@ -10,7 +10,7 @@
 #include "kit/amount.h"
 #include "passes/leak/leaks.h"
 
-int tmk_comparison_gates(struct tmk_comparison *c, const struct tmk_args *args)
+int tmk_diff_answer_gates(struct tmk_diff_answer *c, const struct tmk_args *args)
 {
     const char *texts[TMK_MAX_VALUES];
     struct tmk_error err = {0};
@@ -25,7 +25,7 @@ int tmk_comparison_gates(struct tmk_comparison *c, const struct tmk_args *args)
     return 0;
 }
 
-static void measure_category(const struct tmk_comparison *c, uint8_t category,
+static void measure_category(const struct tmk_diff_answer *c, uint8_t category,
                              struct tmk_gate_measure *m)
 {
     for (uint64_t i = 0; i < tmk_diff_n_causes(c->diff); i++) {
@@ -34,14 +34,14 @@ static void measure_category(const struct tmk_comparison *c, uint8_t category,
             m->bytes[side] += cause->bytes[side];
     }
     for (unsigned side = 0; side < 2; side++)
-        m->known[side] = !c->shown->looks[side].detail_lost;
+        m->known[side] = !c->shown->sides[side].detail_lost;
 }
 
 /* The most of the run, or what was reserved at the moments that were asked for. */
-static void measure_reserved(const struct tmk_comparison *c, struct tmk_gate_measure *m)
+static void measure_reserved(const struct tmk_diff_answer *c, struct tmk_gate_measure *m)
 {
     bool is_peak = c->is_peak[0] && c->is_peak[1];
-    struct tmk_two two = is_peak ? tmk_comparison_most_reserved(c) : tmk_comparison_reserved(c);
+    struct tmk_two two = is_peak ? tmk_diff_answer_most_reserved(c) : tmk_diff_answer_reserved(c);
     memcpy(m->known, two.known, sizeof m->known);
     memcpy(m->bytes, two.bytes, sizeof m->bytes);
 }
@@ -72,9 +72,10 @@ static void add_leaks(const struct tmk_leakage *l, uint16_t device, struct tmk_g
 }
 
 /* What B leaks: a sweep of its own. 0, or an exit status after a message. */
-static int measure_leak(const struct tmk_comparison *c, struct tmk_gate_measure *m, char **ret_note)
+static int measure_leak(const struct tmk_diff_answer *c, struct tmk_gate_measure *m,
+                        char **ret_note)
 {
-    const struct tmk_look *l = &c->shown->looks[1];
+    const struct tmk_moment_answer *l = &c->shown->sides[1];
     struct tmk_leakage *leakage = NULL;
     struct tmk_error err = {0};
     struct tmk_replay rp;
@@ -91,7 +92,7 @@ static int measure_leak(const struct tmk_comparison *c, struct tmk_gate_measure 
         *ret_note = tmk_xformat("%" PRIu64 " steps have ended, it takes %d",
                                 tmk_leakage_n_steps(leakage), TMK_LEAK_MIN_STEPS);
     else if (rc == 0)
-        add_leaks(leakage, tmk_look_device(l), m, ret_note);
+        add_leaks(leakage, tmk_moment_answer_device(l), m, ret_note);
     tmk_leakage_close(leakage);
     if (rc < 0)
         tmk_say("%s: %s", l->p->file, err.text[0] ? err.text : tmk_result_text(rc));
@@ -99,7 +100,7 @@ static int measure_leak(const struct tmk_comparison *c, struct tmk_gate_measure 
 }
 
 /* 0, or an exit status after a message. */
-static int measure(const struct tmk_comparison *c, const struct tmk_gate *g,
+static int measure(const struct tmk_diff_answer *c, const struct tmk_gate *g,
                    struct tmk_gate_measure *ret, char **ret_note)
 {
     struct tmk_gate_measure m = {0};
@@ -108,7 +109,7 @@ static int measure(const struct tmk_comparison *c, const struct tmk_gate *g,
     case TMK_GATE_ALLOCATED:
         for (unsigned side = 0; side < 2; side++) {
             m.known[side] = true;
-            m.bytes[side] = tmk_look_bytes(&c->shown->looks[side]);
+            m.bytes[side] = tmk_moment_answer_bytes(&c->shown->sides[side]);
         }
         break;
     case TMK_GATE_RESERVED:
@@ -133,7 +134,7 @@ static bool decides(const struct tmk_gate_verdict *v, const struct tmk_gate_meas
     return !v->of || (v->passed && (!passes || grows_more));
 }
 
-int tmk_comparison_judge(struct tmk_comparison *c)
+int tmk_diff_answer_judge(struct tmk_diff_answer *c)
 {
     for (unsigned i = 0; i < c->n_verdicts; i++) {
         struct tmk_gate_verdict *v = &c->verdicts[i];
@@ -151,7 +152,7 @@ int tmk_comparison_judge(struct tmk_comparison *c)
         *v = (struct tmk_gate_verdict){.gate = v->gate,
                                        .passed = passes,
                                        .measure = m,
-                                       .of = c->shown->looks[1].p,
+                                       .of = c->shown->sides[1].p,
                                        .note = note};
     }
     return 0;

@@ -46,7 +46,7 @@ static void write_case(FILE *out, const struct tmk_gate_verdict *v)
 
 static void write_suite(FILE *out, const void *arg)
 {
-    const struct tmk_comparison *c = arg;
+    const struct tmk_diff_answer *c = arg;
     unsigned n_failed = 0;
     for (unsigned i = 0; i < c->n_verdicts; i++)
         n_failed += !c->verdicts[i].passed;
@@ -60,7 +60,7 @@ static void write_suite(FILE *out, const void *arg)
     fputs("</testsuite>\n", out);
 }
 
-int tmk_comparison_junit(const struct tmk_comparison *c, const char *path)
+int tmk_diff_junit(const struct tmk_diff_answer *c, const char *path)
 {
     return tmk_output_file_write(path, write_suite, c);
 }

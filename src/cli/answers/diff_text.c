@@ -49,7 +49,7 @@ static void add_sizes(struct tmk_table *t, const bool known[2], const uint64_t b
     char text[TMK_AMOUNT_BYTES];
     bool both = known[0] && known[1];
     for (unsigned side = 0; side < 2; side++)
-        tmk_table_cell(t, known[side] ? tmk_size_text(bytes[side], text) : NULL);
+        tmk_table_size(t, known[side] ? bytes[side] : TMK_BYTES_UNKNOWN);
     tmk_table_cell(t, both ? tmk_change_text(tmk_diff_change(bytes[0], bytes[1]), text) : NULL);
     tmk_table_cell(t, both ? tmk_growth_text(bytes[0], bytes[1], text) : NULL);
 }
@@ -77,21 +77,21 @@ static struct tmk_two unused(const struct tmk_two *allocated, const struct tmk_t
     return two;
 }
 
-static void print_totals(struct tmk_sheet *sheet, const struct tmk_comparison *c)
+static void print_totals(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
 {
     static const struct tmk_column columns[] = {
         {"", TMK_LEFT, TMK_SHRINK},       {"A", TMK_RIGHT, TMK_FIXED}, {"B", TMK_RIGHT, TMK_FIXED},
         {"change", TMK_RIGHT, TMK_FIXED}, {"", TMK_RIGHT, TMK_FIXED},
     };
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    struct tmk_two reserved = tmk_comparison_reserved(c);
+    struct tmk_two reserved = tmk_diff_answer_reserved(c);
     struct tmk_two allocated = {.known = {true, true}}, settled = {0};
     for (unsigned side = 0; side < 2; side++) {
-        allocated.bytes[side] = tmk_look_bytes(&c->shown->looks[side]);
+        allocated.bytes[side] = tmk_moment_answer_bytes(&c->shown->sides[side]);
         settled.known[side] = tmk_diff_steps_settled(c->steps, side, &settled.bytes[side]);
     }
     struct tmk_two cached = unused(&allocated, &reserved);
-    struct tmk_two most = tmk_comparison_most_reserved(c);
+    struct tmk_two most = tmk_diff_answer_most_reserved(c);
     add_total(t, "allocated", &allocated);
     add_total(t, "reserved then", &reserved);
     add_total(t, "  of it unused", &cached);
@@ -109,29 +109,29 @@ static const char *without_folder(const char *path)
 }
 
 /* A run without its folder, unless that is what tells the two apart. */
-static const char *run_name(const struct tmk_comparison *c, unsigned side)
+static const char *run_name(const struct tmk_diff_answer *c, unsigned side)
 {
     const char *names[2] = {without_folder(c->paths[0]), without_folder(c->paths[1])};
     return strcmp(names[0], names[1]) == 0 ? c->paths[side] : names[side];
 }
 
-static void add_side(struct tmk_table *t, const struct tmk_comparison *c, unsigned side)
+static void add_side(struct tmk_table *t, const struct tmk_diff_answer *c, unsigned side)
 {
-    const struct tmk_look *l = &c->shown->looks[side];
+    const struct tmk_moment_answer *l = &c->shown->sides[side];
     char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
-    tmk_step_text(l->p, tmk_look_step(l), "", step);
+    tmk_step_text(l->p, tmk_moment_answer_step(l), "", step);
     tmk_table_cell(t, side ? "B" : "A");
     tmk_table_cell(t, run_name(c, side));
     if (l->p->rank >= 0)
         tmk_table_cellf(t, "rank %" PRId64, l->p->rank);
     else
         tmk_table_cell(t, "");
-    tmk_table_cell(t, tmk_device_name(tmk_look_device(l), device));
+    tmk_table_cell(t, tmk_device_name(tmk_moment_answer_device(l), device));
     tmk_table_cellf(t, "%s%s%safter %s", c->is_peak[side] ? "at the peak, " : "", step,
-                    step[0] ? ", " : "", tmk_time_text(tmk_look_ns(l), time));
+                    step[0] ? ", " : "", tmk_time_text(tmk_moment_answer_ns(l), time));
 }
 
-static void print_sides(struct tmk_sheet *sheet, const struct tmk_comparison *c)
+static void print_sides(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
 {
     static const struct tmk_column columns[] = {{NULL, TMK_LEFT, TMK_FIXED},
                                                 {NULL, TMK_LEFT, TMK_SHRINK},
@@ -167,7 +167,7 @@ static bool is_moved(const struct tmk_frame *a, const struct tmk_frame *b)
 
 /* The user's frames of a stack, innermost first, callers behind '<'. Where the other side has other
  * lines, both: "train.py:12/14 step". */
-static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32_t stack[2])
+static void write_stacks(FILE *out, const struct tmk_diff_answer *c, const uint32_t stack[2])
 {
     struct tmk_stack frames[2] = {{0}, {0}};
     struct tmk_frame f[2];
@@ -176,14 +176,14 @@ static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32
     unsigned first = stack[0] ? 0 : 1, n = 0;
     for (unsigned side = 0; side < 2; side++)
         if (!stack[side] ||
-            !tmk_reader_stack(c->shown->looks[side].p->reader, stack[side], &frames[side]))
+            !tmk_reader_stack(c->shown->sides[side].p->reader, stack[side], &frames[side]))
             frames[side].n_frames = 0;
-    bool user_only = user_frame(c->shown->looks[first].p, &frames[first], at, true, f) != NULL;
+    bool user_only = user_frame(c->shown->sides[first].p, &frames[first], at, true, f) != NULL;
     at[0] = 0;
     while (n < SHOWN_FRAMES &&
-           user_frame(c->shown->looks[first].p, &frames[first], &at[0], user_only, &f[0])) {
+           user_frame(c->shown->sides[first].p, &frames[first], &at[0], user_only, &f[0])) {
         bool has_other =
-            first == 0 && user_frame(c->shown->looks[1].p, &frames[1], &at[1], user_only, &f[1]);
+            first == 0 && user_frame(c->shown->sides[1].p, &frames[1], &at[1], user_only, &f[1]);
         fputs(n++ ? " < " : "", out);
         if (has_other && is_moved(&f[0], &f[1]))
             tmk_print(out, "%s:%u/%u %s", without_folder(f[0].file ? f[0].file : "?"),
@@ -193,7 +193,7 @@ static void write_stacks(FILE *out, const struct tmk_comparison *c, const uint32
     }
 }
 
-static void add_key(struct tmk_table *t, const struct tmk_comparison *c,
+static void add_key(struct tmk_table *t, const struct tmk_diff_answer *c,
                     const struct tmk_diff_row *row)
 {
     if (c->by != TMK_BY_STACK || (!row->stack[0] && !row->stack[1])) {
@@ -209,7 +209,7 @@ static void add_key(struct tmk_table *t, const struct tmk_comparison *c,
     free(text);
 }
 
-static void print_rows(struct tmk_sheet *sheet, const struct tmk_comparison *c)
+static void print_rows(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
 {
     const struct tmk_column columns[] = {
         {c->by_name, TMK_LEFT, TMK_SHRINK}, {"A", TMK_RIGHT, TMK_FIXED},
@@ -241,7 +241,7 @@ static void print_rows(struct tmk_sheet *sheet, const struct tmk_comparison *c)
 
 /* ---- steps, ranks, gates ---- */
 
-static void print_steps(struct tmk_sheet *sheet, const struct tmk_comparison *c)
+static void print_steps(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
 {
     static const struct tmk_column columns[] = {
         {"step", TMK_RIGHT, TMK_FIXED},   {"A", TMK_RIGHT, TMK_FIXED}, {"B", TMK_RIGHT, TMK_FIXED},
@@ -250,7 +250,7 @@ static void print_steps(struct tmk_sheet *sheet, const struct tmk_comparison *c)
     uint64_t picked[SHOWN_STEPS];
     int64_t apart;
     bool has_apart = tmk_diff_steps_apart(c->steps, &apart);
-    if (c->shown->looks[0].p == c->shown->looks[1].p || tmk_diff_steps_n(c->steps) == 0)
+    if (c->shown->sides[0].p == c->shown->sides[1].p || tmk_diff_steps_n(c->steps) == 0)
         return; /* one run, or no steps */
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     uint64_t n = has_apart ? tmk_diff_steps_pick(c->steps, SHOWN_STEPS, picked) : 0;
@@ -267,7 +267,7 @@ static void print_steps(struct tmk_sheet *sheet, const struct tmk_comparison *c)
     tmk_sheet_table(sheet, t);
 }
 
-static void print_ranks(struct tmk_sheet *sheet, const struct tmk_comparison *c)
+static void print_ranks(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
 {
     static const struct tmk_column columns[] = {
         {"rank", TMK_RIGHT, TMK_FIXED},   {"A", TMK_RIGHT, TMK_FIXED}, {"B", TMK_RIGHT, TMK_FIXED},
@@ -278,8 +278,8 @@ static void print_ranks(struct tmk_sheet *sheet, const struct tmk_comparison *c)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_two total = {.known = {true, true}};
     for (uint32_t i = 0; i < c->n_pairs; i++) {
-        const struct tmk_pair *pair = &c->pairs[i];
-        tmk_table_cellf(t, "%" PRId64, pair->looks[1].p->rank);
+        const struct tmk_diff_pair *pair = &c->pairs[i];
+        tmk_table_cellf(t, "%" PRId64, pair->sides[1].p->rank);
         add_sizes(t, pair->known, pair->bytes);
         for (unsigned side = 0; side < 2; side++) {
             total.known[side] &= pair->known[side];
@@ -308,7 +308,7 @@ char *tmk_verdict_text(const struct tmk_gate_verdict *v)
                        tmk_growth_text(m->bytes[0], m->bytes[1], growth), comma, note);
 }
 
-static void print_gates(struct tmk_sheet *sheet, const struct tmk_comparison *c)
+static void print_gates(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
 {
     static const struct tmk_column columns[] = {
         {NULL, TMK_LEFT, TMK_FIXED}, {NULL, TMK_LEFT, TMK_FIXED}, {NULL, TMK_LEFT, TMK_SHRINK}};
@@ -328,12 +328,12 @@ static void print_gates(struct tmk_sheet *sheet, const struct tmk_comparison *c)
     tmk_sheet_table(sheet, t);
 }
 
-void tmk_comparison_print(const struct tmk_comparison *c)
+void tmk_diff_text(const struct tmk_diff_answer *c)
 {
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     print_sides(&sheet, c);
     print_totals(&sheet, c);
-    tmk_comparison_causes(c, &sheet);
+    tmk_diff_causes_text(c, &sheet);
     print_rows(&sheet, c);
     print_steps(&sheet, c);
     print_ranks(&sheet, c);

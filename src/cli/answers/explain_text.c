@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/explain_text.c - see explain_text.h: the words. */
-#include "cli/answers/explain_text.h"
+/* cli/answers/explain_text.c - see explain_answer.h: the words. */
+#include "cli/answers/explain_answer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "cli/front/target.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 
 struct size {
     char text[TMK_AMOUNT_BYTES];
@@ -18,7 +19,7 @@ struct size {
 
 static const char *size(uint64_t bytes, struct size *buffer)
 {
-    return bytes == TMK_SCENE_UNKNOWN ? "-" : tmk_size_text(bytes, buffer->text);
+    return bytes == TMK_BYTES_UNKNOWN ? "-" : tmk_size_text(bytes, buffer->text);
 }
 
 /* ---- what happened ---- */
@@ -41,7 +42,7 @@ static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
                        s->times, s->times == 1 ? "" : "s", size(s->request_bytes, &a));
         return;
     }
-    bool has_held = s->reserved_bytes != TMK_SCENE_UNKNOWN;
+    bool has_held = s->reserved_bytes != TMK_BYTES_UNKNOWN;
     char *who = s->has_site
                     ? tmk_xformat("%s asked%s for %s", tmk_frame_text(&s->site, true, site),
                                   s->is_of_driver ? " the driver" : "", size(s->request_bytes, &a))
@@ -115,7 +116,7 @@ static void tell_others(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const struct tmk_scene *s = &c->scene;
     struct size a, b, d;
-    bool grew = s->others_first_bytes != TMK_SCENE_UNKNOWN &&
+    bool grew = s->others_first_bytes != TMK_BYTES_UNKNOWN &&
                 s->others_bytes > s->others_first_bytes + s->others_first_bytes / 20;
     tmk_sheet_text(
         sheet, "Others are on the card: they had %s of its %s, which left torch here %s.",
@@ -174,7 +175,7 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     struct size a, b;
     char of[64] = "";
-    if (c->scene.card_total_bytes != TMK_SCENE_UNKNOWN &&
+    if (c->scene.card_total_bytes != TMK_BYTES_UNKNOWN &&
         c->scene.request_bytes > c->scene.card_total_bytes) {
         tmk_sheet_text(sheet, "The card has %s in all: no such request can be served.",
                        size(c->scene.card_total_bytes, &a));
@@ -197,7 +198,7 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
     tell_holders(c, sheet);
 }
 
-void tmk_explain_story(const struct tmk_case *c, struct tmk_sheet *sheet)
+void tmk_explain_reason_text(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     static void (*const tell[])(const struct tmk_case *, struct tmk_sheet *) = {
         [TMK_CAUSE_DEMAND] = tell_demand,
@@ -223,7 +224,7 @@ void tmk_explain_story(const struct tmk_case *c, struct tmk_sheet *sheet)
 static void add_fact(struct tmk_table *t, const char *what, uint64_t bytes, const char *note)
 {
     struct size a;
-    if (bytes == TMK_SCENE_UNKNOWN)
+    if (bytes == TMK_BYTES_UNKNOWN)
         return;
     tmk_table_cell(t, what);
     tmk_table_cell(t, size(bytes, &a));
@@ -279,12 +280,12 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
     if (s->kind != TMK_SCENE_FULL)
         add_fact(t, "asked for", s->request_bytes, asked);
     add_fact(t, "in blocks", s->allocated_bytes, "");
-    if (v->free_bytes != TMK_SCENE_UNKNOWN)
+    if (v->free_bytes != TMK_BYTES_UNKNOWN)
         add_fact(t, "cached, free", v->free_bytes, "held by the allocator, not in use");
     add_limit(t, c);
     if (v->missing_bytes > 0)
         add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");
-    if (s->card_total_bytes == TMK_SCENE_UNKNOWN)
+    if (s->card_total_bytes == TMK_BYTES_UNKNOWN)
         add_fact(t, "card, free", s->card_free_bytes, "as told with the error");
     add_fact(t, "card", s->card_total_bytes, "");
     add_fact(t, "card, in use", s->card_used_bytes, "as last seen");
@@ -314,7 +315,7 @@ static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
                          : !fix->avoids                 ? "not enough alone; "
                          : only_later                   ? "gets past this request; "
                                                         : "enough; ";
-    bool is_known = fix->saves_bytes != TMK_SCENE_UNKNOWN;
+    bool is_known = fix->saves_bytes != TMK_BYTES_UNKNOWN;
     if (!is_known && fix->proof == TMK_PROOF_ESTIMATE)
         return tmk_xstrdup("not computed");
     if (!is_known || fix->saves_bytes == 0)
@@ -332,13 +333,13 @@ static void write_fix(const struct tmk_case *c, const struct tmk_fix *fix, uint3
     free(text);
 }
 
-void tmk_explain_fixes(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet)
+void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet)
 {
     for (uint32_t i = 0; i < c->n_fixes && i < max; i++)
         write_fix(c, &c->fixes[i], i + 1, sheet);
 }
 
-void tmk_explain_sheet(const struct tmk_case *c, const char *process, struct tmk_sheet *sheet)
+static void write_case(const struct tmk_case *c, const char *process, struct tmk_sheet *sheet)
 {
     static const char *const kinds[] = {[TMK_SCENE_OOM] = "OUT OF MEMORY",
                                         [TMK_SCENE_RETRY] = "NEARLY OUT OF MEMORY",
@@ -351,11 +352,63 @@ void tmk_explain_sheet(const struct tmk_case *c, const char *process, struct tmk
         tmk_step_text(c->p, c->scene.step, ", ", step), tmk_cause_name(c->verdict.rows[0].cause));
     tmk_sheet_heading(sheet, heading);
     free(heading);
-    tmk_explain_story(c, sheet);
+    tmk_explain_reason_text(c, sheet);
     write_evidence(c, sheet);
     if (c->n_fixes > 0) {
         tmk_sheet_heading(sheet, c->scene.kind == TMK_SCENE_OOM ? "WHAT WOULD HAVE HELPED"
                                                                 : "WHAT WOULD HELP");
-        tmk_explain_fixes(c, c->n_fixes, sheet);
+        tmk_explain_fixes_text(c, c->n_fixes, sheet);
     }
+}
+
+/* ---- all cases ---- */
+
+uint64_t tmk_explain_n_ooms(const struct tmk_explain_answer *a)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        n += tmk_explanation_n_ooms(a->processes[i].explanation);
+    return n;
+}
+
+/* The same line of code ran out again, for the same reason: said once. */
+static bool is_again(const struct tmk_case *c, const struct tmk_case *before)
+{
+    return before && c->scene.kind == TMK_SCENE_OOM && before->scene.kind == TMK_SCENE_OOM &&
+           c->scene.device == before->scene.device && c->scene.has_site == before->scene.has_site &&
+           c->scene.site.line == before->scene.site.line &&
+           c->scene.site.file == before->scene.site.file &&
+           c->verdict.rows[0].cause == before->verdict.rows[0].cause;
+}
+
+static void write_process(const struct tmk_explain_answer *a, uint32_t i, struct tmk_sheet *sheet)
+{
+    const struct tmk_explanation *x = a->processes[i].explanation;
+    const struct tmk_case *last = NULL;
+    char label[40], count[TMK_AMOUNT_BYTES];
+    uint64_t n_shown = 0;
+    const char *process = a->n > 1 ? tmk_process_label(a->processes[i].p, label) : NULL;
+    for (uint64_t k = 0; k < tmk_explanation_n(x); k++) {
+        const struct tmk_case *c = tmk_explanation_get(x, k);
+        if (is_again(c, last))
+            continue;
+        write_case(c, process, sheet);
+        n_shown += c->scene.kind == TMK_SCENE_OOM;
+        last = c;
+    }
+    uint64_t more = tmk_explanation_n_ooms(x) - n_shown;
+    if (more > 0) {
+        fputc('\n', sheet->out);
+        tmk_sheet_text(sheet, "%s more like these came later; --json has the first and the last.",
+                       tmk_count_text(more, count));
+    }
+}
+
+void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *sheet)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        write_process(a, i, sheet);
+    if (!sheet->is_begun)
+        tmk_print(sheet->out, "%s never ran out of memory, nor came near it.\n",
+                  tmk_run_path(a->run));
 }

@@ -15,15 +15,17 @@ struct tmk_frag_answer {
     uint16_t device; /* asked for */
 };
 
+/* Sweep the process: `p`, `moment` and the device are set. 0, or an error with its text. */
+int tmk_frag_answer_find(struct tmk_frag_answer *a, struct tmk_error *err);
 /* The device that the object is about: the one asked for, or with most reserved. False: none. */
 bool tmk_frag_chosen(const struct tmk_frag_answer *a, uint64_t *ret);
 /* "oom", "reserved", "allocated", "time", "step": what the moment of a device is. */
-const char *tmk_frag_moment_name(const struct tmk_frag_answer *a, const struct tmk_frag_device *d);
+const char *tmk_frag_moment_name(enum tmk_frag_kind kind, const struct tmk_frag_device *d);
 /* Handle of a stream; 0: the default one. False: not known. */
 bool tmk_frag_stream(const struct tmk_process *p, const struct tmk_frag_pool_row *row,
                      uint64_t *ret_handle);
 
-void tmk_frag_sheet(const struct tmk_frag_answer *a);
+void tmk_frag_text(const struct tmk_frag_answer *a);
 void tmk_frag_json(const struct tmk_frag_answer *a);
 
 #endif

@@ -19,11 +19,6 @@
 
 enum { SHOWN_PINS = 8, SITE_BYTES = 160 };
 
-static const char *size_or_null(uint64_t bytes, char *buffer)
-{
-    return bytes == TMK_FRAG_UNKNOWN ? NULL : tmk_size_text(bytes, buffer);
-}
-
 /* ---- the headline ---- */
 
 static void say_moment(const struct tmk_frag_answer *a, const struct tmk_frag_device *d)
@@ -68,7 +63,7 @@ static void say_driver(const struct tmk_frag_device *d)
     char size[TMK_AMOUNT_BYTES], whole[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES];
     if (!d->has_segments)
         return;
-    char *more = d->allocatable_new_bytes == TMK_FRAG_UNKNOWN
+    char *more = d->allocatable_new_bytes == TMK_BYTES_UNKNOWN
                      ? tmk_xstrdup("")
                      : tmk_xformat(" With it, %s would have been served (the card has %s).",
                                    tmk_size_text(d->allocatable_new_bytes, size),
@@ -94,7 +89,6 @@ static void show_pools(const struct tmk_frag_answer *a, const struct tmk_frag_de
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < d->n_pools; i++) {
         const struct tmk_frag_pool_row *row = &d->pools[i];
-        char text[TMK_AMOUNT_BYTES];
         uint64_t handle;
         tmk_table_cell(t, row->pool == TMK_FRAG_SMALL ? "small" : "large");
         if (!tmk_frag_stream(a->p, row, &handle))
@@ -103,12 +97,12 @@ static void show_pools(const struct tmk_frag_answer *a, const struct tmk_frag_de
             tmk_table_cell(t, "default");
         else
             tmk_table_cellf(t, "0x%" PRIx64, handle);
-        tmk_table_cell(t, tmk_count_text(row->sum.n_segments, text));
-        tmk_table_cell(t, tmk_size_text(row->sum.reserved_bytes, text));
-        tmk_table_cell(t, tmk_count_text(row->sum.n_blocks, text));
-        tmk_table_cell(t, tmk_size_text(row->sum.allocated_bytes, text));
-        tmk_table_cell(t, tmk_size_text(row->sum.free_bytes, text));
-        tmk_table_cell(t, size_or_null(row->sum.largest_bytes, text));
+        tmk_table_count(t, row->sum.n_segments);
+        tmk_table_size(t, row->sum.reserved_bytes);
+        tmk_table_count(t, row->sum.n_blocks);
+        tmk_table_size(t, row->sum.allocated_bytes);
+        tmk_table_size(t, row->sum.free_bytes);
+        tmk_table_size(t, row->sum.largest_bytes);
     }
     tmk_sheet_table(sheet, t);
 }
@@ -188,11 +182,10 @@ static void print_pins(const struct pins *pins, struct tmk_sheet *sheet)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < pins->n && i < SHOWN_PINS; i++) {
         const struct pin *pin = &pins->rows[i];
-        char text[TMK_AMOUNT_BYTES];
-        tmk_table_cell(t, tmk_size_text(pin->free_bytes, text));
-        tmk_table_cell(t, tmk_count_text(pin->n_segments, text));
-        tmk_table_cell(t, tmk_count_text(pin->n_blocks, text));
-        tmk_table_cell(t, tmk_size_text(pin->block_bytes, text));
+        tmk_table_size(t, pin->free_bytes);
+        tmk_table_count(t, pin->n_segments);
+        tmk_table_count(t, pin->n_blocks);
+        tmk_table_size(t, pin->block_bytes);
         tmk_table_cell(t, pin->category);
         tmk_table_cell(t, pin->site);
     }
@@ -282,7 +275,7 @@ static void show_time(const struct tmk_frag_answer *a, const struct tmk_frag_dev
                   tmk_size_text(worst->peak_bytes, blocks));
 }
 
-void tmk_frag_sheet(const struct tmk_frag_answer *a)
+void tmk_frag_text(const struct tmk_frag_answer *a)
 {
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     bool is_first = true;

@@ -46,7 +46,7 @@ struct sum {
     double per_step, per_second;
 };
 
-static struct sum sum_up(const struct tmk_leak_findings *f)
+static struct sum sum_up(const struct tmk_leak_answer *f)
 {
     struct sum sum = {0};
     for (uint32_t i = 0; i < f->n; i++) {
@@ -66,7 +66,7 @@ static struct sum sum_up(const struct tmk_leak_findings *f)
     return sum;
 }
 
-static void say_verdict(const struct tmk_leak_findings *f)
+static void say_verdict(const struct tmk_leak_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], steps[TMK_AMOUNT_BYTES];
     struct sum sum = sum_up(f);
@@ -104,7 +104,7 @@ static void say_verdict(const struct tmk_leak_findings *f)
 }
 
 /* Which processes have no steps, where that is so: all, or these. */
-static void say_stepless(const struct tmk_leak_findings *f)
+static void say_stepless(const struct tmk_leak_answer *f)
 {
     uint32_t n_named = 0, n_without = f->n - tmk_leak_n_with_steps(f);
     char label[40], *whose = tmk_xstrdup("this run");
@@ -128,7 +128,7 @@ static void say_stepless(const struct tmk_leak_findings *f)
 }
 
 /* What is worth knowing beside it. */
-static void say_remarks(const struct tmk_leak_findings *f)
+static void say_remarks(const struct tmk_leak_answer *f)
 {
     uint64_t n_small = 0;
     for (uint32_t i = 0; i < f->n; i++)
@@ -148,7 +148,7 @@ static void say_remarks(const struct tmk_leak_findings *f)
 
 /* ---- a leak ---- */
 
-static void say_rate(const struct tmk_leak_finding *item, const struct tmk_leak *leak)
+static void say_rate(const struct tmk_leak_process *item, const struct tmk_leak *leak)
 {
     char step[TMK_AMOUNT_BYTES], hour[TMK_AMOUNT_BYTES];
     bool has_steps = tmk_leakage_n_steps(item->leakage) > 0;
@@ -162,7 +162,7 @@ static void say_rate(const struct tmk_leak_finding *item, const struct tmk_leak 
             tmk_size_text(tmk_size_whole(leak->bytes_per_second * 60), step), hour);
 }
 
-static void say_extent(const struct tmk_leak_finding *item, const struct tmk_leak *leak)
+static void say_extent(const struct tmk_leak_process *item, const struct tmk_leak *leak)
 {
     char bytes[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
     tmk_size_text(leak->bytes, bytes);
@@ -176,7 +176,7 @@ static void say_extent(const struct tmk_leak_finding *item, const struct tmk_lea
             leak->confidence);
 }
 
-static void say_end(const struct tmk_leak_finding *item, const struct tmk_leak *leak)
+static void say_end(const struct tmk_leak_process *item, const struct tmk_leak *leak)
 {
     char steps[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24];
     double n_steps, seconds;
@@ -199,7 +199,7 @@ static void say_end(const struct tmk_leak_finding *item, const struct tmk_leak *
         say("full", "%s in %s, if nothing else changes", device, time);
 }
 
-static void say_parts(const struct tmk_leak_finding *item, const struct tmk_leak *leak)
+static void say_parts(const struct tmk_leak_process *item, const struct tmk_leak *leak)
 {
     /* A step's, or without steps a minute's, as the rate above. */
     double scale = 1;
@@ -233,7 +233,7 @@ static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
         say("", "%u more; --json has all", (unsigned)(s.n_frames - SHOWN_FRAMES));
 }
 
-static void show_leak(const struct tmk_leak_findings *f, const struct tmk_leak_finding *item,
+static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_process *item,
                       const struct tmk_leak *leak)
 {
     char text[TMK_FRAME_TEXT_BYTES], label[40];
@@ -250,7 +250,7 @@ static void show_leak(const struct tmk_leak_findings *f, const struct tmk_leak_f
     say_stack(item->p, leak);
 }
 
-static void show_cycles(const struct tmk_leak_findings *f, const struct tmk_leak_finding *item)
+static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_process *item)
 {
     for (uint64_t i = 0; i < tmk_leakage_n_cycles(item->leakage) && i < SHOWN_LEAKS; i++) {
         const struct tmk_leak *c = tmk_leakage_cycle(item->leakage, i);
@@ -293,7 +293,7 @@ static void say_doubt(const struct tmk_leak *doubt)
     }
 }
 
-static void show_doubts(const struct tmk_leak_findings *f)
+static void show_doubts(const struct tmk_leak_answer *f)
 {
     char text[TMK_FRAME_TEXT_BYTES], label[40];
     uint64_t n = 0;
@@ -334,8 +334,8 @@ static void show_python(const struct tmk_leak_live *live)
     for (uint64_t i = 0; i < live->n_types && i < SHOWN_TYPES; i++) {
         const struct tmk_type_growth *type = &live->types[i];
         tmk_table_cell(t, type->type);
-        tmk_table_cell(t, tmk_count_text(type->before, text));
-        tmk_table_cell(t, tmk_count_text(type->after, text));
+        tmk_table_count(t, type->before);
+        tmk_table_count(t, type->after);
         tmk_table_cellf(t, "+%s", tmk_count_text(type->after - type->before, text));
     }
     tmk_sheet_table(&sheet, t);
@@ -358,7 +358,7 @@ static void show_live(const struct tmk_leak_live *live)
         tmk_print(stdout, "  Python's objects could not be counted: %s\n", live->reason);
 }
 
-void tmk_leak_sheet(const struct tmk_leak_findings *f)
+void tmk_leak_text(const struct tmk_leak_answer *f)
 {
     uint64_t n_shown = 0, n = 0;
     say_verdict(f);

@@ -34,46 +34,47 @@ static bool parse_moment(const char *option, const char *text, const struct tmk_
 }
 
 /* The history's row that has the peak asked for. */
-static const struct tmk_step_row *exact_row(const struct tmk_look *l)
+static const struct tmk_step_row *exact_row(const struct tmk_moment_answer *l)
 {
     const struct tmk_step_row *best = NULL;
     const struct tmk_reader *r = l->p->reader;
-    if (l->moment.kind == TMK_MOMENT_PEAK)
-        return tmk_steps_peak(l->p, l->moment.any_device, l->moment.device);
-    for (uint64_t i = 0; l->moment.kind == TMK_MOMENT_STEP && i < tmk_reader_n_step_rows(r); i++) {
+    if (l->asked.kind == TMK_MOMENT_PEAK)
+        return tmk_steps_peak(l->p, l->asked.any_device, l->asked.device);
+    for (uint64_t i = 0; l->asked.kind == TMK_MOMENT_STEP && i < tmk_reader_n_step_rows(r); i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(r, i);
-        bool fits = row->step == l->moment.step &&
-                    (l->moment.any_device || row->device == l->moment.device);
+        bool fits =
+            row->step == l->asked.step && (l->asked.any_device || row->device == l->asked.device);
         if (fits && (!best || row->peak_bytes > best->peak_bytes))
             best = row;
     }
     return best;
 }
 
-int tmk_look_ask(struct tmk_look *l, const char *option, const char *at, const char *device)
+int tmk_moment_answer_ask(struct tmk_moment_answer *l, const char *option, const char *at,
+                          const char *device)
 {
-    l->moment = (struct tmk_moment){.kind = TMK_MOMENT_PEAK, .any_device = !device};
-    if (at && !parse_moment(option, at, l->p, &l->moment))
+    l->asked = (struct tmk_moment){.kind = TMK_MOMENT_PEAK, .any_device = !device};
+    if (at && !parse_moment(option, at, l->p, &l->asked))
         return TMK_EXIT_USAGE;
-    if (device && !tmk_target_device(l->p, device, &l->moment.device))
+    if (device && !tmk_target_device(l->p, device, &l->asked.device))
         return TMK_EXIT_USAGE;
     /* The device is decided before the sweep, so that a moment is one device's. */
     l->exact = exact_row(l);
     const struct tmk_step_row *row = l->exact ? l->exact : tmk_steps_peak(l->p, true, 0);
-    if (l->moment.any_device && row) {
-        l->moment.any_device = false;
-        l->moment.device = row->device;
+    if (l->asked.any_device && row) {
+        l->asked.any_device = false;
+        l->asked.device = row->device;
     }
     return 0;
 }
 
 /* ---- the answer ---- */
 
-static int replay(struct tmk_look *l, struct tmk_error *err)
+static int replay(struct tmk_moment_answer *l, struct tmk_error *err)
 {
     struct tmk_progress progress;
     struct tmk_replay rp;
-    int rc = tmk_peak_open(l->p, &l->moment, &l->peak);
+    int rc = tmk_peak_open(l->p, &l->asked, &l->peak);
     if (rc < 0)
         return rc;
     tmk_progress_init(&progress, stderr, l->p->file);
@@ -92,9 +93,9 @@ static int replay(struct tmk_look *l, struct tmk_error *err)
 }
 
 /* Why there is nothing to show. */
-static int complain_not_found(const struct tmk_look *l)
+static int complain_not_found(const struct tmk_moment_answer *l)
 {
-    const struct tmk_moment *m = &l->moment;
+    const struct tmk_moment *m = &l->asked;
     char time[TMK_AMOUNT_BYTES];
     if (m->kind == TMK_MOMENT_TIME)
         tmk_say("the detail of that time was given up to stay under --max-size; it begins at %s",
@@ -106,7 +107,7 @@ static int complain_not_found(const struct tmk_look *l)
     return TMK_EXIT_FINDING;
 }
 
-int tmk_look_sweep(struct tmk_look *l)
+int tmk_moment_answer_sweep(struct tmk_moment_answer *l)
 {
     struct tmk_error err = {0};
     int rc = replay(l, &err);
@@ -117,12 +118,12 @@ int tmk_look_sweep(struct tmk_look *l)
     return tmk_peak_found(l->peak) || l->detail_lost ? 0 : complain_not_found(l);
 }
 
-void tmk_look_fini(struct tmk_look *l)
+void tmk_moment_answer_fini(struct tmk_moment_answer *l)
 {
     l->peak = tmk_peak_close(l->peak);
 }
 
-void tmk_look_say_lost(const struct tmk_look *l)
+void tmk_moment_answer_say_lost(const struct tmk_moment_answer *l)
 {
     char kept[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
     const char *why = l->quality.n_given_up ? "was given up to stay under --max-size"
@@ -136,28 +137,28 @@ void tmk_look_say_lost(const struct tmk_look *l)
             tmk_time_text(tmk_peak_time_ns(l->peak) + l->p->offset_ns, time));
 }
 
-uint64_t tmk_look_bytes(const struct tmk_look *l)
+uint64_t tmk_moment_answer_bytes(const struct tmk_moment_answer *l)
 {
     return l->detail_lost ? l->exact->peak_bytes : tmk_peak_bytes(l->peak);
 }
 
-uint64_t tmk_look_ns(const struct tmk_look *l)
+uint64_t tmk_moment_answer_ns(const struct tmk_moment_answer *l)
 {
     uint64_t ns = l->detail_lost ? l->exact->peak_ns : tmk_peak_time_ns(l->peak);
     return ns + l->p->offset_ns;
 }
 
-int64_t tmk_look_step(const struct tmk_look *l)
+int64_t tmk_moment_answer_step(const struct tmk_moment_answer *l)
 {
     return l->detail_lost ? l->exact->step : tmk_peak_step(l->peak);
 }
 
-uint16_t tmk_look_device(const struct tmk_look *l)
+uint16_t tmk_moment_answer_device(const struct tmk_moment_answer *l)
 {
     return l->exact ? l->exact->device : tmk_peak_device(l->peak);
 }
 
-bool tmk_look_reserved(const struct tmk_look *l, uint64_t *ret_bytes)
+bool tmk_moment_answer_reserved(const struct tmk_moment_answer *l, uint64_t *ret_bytes)
 {
     return !l->detail_lost && tmk_peak_reserved(l->peak, ret_bytes);
 }

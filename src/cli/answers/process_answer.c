@@ -15,7 +15,7 @@
 
 /* ---- gathering ---- */
 
-static int open_passes(struct tmk_facts *f, uint32_t n_parts)
+static int open_passes(struct tmk_process_answer *f, uint32_t n_parts)
 {
     const struct tmk_step_row *row = tmk_steps_peak(f->p, true, 0);
     struct tmk_moment moment = {
@@ -39,7 +39,8 @@ static int open_passes(struct tmk_facts *f, uint32_t n_parts)
     return rc == 0 ? tmk_marks_open(f->p, &f->marks) : rc;
 }
 
-static int finish_passes(struct tmk_facts *f, const struct tmk_replay *rp, struct tmk_error *err)
+static int finish_passes(struct tmk_process_answer *f, const struct tmk_replay *rp,
+                         struct tmk_error *err)
 {
     int rc = tmk_peak_finish(f->peak, rp, err);
     if (rc == 0)
@@ -62,7 +63,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void take_totals(struct tmk_facts *f, const struct tmk_replay *rp)
+static void take_totals(struct tmk_process_answer *f, const struct tmk_replay *rp)
 {
     const struct tmk_status *status = tmk_reader_status(f->p->reader);
     const struct tmk_state *s = &rp->state;
@@ -75,7 +76,7 @@ static void take_totals(struct tmk_facts *f, const struct tmk_replay *rp)
     f->quality = tmk_quality_of(f->p, rp);
 }
 
-static void take_peak(struct tmk_facts *f)
+static void take_peak(struct tmk_process_answer *f)
 {
     const struct tmk_step_row *row = tmk_steps_peak(f->p, true, 0);
     uint64_t found = tmk_peak_found(f->peak) ? tmk_peak_bytes(f->peak) : 0;
@@ -88,7 +89,7 @@ static void take_peak(struct tmk_facts *f)
     f->has_reserved = !f->detail_lost && tmk_peak_reserved(f->peak, &f->reserved_bytes);
 }
 
-static int sweep(struct tmk_facts *f, struct tmk_error *err)
+static int sweep(struct tmk_process_answer *f, struct tmk_error *err)
 {
     struct tmk_progress progress;
     const struct tmk_visitor visitors[] = {
@@ -121,10 +122,10 @@ static int sweep(struct tmk_facts *f, struct tmk_error *err)
     return rc;
 }
 
-int tmk_facts_init(struct tmk_facts *f, struct tmk_process *p, uint32_t n_parts)
+int tmk_process_answer_init(struct tmk_process_answer *f, struct tmk_process *p, uint32_t n_parts)
 {
     struct tmk_error err = {0};
-    *f = (struct tmk_facts){.p = p};
+    *f = (struct tmk_process_answer){.p = p};
     int rc = open_passes(f, n_parts);
     if (rc == 0)
         rc = sweep(f, &err);
@@ -134,7 +135,7 @@ int tmk_facts_init(struct tmk_facts *f, struct tmk_process *p, uint32_t n_parts)
     return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
 }
 
-void tmk_facts_fini(struct tmk_facts *f)
+void tmk_process_answer_fini(struct tmk_process_answer *f)
 {
     f->peak = tmk_peak_close(f->peak);
     f->timeline = tmk_timeline_close(f->timeline);
@@ -150,7 +151,7 @@ void tmk_facts_fini(struct tmk_facts *f)
 
 /* ---- asking ---- */
 
-const struct tmk_timeline_part *tmk_facts_parts(const struct tmk_facts *f)
+const struct tmk_timeline_part *tmk_process_answer_parts(const struct tmk_process_answer *f)
 {
     for (uint32_t i = 0; i < tmk_timeline_n_devices(f->timeline); i++)
         if (tmk_timeline_device(f->timeline, i) == f->device)
@@ -158,17 +159,17 @@ const struct tmk_timeline_part *tmk_facts_parts(const struct tmk_facts *f)
     return NULL;
 }
 
-bool tmk_facts_part_is_known(const struct tmk_facts *f, uint32_t part)
+bool tmk_process_answer_part_is_known(const struct tmk_process_answer *f, uint32_t part)
 {
-    const struct tmk_timeline_part *parts = tmk_facts_parts(f);
+    const struct tmk_timeline_part *parts = tmk_process_answer_parts(f);
     return parts && parts[part].start_ns >= tmk_timeline_known_ns(f->timeline);
 }
 
-uint64_t tmk_facts_part_max(const struct tmk_facts *f, uint32_t part)
+uint64_t tmk_process_answer_part_max(const struct tmk_process_answer *f, uint32_t part)
 {
-    const struct tmk_timeline_part *t = &tmk_facts_parts(f)[part];
+    const struct tmk_timeline_part *t = &tmk_process_answer_parts(f)[part];
     uint64_t most = t->max_bytes;
-    if (tmk_facts_part_is_known(f, part))
+    if (tmk_process_answer_part_is_known(f, part))
         return most;
     const struct tmk_reader *r = f->p->reader;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(r); i++) {
@@ -199,7 +200,7 @@ __attribute__((format(printf, 2, 3))) static void doubt(struct listener *l, cons
     l->n++;
 }
 
-static void doubt_end(const struct tmk_facts *f, struct listener *l)
+static void doubt_end(const struct tmk_process_answer *f, struct listener *l)
 {
     const struct tmk_quality *q = &f->quality;
     char time[TMK_AMOUNT_BYTES];
@@ -252,7 +253,7 @@ static void doubt_damage(const struct tmk_quality *q, struct listener *l)
 }
 
 /* What the recorder itself has said. */
-static void doubt_stacks(const struct tmk_facts *f, struct listener *l)
+static void doubt_stacks(const struct tmk_process_answer *f, struct listener *l)
 {
     static const char *const events[] = {"no Python stacks", "stacks no longer recorded"};
     for (uint64_t i = 0; i < tmk_marks_n_kept(f->marks); i++) {
@@ -265,7 +266,7 @@ static void doubt_stacks(const struct tmk_facts *f, struct listener *l)
 }
 
 /* A snapshot of torch's own tells less than a recording. */
-static void doubt_import(const struct tmk_facts *f, struct listener *l)
+static void doubt_import(const struct tmk_process_answer *f, struct listener *l)
 {
     const char *older = tmk_reader_info(f->p->reader, "older_blocks");
     if (!tmk_reader_info(f->p->reader, "imported"))
@@ -280,8 +281,8 @@ static void doubt_import(const struct tmk_facts *f, struct listener *l)
             older);
 }
 
-unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg, const char *text),
-                          void *arg)
+unsigned tmk_process_answer_doubts(const struct tmk_process_answer *f,
+                                   void (*sentence)(void *arg, const char *text), void *arg)
 {
     const struct tmk_quality *q = &f->quality;
     struct listener l = {.sentence = sentence, .arg = arg};
@@ -300,7 +301,7 @@ unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg,
     return l.n;
 }
 
-struct tmk_parameters_sum tmk_facts_parameters(const struct tmk_facts *f)
+struct tmk_parameters_sum tmk_process_answer_parameters(const struct tmk_process_answer *f)
 {
     struct tmk_parameters_sum sum = {0};
     for (uint32_t i = 0; i < tmk_parameters_n(f->p); i++) {

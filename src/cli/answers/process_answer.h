@@ -16,7 +16,7 @@
 #include "passes/steps.h"
 #include "passes/timeline.h"
 
-struct tmk_facts {
+struct tmk_process_answer {
     struct tmk_process *p;
     uint64_t n_events, n_allocs, n_frees;
     uint64_t n_live, live_bytes; /* at the end, all devices */
@@ -47,18 +47,18 @@ struct tmk_facts {
 
 /* Sweep `p`. 0, or an exit status after a message; fini in both cases. `n_parts` of the timeline.
  */
-int tmk_facts_init(struct tmk_facts *f, struct tmk_process *p, uint32_t n_parts);
-void tmk_facts_fini(struct tmk_facts *f);
+int tmk_process_answer_init(struct tmk_process_answer *f, struct tmk_process *p, uint32_t n_parts);
+void tmk_process_answer_fini(struct tmk_process_answer *f);
 
 /* The timeline's parts of the peak's device; NULL when it has none. */
-const struct tmk_timeline_part *tmk_facts_parts(const struct tmk_facts *f);
+const struct tmk_timeline_part *tmk_process_answer_parts(const struct tmk_process_answer *f);
 
 /* Most bytes in a part: from the sweep or, for a part whose detail was given up, from the history
  * (the largest peak of the steps that it touches). */
-uint64_t tmk_facts_part_max(const struct tmk_facts *f, uint32_t part);
+uint64_t tmk_process_answer_part_max(const struct tmk_process_answer *f, uint32_t part);
 
 /* True when the sweep saw the whole of this part. */
-bool tmk_facts_part_is_known(const struct tmk_facts *f, uint32_t part);
+bool tmk_process_answer_part_is_known(const struct tmk_process_answer *f, uint32_t part);
 
 /* The model's parameters on the peak's device: their own bytes, which the allocator may have
  * rounded up to larger blocks. */
@@ -66,10 +66,10 @@ struct tmk_parameters_sum {
     uint32_t n;
     uint64_t size_bytes, trained_bytes;
 };
-struct tmk_parameters_sum tmk_facts_parameters(const struct tmk_facts *f);
+struct tmk_parameters_sum tmk_process_answer_parameters(const struct tmk_process_answer *f);
 
 /* What is missing or doubtful, a sentence each. Returns how many. */
-unsigned tmk_facts_doubts(const struct tmk_facts *f, void (*sentence)(void *arg, const char *text),
-                          void *arg);
+unsigned tmk_process_answer_doubts(const struct tmk_process_answer *f,
+                                   void (*sentence)(void *arg, const char *text), void *arg);
 
 #endif

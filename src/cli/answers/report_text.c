@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/answers/report.h"
+#include "cli/answers/explain_answer.h"
+#include "cli/answers/report_answer.h"
 #include "cli/front/refused.h"
 #include "cli/front/target.h"
 #include "cli/output/chart.h"
@@ -22,11 +23,12 @@ enum {
     MAX_STEPS = 10,
     MAX_MARKS = 8,
     MAX_OOMS = 4,
-    MAX_LEFT = 5
+    MAX_LEFT = 5,
+    MAX_FIXES = 3,
 };
 
 /* Run time of a trace time. */
-static uint64_t run_time(const struct tmk_facts *f, uint64_t trace_ns)
+static uint64_t run_time(const struct tmk_process_answer *f, uint64_t trace_ns)
 {
     return trace_ns + f->p->offset_ns;
 }
@@ -39,13 +41,13 @@ static void write_pair(struct tmk_table *t, const char *name, const char *value)
     tmk_table_cell(t, value);
 }
 
-static void write_header(const struct tmk_report *r, struct tmk_sheet *sheet)
+static void write_header(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {{NULL, TMK_LEFT, TMK_FIXED},
                                                 {NULL, TMK_LEFT, TMK_SHRINK}};
     static const struct tmk_column titled[] = {{"about", TMK_LEFT, TMK_FIXED},
                                                {"", TMK_LEFT, TMK_SHRINK}};
-    const struct tmk_facts *f = &r->facts[r->chosen];
+    const struct tmk_process_answer *f = &r->processes[r->chosen];
     char date[32], time[TMK_AMOUNT_BYTES], events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES];
     char frees[TMK_AMOUNT_BYTES];
     struct tmk_table *t = tmk_table_open(sheet->markdown ? titled : columns, 2);
@@ -59,14 +61,14 @@ static void write_header(const struct tmk_report *r, struct tmk_sheet *sheet)
     tmk_table_cell(t, "started");
     tmk_table_cellf(t, "%s UTC, recorded for %s",
                     tmk_date_text(f->p->start_realtime_ns - f->p->offset_ns, date),
-                    tmk_time_text(tmk_report_end_ns(r), time));
+                    tmk_time_text(tmk_report_answer_end_ns(r), time));
     tmk_table_cell(t, "recorded");
     tmk_table_cellf(t, "%s events: %s allocations, %s frees", tmk_count_text(f->n_events, events),
                     tmk_count_text(f->n_allocs, allocs), tmk_count_text(f->n_frees, frees));
     tmk_sheet_table(sheet, t);
 }
 
-static void write_processes(const struct tmk_report *r, struct tmk_sheet *sheet)
+static void write_processes(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
         {"process", TMK_LEFT, TMK_FIXED},     {"host", TMK_LEFT, TMK_SHRINK},
@@ -77,21 +79,21 @@ static void write_processes(const struct tmk_report *r, struct tmk_sheet *sheet)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     char label[40], device[24], text[TMK_AMOUNT_BYTES];
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct tmk_facts *f = &r->facts[i];
+        const struct tmk_process_answer *f = &r->processes[i];
         tmk_table_cellf(t, "%s%s", tmk_process_label(f->p, label), i == r->chosen ? " *" : "");
         tmk_table_cell(t, f->p->host[0] ? f->p->host : NULL);
-        tmk_table_cell(t, f->has_peak ? tmk_size_text(f->peak_bytes, text) : NULL);
+        tmk_table_size(t, f->has_peak ? f->peak_bytes : TMK_BYTES_UNKNOWN);
         tmk_table_cell(t, f->has_peak ? tmk_device_name(f->device, device) : NULL);
         tmk_table_cell(t, f->has_peak ? tmk_time_text(run_time(f, f->peak_ns), text) : NULL);
-        tmk_table_cell(t, tmk_count_text(f->n_allocs, text));
-        tmk_table_cell(t, tmk_size_text(f->live_bytes, text));
+        tmk_table_count(t, f->n_allocs);
+        tmk_table_size(t, f->live_bytes);
     }
     struct tmk_arena words = {0};
     tmk_sheet_heading(sheet, "PROCESSES");
     tmk_sheet_table(sheet, t);
     tmk_sheet_text(sheet,
                    "* the rest of this page is about %s. Another: tidemark report %s --rank N",
-                   tmk_process_label(r->facts[r->chosen].p, label),
+                   tmk_process_label(r->processes[r->chosen].p, label),
                    tmk_xshell_word(&words, tmk_run_path(r->run)));
     tmk_arena_fini(&words);
 }
@@ -112,17 +114,17 @@ static const char *const share_titles[] = {
 static void add_share_row(struct tmk_table *t, const char *key, uint64_t bytes, uint64_t whole,
                           uint64_t n_blocks)
 {
-    char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
-    char blocks[TMK_AMOUNT_BYTES];
+    char percent[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
     tmk_table_cell(t, key);
-    tmk_table_cell(t, tmk_size_text(bytes, size));
-    tmk_table_cell(t, tmk_count_text(n_blocks, blocks));
+    tmk_table_size(t, bytes);
+    tmk_table_count(t, n_blocks);
     tmk_table_cell(t, tmk_percent_text(bytes, whole, percent));
     tmk_table_cell(t, tmk_bar(bytes, whole, BAR_WIDTH, bar));
 }
 
 /* What a row is called: for a line of code its file without the folders, which are long. */
-static char *row_name(const struct tmk_facts *f, enum tmk_by by, const struct tmk_peak_row *row)
+static char *row_name(const struct tmk_process_answer *f, enum tmk_by by,
+                      const struct tmk_peak_row *row)
 {
     struct tmk_frame site;
     char text[TMK_FRAME_TEXT_BYTES];
@@ -133,8 +135,9 @@ static char *row_name(const struct tmk_facts *f, enum tmk_by by, const struct tm
 }
 
 /* The largest rows, and the others as one. */
-static void write_shares(struct tmk_sheet *sheet, const struct tmk_facts *f, enum tmk_by by,
-                         const struct tmk_peak_row *rows, uint64_t n, uint64_t whole)
+static void write_shares(struct tmk_sheet *sheet, const struct tmk_process_answer *f,
+                         enum tmk_by by, const struct tmk_peak_row *rows, uint64_t n,
+                         uint64_t whole)
 {
     const struct tmk_column columns[] = {
         {share_titles[by], TMK_LEFT, TMK_SHRINK},
@@ -165,7 +168,8 @@ static void write_shares(struct tmk_sheet *sheet, const struct tmk_facts *f, enu
     tmk_sheet_table(sheet, t);
 }
 
-static void write_peak_by(const struct tmk_facts *f, struct tmk_sheet *sheet, enum tmk_by by)
+static void write_peak_by(const struct tmk_process_answer *f, struct tmk_sheet *sheet,
+                          enum tmk_by by)
 {
     const struct tmk_peak_row *rows;
     uint64_t n;
@@ -177,7 +181,7 @@ static void write_peak_by(const struct tmk_facts *f, struct tmk_sheet *sheet, en
 }
 
 /* What the framework's allocator held of the device at the peak. */
-static void write_reserved(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_reserved(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char held[TMK_AMOUNT_BYTES], cached[TMK_AMOUNT_BYTES];
     if (!f->has_reserved)
@@ -188,10 +192,10 @@ static void write_reserved(const struct tmk_facts *f, struct tmk_sheet *sheet)
 }
 
 /* Blocks may be larger than the tensors in them: this is what a model's own count gives. */
-static void write_parameters(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_parameters(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char size[TMK_AMOUNT_BYTES], trained[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES];
-    struct tmk_parameters_sum sum = tmk_facts_parameters(f);
+    struct tmk_parameters_sum sum = tmk_process_answer_parameters(f);
     if (sum.n > 0)
         tmk_sheet_text(sheet,
                        "The model has %s parameters there: tensors of %s, of which %s are trained.",
@@ -199,7 +203,7 @@ static void write_parameters(const struct tmk_facts *f, struct tmk_sheet *sheet)
                        tmk_size_text(sum.trained_bytes, trained));
 }
 
-static void write_peak(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_peak(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     tmk_sheet_heading(sheet, "PEAK");
@@ -235,9 +239,9 @@ static void write_peak(const struct tmk_facts *f, struct tmk_sheet *sheet)
 
 /* ---- timeline and steps ---- */
 
-static void write_timeline(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_timeline(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
-    const struct tmk_timeline_part *parts = tmk_facts_parts(f);
+    const struct tmk_timeline_part *parts = tmk_process_answer_parts(f);
     uint32_t n = tmk_timeline_n_parts(f->timeline);
     if (!parts)
         return;
@@ -246,7 +250,7 @@ static void write_timeline(const struct tmk_facts *f, struct tmk_sheet *sheet)
                               tmk_device_name(f->device, device));
     uint64_t values[TMK_CHART_COLUMNS];
     for (uint32_t i = 0; i < n && i < TMK_CHART_COLUMNS; i++)
-        values[i] = tmk_facts_part_max(f, i);
+        values[i] = tmk_process_answer_part_max(f, i);
     tmk_sheet_heading(sheet, title);
     tmk_sheet_chart(sheet, values, n, run_time(f, 0), run_time(f, f->p->end_ns));
     free(title);
@@ -290,17 +294,16 @@ static void write_trend(const struct tmk_steps_digest *d, struct tmk_sheet *shee
 
 static void add_step_row(struct tmk_table *t, const struct tmk_step_row *row)
 {
-    char text[TMK_AMOUNT_BYTES];
     tmk_table_cellf(t, "%" PRId64 "%s", row->step, row->open ? " (last)" : "");
-    tmk_table_cell(t, tmk_time_text(row->end_ns - row->start_ns, text));
-    tmk_table_cell(t, tmk_size_text(row->peak_bytes, text));
-    tmk_table_cell(t, tmk_size_text(row->end_bytes, text));
-    tmk_table_cell(t, tmk_count_text(row->n_allocs, text));
-    tmk_table_cell(t, tmk_count_text(row->n_frees, text));
-    tmk_table_cell(t, tmk_size_text(row->alloc_bytes, text));
+    tmk_table_time(t, row->end_ns - row->start_ns);
+    tmk_table_size(t, row->peak_bytes);
+    tmk_table_size(t, row->end_bytes);
+    tmk_table_count(t, row->n_allocs);
+    tmk_table_count(t, row->n_frees);
+    tmk_table_size(t, row->alloc_bytes);
 }
 
-static void write_steps(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_steps(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
         {"step", TMK_LEFT, TMK_FIXED},         {"took", TMK_RIGHT, TMK_FIXED},
@@ -324,7 +327,7 @@ static void write_steps(const struct tmk_facts *f, struct tmk_sheet *sheet)
 }
 
 /* A heading of what only detail can tell, with the part that is known. */
-static void write_heading_since(const struct tmk_facts *f, struct tmk_sheet *sheet,
+static void write_heading_since(const struct tmk_process_answer *f, struct tmk_sheet *sheet,
                                 const char *text, const char *whole)
 {
     char time[TMK_AMOUNT_BYTES];
@@ -343,10 +346,10 @@ static void add_site_row(struct tmk_table *t, const struct tmk_site_total *s)
     char text[TMK_AMOUNT_BYTES];
     char site[TMK_FRAME_TEXT_BYTES];
     tmk_table_cell(t, s->is_known ? tmk_frame_text(&s->site, true, site) : "(no line known)");
-    tmk_table_cell(t, tmk_count_text(s->n_allocs, text));
-    tmk_table_cell(t, tmk_size_text(s->bytes, text));
+    tmk_table_count(t, s->n_allocs);
+    tmk_table_size(t, s->bytes);
     tmk_table_cell(t, s->live_blocks ? tmk_count_text(s->live_blocks, text) : NULL);
-    tmk_table_cell(t, s->live_blocks ? tmk_size_text(s->live_bytes, text) : NULL);
+    tmk_table_size(t, s->live_blocks ? s->live_bytes : TMK_BYTES_UNKNOWN);
 }
 
 static struct tmk_table *open_site_table(void)
@@ -359,7 +362,7 @@ static struct tmk_table *open_site_table(void)
     return tmk_table_open(columns, TMK_N(columns));
 }
 
-static void write_sites(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_sites(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     uint64_t n = tmk_sites_n(f->sites);
     if (n == 0)
@@ -373,7 +376,7 @@ static void write_sites(const struct tmk_facts *f, struct tmk_sheet *sheet)
         tmk_sheet_text(sheet, "%" PRIu64 " more lines; --format json has a hundred", n - MAX_SITES);
 }
 
-static void write_left(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_left(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     uint64_t top[MAX_LEFT];
     char blocks[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
@@ -402,7 +405,7 @@ static void write_oom_use(const struct tmk_oom *o, struct tmk_sheet *sheet)
                        tmk_size_text(o->segment_bytes, held));
 }
 
-static void write_oom(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *sheet)
+static void write_oom(const struct tmk_process_answer *f, uint64_t i, struct tmk_sheet *sheet)
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
@@ -428,8 +431,8 @@ static void write_oom(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *s
                        o->module ? ", in module " : "", o->module ? o->module : "");
 }
 
-static void write_oom_holders(const struct tmk_facts *f, uint64_t i, struct tmk_sheet *sheet,
-                              enum tmk_by by)
+static void write_oom_holders(const struct tmk_process_answer *f, uint64_t i,
+                              struct tmk_sheet *sheet, enum tmk_by by)
 {
     const struct tmk_peak_row *rows;
     uint64_t n;
@@ -439,7 +442,7 @@ static void write_oom_holders(const struct tmk_facts *f, uint64_t i, struct tmk_
         write_shares(sheet, f, by, rows, n, tmk_ooms_get(f->ooms, i)->allocated_bytes);
 }
 
-static void write_ooms(const struct tmk_facts *f, struct tmk_sheet *sheet)
+static void write_ooms(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     uint64_t n = tmk_ooms_n(f->ooms), kept = tmk_ooms_n_kept(f->ooms);
     if (n == 0)
@@ -458,7 +461,27 @@ static void write_ooms(const struct tmk_facts *f, struct tmk_sheet *sheet)
     write_oom_holders(f, kept - 1, sheet, TMK_BY_SITE);
 }
 
-static void write_marks(const struct tmk_facts *f, struct tmk_sheet *sheet)
+/* Why it ran out, the first time, in short. */
+static void write_why(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
+{
+    if (!r->explanation || tmk_explanation_n(r->explanation) == 0)
+        return;
+    const struct tmk_case *c = tmk_explanation_get(r->explanation, 0);
+    char *title = tmk_xformat("WHY IT RAN OUT%s: %s",
+                              tmk_explanation_n_ooms(r->explanation) > 1 ? ", THE FIRST TIME" : "",
+                              tmk_cause_name(c->verdict.rows[0].cause));
+    tmk_sheet_heading(sheet, title);
+    free(title);
+    tmk_explain_reason_text(c, sheet);
+    if (c->n_fixes > 0) {
+        tmk_sheet_text(sheet, "What would have helped (tidemark explain has all of it):");
+        if (sheet->markdown)
+            fputc('\n', sheet->out);
+        tmk_explain_fixes_text(c, MAX_FIXES, sheet);
+    }
+}
+
+static void write_marks(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     static const struct tmk_column columns[] = {
         {"after", TMK_RIGHT, TMK_FIXED},
@@ -470,10 +493,9 @@ static void write_marks(const struct tmk_facts *f, struct tmk_sheet *sheet)
     if (n == 0)
         return;
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    char text[TMK_AMOUNT_BYTES];
     for (uint64_t i = 0; i < n && i < MAX_MARKS; i++) {
         const struct tmk_mark *m = tmk_marks_get(f->marks, i);
-        tmk_table_cell(t, tmk_time_text(run_time(f, m->time_ns), text));
+        tmk_table_time(t, run_time(f, m->time_ns));
         if (m->step == TMK_NO_STEP)
             tmk_table_cell(t, NULL);
         else
@@ -502,13 +524,13 @@ static void write_refused(void *arg, const char *text)
 }
 
 /* What processes have lost that this page is not about, and which were not recorded. */
-static unsigned write_other_losses(const struct tmk_report *r, struct tmk_sheet *sheet)
+static unsigned write_other_losses(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
     struct tmk_losses sum = {0};
     char text[TMK_LOSSES_TEXT_BYTES];
     for (uint32_t i = 0; i < r->n; i++)
         if (i != r->chosen)
-            tmk_losses_add(&sum, &r->facts[i].quality);
+            tmk_losses_add(&sum, &r->processes[i].quality);
     if (sum.n_processes > 0) {
         char *sentence = tmk_xformat("There are losses %s.", tmk_losses_text(&sum, text));
         tmk_sheet_item(sheet, sentence);
@@ -518,13 +540,13 @@ static unsigned write_other_losses(const struct tmk_report *r, struct tmk_sheet 
            (unsigned)tmk_refused_each(tmk_run_path(r->run), r->run, write_refused, sheet);
 }
 
-static void write_quality(const struct tmk_report *r, struct tmk_sheet *sheet)
+static void write_quality(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
-    const struct tmk_facts *f = &r->facts[r->chosen];
+    const struct tmk_process_answer *f = &r->processes[r->chosen];
     tmk_sheet_heading(sheet, "HOW COMPLETE THIS IS");
     if (sheet->markdown)
         fputc('\n', sheet->out);
-    unsigned n_doubts = tmk_facts_doubts(f, write_sentence, sheet);
+    unsigned n_doubts = tmk_process_answer_doubts(f, write_sentence, sheet);
     n_doubts += write_other_losses(r, sheet);
     if (n_doubts == 0)
         tmk_sheet_item(sheet, "Everything is there: no event was dropped, none given up.");
@@ -543,9 +565,9 @@ static void write_quality(const struct tmk_report *r, struct tmk_sheet *sheet)
     free(text);
 }
 
-void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet)
+void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
-    const struct tmk_facts *f = &r->facts[r->chosen];
+    const struct tmk_process_answer *f = &r->processes[r->chosen];
     char *title = tmk_xformat("tidemark report: %s", tmk_run_path(r->run));
     tmk_sheet_title(sheet, title);
     free(title);
@@ -553,14 +575,14 @@ void tmk_report_sheet(const struct tmk_report *r, struct tmk_sheet *sheet)
     if (r->n > 1)
         write_processes(r, sheet);
     write_ooms(f, sheet);
-    tmk_report_why_sheet(r, sheet);
+    write_why(r, sheet);
     write_peak(f, sheet);
-    tmk_report_leak_sheet(f, sheet);
-    tmk_report_card_sheet(f, sheet);
-    tmk_report_frag_sheet(f, sheet);
+    tmk_report_leak_text(f, sheet);
+    tmk_report_card_text(f, sheet);
+    tmk_report_frag_text(f, sheet);
     write_timeline(f, sheet);
     write_steps(f, sheet);
-    tmk_report_forecast_sheet(f, sheet);
+    tmk_report_forecast_text(f, sheet);
     write_sites(f, sheet);
     write_left(f, sheet);
     write_marks(f, sheet);

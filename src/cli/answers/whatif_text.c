@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/whatif_text.c - see whatif_text.h. */
-#include "cli/answers/whatif_text.h"
+/* cli/answers/whatif_text.c - see whatif_answer.h. */
+#include "cli/answers/whatif_answer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/json.h"
 #include "kit/table.h"
+#include "kit/tree.h"
 #include "tidemark/tidemark.h"
 
 /* Savings below this are not worth a setting. */
 static const double least_saving = 0.01;
 
-const struct tmk_whatif_row *tmk_whatif_best(const struct tmk_whatif_view *v)
+const struct tmk_whatif_row *tmk_whatif_best(const struct tmk_whatif_answer *v)
 {
     const struct tmk_whatif_row *best = NULL;
     for (unsigned i = 0; i < v->n_rows; i++) {
@@ -65,7 +65,7 @@ struct shown {
     bool retries, fits;
 };
 
-static struct shown shown_of(const struct tmk_whatif_view *v)
+static struct shown shown_of(const struct tmk_whatif_answer *v)
 {
     struct shown shown = {.fits = v->is_asked};
     for (unsigned i = 0; i < v->n_rows; i++) {
@@ -75,31 +75,29 @@ static struct shown shown_of(const struct tmk_whatif_view *v)
     return shown;
 }
 
-static void add_row(struct tmk_table *t, const struct tmk_whatif_view *v,
+static void add_row(struct tmk_table *t, const struct tmk_whatif_answer *v,
                     const struct tmk_whatif_row *row, const struct shown *shown)
 {
-    char text[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_result *r = &row->result;
     bool is_as_recorded = row == v->rows && !v->facts->is_async;
     tmk_table_cell(t, is_as_recorded ? "as recorded" : conf_text(row->conf));
-    tmk_table_cell(t, tmk_size_text(r->peak_reserved_bytes, text));
+    tmk_table_size(t, r->peak_reserved_bytes);
     add_change(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
-    tmk_table_cell(t, tmk_size_text(r->wasted_bytes, text));
+    tmk_table_size(t, r->wasted_bytes);
     if (shown->retries)
-        tmk_table_cell(t, tmk_count_text(r->n_retries, text));
+        tmk_table_count(t, r->n_retries);
     if (shown->fits)
         add_fits(t, r);
 }
 
-static void add_measured(struct tmk_table *t, const struct tmk_whatif_view *v,
+static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
                          const struct shown *shown)
 {
-    char text[TMK_AMOUNT_BYTES];
     uint64_t bytes = v->facts->peak_reserved_bytes;
-    if (bytes == TMK_WHATIF_UNKNOWN)
+    if (bytes == TMK_BYTES_UNKNOWN)
         return;
     tmk_table_cell(t, "  measured then");
-    tmk_table_cell(t, tmk_size_text(bytes, text));
+    tmk_table_size(t, bytes);
     add_change(t, bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_cell(t, NULL);
     if (shown->retries)
@@ -108,7 +106,7 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_view *v,
         tmk_table_cell(t, v->is_asked ? NULL : v->facts->n_ooms ? "no" : "yes");
 }
 
-static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     static const struct tmk_column all[] = {
         {"setting", TMK_LEFT, TMK_SHRINK}, {"reserved", TMK_RIGHT, TMK_FIXED},
@@ -131,7 +129,7 @@ static void print_table(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
     tmk_sheet_table(sheet, t);
 }
 
-static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char device[24], count[TMK_AMOUNT_BYTES], peak[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
@@ -144,16 +142,16 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
 }
 
 /* The limit: of what, and where it comes from. */
-static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char limit[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES], outside[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
     if (!v->limit_from || !(v->is_asked || f->n_ooms))
         return;
-    if (v->capacity_bytes == TMK_WHATIF_UNKNOWN)
+    if (v->capacity_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(sheet, "Limit of torch's memory: %s (%s).",
                        tmk_size_text(v->limit_bytes, limit), v->limit_from);
-    else if (f->outside_bytes == TMK_WHATIF_UNKNOWN)
+    else if (f->outside_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(
             sheet,
             "On a card of %s, all of it for torch: what the process holds beside torch's "
@@ -174,7 +172,7 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
 }
 
 /* What a reader must know to trust the figures. */
-static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char count[TMK_AMOUNT_BYTES], least[TMK_AMOUNT_BYTES], below[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
@@ -192,7 +190,7 @@ static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_view 
 }
 
 /* Settings without expandable segments, at a limit, replayed of a recording with them? */
-static bool has_unplaced(const struct tmk_whatif_view *v)
+static bool has_unplaced(const struct tmk_whatif_answer *v)
 {
     bool is_unplaced = false;
     for (unsigned i = 1; i < v->n_rows; i++)
@@ -201,7 +199,7 @@ static bool has_unplaced(const struct tmk_whatif_view *v)
            (v->is_asked || v->facts->n_ooms);
 }
 
-static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char count[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_facts *f = v->facts;
@@ -245,7 +243,7 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_view 
 
 /* ---- what to do ---- */
 
-static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_view *v,
+static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v,
                       const struct tmk_whatif_row *row)
 {
     char time[TMK_AMOUNT_BYTES], request[TMK_AMOUNT_BYTES], need[TMK_AMOUNT_BYTES];
@@ -266,7 +264,7 @@ static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_view *v,
     free(least);
 }
 
-static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_view *v,
+static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v,
                         const struct tmk_whatif_row *row)
 {
     char need[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES];
@@ -275,14 +273,14 @@ static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_view *v
     if (!row->has_smallest || row->result.has_oom)
         return;
     tmk_size_text(row->smallest_bytes, need);
-    if (outside == TMK_WHATIF_UNKNOWN)
+    if (outside == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(sheet, "The least that works with %s: %s for torch.", name, need);
     else
         tmk_sheet_text(sheet, "The least that works with %s: a card of %s, %s of it for torch.",
                        name, tmk_size_text(row->smallest_bytes + outside, card), need);
 }
 
-static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_view *v)
+static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char saved[TMK_AMOUNT_BYTES];
     const struct tmk_whatif_row *now = &v->rows[0], *best = tmk_whatif_best(v);
@@ -310,7 +308,7 @@ static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_view *
                        conf_text(best->conf), tmk_size_text(before - after, saved), 100 * saving);
 }
 
-void tmk_whatif_print(const struct tmk_whatif_view *v)
+void tmk_whatif_text(const struct tmk_whatif_answer *v)
 {
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     print_head(&sheet, v);
@@ -325,102 +323,4 @@ void tmk_whatif_print(const struct tmk_whatif_view *v)
         print_least(&sheet, v, &v->rows[i]);
     print_advice(&sheet, v);
     print_caveats(&sheet, v);
-}
-
-/* ---- for programs ---- */
-
-static void add_known(struct tmk_json *j, const char *key, uint64_t bytes)
-{
-    if (bytes == UINT64_MAX)
-        tmk_json_null(j, key);
-    else
-        tmk_json_u64(j, key, bytes);
-}
-
-static void add_oom(struct tmk_json *j, const struct tmk_whatif_view *v,
-                    const struct tmk_whatif_result *r)
-{
-    if (!r->has_oom) {
-        tmk_json_null(j, "oom");
-        return;
-    }
-    tmk_json_object(j, "oom");
-    tmk_json_u64(j, "event", r->oom.event);
-    tmk_json_u64(j, "request_bytes", r->oom.requested_bytes);
-    tmk_json_u64(j, "time_ns", r->oom.time_ns + v->p->offset_ns);
-    if (r->oom.step == TMK_NO_STEP)
-        tmk_json_null(j, "step");
-    else
-        tmk_json_i64(j, "step", r->oom.step);
-    tmk_json_bool(j, "recorded", r->oom.is_recorded);
-    tmk_json_end(j);
-}
-
-static void add_setting(struct tmk_json *j, const struct tmk_whatif_view *v,
-                        const struct tmk_whatif_row *row)
-{
-    const struct tmk_whatif_result *r = &row->result;
-    bool is_card = v->capacity_bytes != TMK_WHATIF_UNKNOWN;
-    tmk_json_object(j, NULL);
-    tmk_json_text(j, "conf", row->conf);
-    add_known(j, "capacity", is_card ? v->capacity_bytes : row->setting.limit_bytes);
-    tmk_json_u64(j, "peak_allocated", r->peak_allocated_bytes);
-    tmk_json_u64(j, "peak_reserved", r->peak_reserved_bytes);
-    tmk_json_u64(j, "retries", r->n_retries);
-    add_oom(j, v, r);
-    add_known(j, "limit", row->setting.limit_bytes);
-    tmk_json_u64(j, "wasted", r->wasted_bytes);
-    tmk_json_u64(j, "segments", r->n_segments);
-    tmk_json_u64(j, "ooms", r->n_ooms);
-    add_known(j, "smallest_limit", row->has_smallest ? row->smallest_bytes : UINT64_MAX);
-    tmk_json_end(j);
-}
-
-/* Signs of a limit that is not known. */
-static void add_returns(struct tmk_json *j, const struct tmk_whatif_facts *f)
-{
-    if (!f->n_returns) {
-        tmk_json_null(j, "unknown_limit");
-        return;
-    }
-    tmk_json_object(j, "unknown_limit");
-    tmk_json_u64(j, "times", f->n_returns);
-    tmk_json_u64(j, "at_least", f->peak_reserved_bytes);
-    tmk_json_u64(j, "below", f->limit_below_bytes);
-    tmk_json_end(j);
-}
-
-void tmk_whatif_print_json(const struct tmk_whatif_view *v)
-{
-    struct tmk_json j;
-    char device[24];
-    const struct tmk_whatif_facts *f = v->facts;
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_array(&j, "settings");
-    for (unsigned i = 0; i < v->n_rows; i++)
-        add_setting(&j, v, &v->rows[i]);
-    tmk_json_end(&j);
-    const struct tmk_whatif_row *best = tmk_whatif_best(v);
-    tmk_json_text(&j, "best", best ? best->conf : NULL);
-    tmk_json_object(&j, "measured");
-    tmk_json_u64(&j, "peak_allocated", f->peak_allocated_bytes);
-    add_known(&j, "peak_reserved", f->peak_reserved_bytes);
-    tmk_json_u64(&j, "ooms", f->n_ooms);
-    tmk_json_end(&j);
-    tmk_json_text(&j, "alloc_conf", f->alloc_conf);
-    tmk_json_bool(&j, "alloc_conf_inferred", f->is_conf_inferred);
-    tmk_json_bool(&j, "requests_known", f->knows_requests);
-    add_returns(&j, f);
-    tmk_json_u64(&j, "events", f->n_events);
-    tmk_json_u64(&j, "seeded", f->n_seeded);
-    add_known(&j, "card", f->card_bytes);
-    add_known(&j, "outside", f->outside_bytes);
-    tmk_json_text(&j, "device", tmk_device_name(v->device, device));
-    if (v->p->rank >= 0)
-        tmk_json_i64(&j, "rank", v->p->rank);
-    else
-        tmk_json_null(&j, "rank");
-    tmk_process_json_pid(&j, v->p);
-    tmk_json_end(&j);
 }

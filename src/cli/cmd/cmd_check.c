@@ -7,9 +7,9 @@
 #include "cli/front/refused.h"
 #include "cli/front/target.h"
 #include "kit/amount.h"
-#include "kit/json.h"
 #include "kit/print.h"
 #include "kit/progress.h"
+#include "kit/tree.h"
 #include "passes/verify.h"
 
 /* ---- text ---- */
@@ -36,38 +36,38 @@ static void print_text(const struct tmk_process *p, const struct tmk_trace_verdi
 
 /* ---- JSON ---- */
 
-static void print_json(struct tmk_json *j, const struct tmk_process *p,
+static void print_json(struct tmk_tree *t, const struct tmk_process *p,
                        const struct tmk_trace_verdict *d)
 {
-    tmk_json_object(j, NULL);
-    tmk_json_text(j, "file", p->file);
-    tmk_json_bool(j, "ok", d->n_findings == 0);
-    tmk_json_u64(j, "events", d->n_events);
-    tmk_json_u64(j, "allocations", d->n_allocs);
-    tmk_json_u64(j, "frees", d->n_frees);
-    tmk_json_u64(j, "step_rows", d->n_step_rows);
-    tmk_json_u64(j, "chunks", d->n_chunks);
-    tmk_json_u64(j, "contexts_compared", d->n_contexts);
-    tmk_json_u64(j, "checkpoints_compared", d->n_checkpoints);
-    tmk_json_u64(j, "finding_count", d->n_findings);
-    tmk_json_array(j, "findings");
+    tmk_tree_object(t, NULL);
+    tmk_tree_text(t, "file", p->file);
+    tmk_tree_bool(t, "ok", d->n_findings == 0);
+    tmk_tree_u64(t, "events", d->n_events);
+    tmk_tree_u64(t, "allocations", d->n_allocs);
+    tmk_tree_u64(t, "frees", d->n_frees);
+    tmk_tree_u64(t, "step_rows", d->n_step_rows);
+    tmk_tree_u64(t, "chunks", d->n_chunks);
+    tmk_tree_u64(t, "contexts_compared", d->n_contexts);
+    tmk_tree_u64(t, "checkpoints_compared", d->n_checkpoints);
+    tmk_tree_u64(t, "finding_count", d->n_findings);
+    tmk_tree_list(t, "findings");
     for (uint64_t i = 0; i < d->n_kept; i++) {
-        tmk_json_object(j, NULL);
-        tmk_json_u64(j, "offset", d->findings[i].offset);
-        tmk_json_text(j, "text", d->findings[i].text);
-        tmk_json_end(j);
+        tmk_tree_object(t, NULL);
+        tmk_tree_u64(t, "offset", d->findings[i].offset);
+        tmk_tree_text(t, "text", d->findings[i].text);
+        tmk_tree_end(t);
     }
-    tmk_json_end(j);
-    tmk_json_array(j, "notes");
+    tmk_tree_end(t);
+    tmk_tree_list(t, "notes");
     for (uint64_t i = 0; i < d->n_notes; i++)
-        tmk_json_text(j, NULL, d->notes[i].text);
-    tmk_json_end(j);
-    tmk_json_end(j);
+        tmk_tree_text(t, NULL, d->notes[i].text);
+    tmk_tree_end(t);
+    tmk_tree_end(t);
 }
 
 /* ---- all traces ---- */
 
-static int check_process(struct tmk_process *p, struct tmk_json *json)
+static int check_process(struct tmk_process *p, struct tmk_tree *json)
 {
     struct tmk_verify *v = NULL;
     struct tmk_error err = {0};
@@ -93,35 +93,35 @@ static int check_process(struct tmk_process *p, struct tmk_json *json)
 /* A note, no finding: the traces that are there are none the worse. */
 static void print_refused(void *arg, const char *text)
 {
-    struct tmk_json *json = arg;
+    struct tmk_tree *json = arg;
     if (json)
-        tmk_json_text(json, NULL, text);
+        tmk_tree_text(json, NULL, text);
     else
         printf("note: not recorded: %s\n", text);
 }
 
 static int check_run(struct tmk_run *target, const char *folder, bool wants_json)
 {
-    struct tmk_json json;
+    struct tmk_tree json;
     int status = tmk_run_n_unreadable(target, NULL) ? TMK_EXIT_FINDING : TMK_EXIT_OK;
-    tmk_json_init(&json, stdout, 4);
+    tmk_tree_init_json(&json, stdout, 4);
     if (wants_json) {
-        tmk_json_object(&json, NULL);
-        tmk_json_array(&json, "traces");
+        tmk_tree_object(&json, NULL);
+        tmk_tree_list(&json, "traces");
     }
     for (uint32_t i = 0; i < tmk_run_n_processes(target); i++) {
         int one = check_process(tmk_run_process(target, i), wants_json ? &json : NULL);
         status = one > status ? one : status;
     }
     if (wants_json) {
-        tmk_json_end(&json);
-        tmk_json_u64(&json, "unreadable", tmk_run_n_unreadable(target, NULL));
-        tmk_json_array(&json, "not_recorded");
+        tmk_tree_end(&json);
+        tmk_tree_u64(&json, "unreadable", tmk_run_n_unreadable(target, NULL));
+        tmk_tree_list(&json, "not_recorded");
     }
     tmk_refused_each(folder, target, print_refused, wants_json ? &json : NULL);
     if (wants_json) {
-        tmk_json_end(&json);
-        tmk_json_end(&json);
+        tmk_tree_end(&json);
+        tmk_tree_end(&json);
     }
     return status;
 }

@@ -3,7 +3,7 @@
  * tidemark does, seen in three seconds. */
 #include <stdlib.h>
 
-#include "cli/answers/report.h"
+#include "cli/answers/report_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/locate.h"
 #include "cli/front/target.h"
@@ -15,17 +15,17 @@
 static int show_report(const char *name)
 {
     struct tmk_run *target = NULL;
-    struct tmk_report report;
+    struct tmk_report_answer report;
     int status = tmk_target_open(name, &target);
     if (status != 0)
         return status;
-    status = tmk_report_init(&report, target, NULL);
+    status = tmk_report_answer_init(&report, target, NULL);
     if (status == 0) {
         struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
         putchar('\n');
-        tmk_report_sheet(&report, &sheet);
+        tmk_report_text(&report, &sheet);
     }
-    tmk_report_fini(&report);
+    tmk_report_answer_fini(&report);
     tmk_run_close(target);
     return status;
 }

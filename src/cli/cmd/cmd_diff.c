@@ -32,13 +32,13 @@ static struct tmk_process *find_rank(struct tmk_run *run, int64_t rank)
     return best;
 }
 
-static void add_pair(struct tmk_comparison *c, struct tmk_process *a, struct tmk_process *b)
+static void add_pair(struct tmk_diff_answer *c, struct tmk_process *a, struct tmk_process *b)
 {
-    c->pairs[c->n_pairs++] = (struct tmk_pair){.looks = {{.p = a}, {.p = b}}};
+    c->pairs[c->n_pairs++] = (struct tmk_diff_pair){.sides = {{.p = a}, {.p = b}}};
 }
 
 /* Ranks of `in`, each once; with those of `of` where it has them. Says which it has not. */
-static void pair_ranks(struct tmk_comparison *c, struct tmk_run *in, struct tmk_run *of, bool adds,
+static void pair_ranks(struct tmk_diff_answer *c, struct tmk_run *in, struct tmk_run *of, bool adds,
                        const char *other)
 {
     int64_t last = -1;
@@ -55,7 +55,7 @@ static void pair_ranks(struct tmk_comparison *c, struct tmk_run *in, struct tmk_
     }
 }
 
-static int find_pairs(struct tmk_comparison *c, struct tmk_run *const runs[2], const char *rank)
+static int find_pairs(struct tmk_diff_answer *c, struct tmk_run *const runs[2], const char *rank)
 {
     c->pairs = tmk_xcalloc(tmk_run_n_processes(runs[0]) + 1, sizeof *c->pairs);
     if (!rank && has_ranks(runs[0]) && has_ranks(runs[1])) {
@@ -99,12 +99,12 @@ static int ask_moments(struct question *q, const struct tmk_args *args)
     return 0;
 }
 
-static int ask_pairs(struct tmk_comparison *c, const struct question *q)
+static int ask_pairs(struct tmk_diff_answer *c, const struct question *q)
 {
     for (uint32_t i = 0; i < c->n_pairs; i++)
         for (unsigned side = 0; side < 2; side++) {
-            struct tmk_look *l = &c->pairs[i].looks[side];
-            int status = tmk_look_ask(l, q->option[side], q->at[side], q->device);
+            struct tmk_moment_answer *l = &c->pairs[i].sides[side];
+            int status = tmk_moment_answer_ask(l, q->option[side], q->at[side], q->device);
             if (status != 0)
                 return status;
             c->pairs[i].known[side] = l->exact != NULL;
@@ -114,9 +114,9 @@ static int ask_pairs(struct tmk_comparison *c, const struct question *q)
 }
 
 /* The pair that has changed most. */
-static struct tmk_pair *choose_shown(const struct tmk_comparison *c)
+static struct tmk_diff_pair *choose_shown(const struct tmk_diff_answer *c)
 {
-    struct tmk_pair *best = c->pairs;
+    struct tmk_diff_pair *best = c->pairs;
     for (uint32_t i = 1; i < c->n_pairs; i++) {
         int64_t change = tmk_diff_change(c->pairs[i].bytes[0], c->pairs[i].bytes[1]);
         int64_t most = tmk_diff_change(best->bytes[0], best->bytes[1]);
@@ -128,31 +128,32 @@ static struct tmk_pair *choose_shown(const struct tmk_comparison *c)
 
 /* ---- comparing ---- */
 
-static void forget(struct tmk_comparison *c)
+static void forget(struct tmk_diff_answer *c)
 {
     c->diff = tmk_diff_close(c->diff);
     c->steps = tmk_diff_steps_close(c->steps);
     if (c->shown)
         for (unsigned side = 0; side < 2; side++)
-            tmk_look_fini(&c->shown->looks[side]);
+            tmk_moment_answer_fini(&c->shown->sides[side]);
 }
 
 /* Look at both moments of a pair and compare them: it is the one shown from now on. */
-static int compare(struct tmk_comparison *c, struct tmk_pair *pair)
+static int compare(struct tmk_diff_answer *c, struct tmk_diff_pair *pair)
 {
     struct tmk_error err = {0};
     forget(c);
     c->shown = pair;
     for (unsigned side = 0; side < 2; side++) {
-        int status = tmk_look_sweep(&pair->looks[side]);
+        int status = tmk_moment_answer_sweep(&pair->sides[side]);
         if (status != 0)
             return status;
-        if (pair->looks[side].detail_lost)
-            tmk_look_say_lost(&pair->looks[side]);
+        if (pair->sides[side].detail_lost)
+            tmk_moment_answer_say_lost(&pair->sides[side]);
     }
-    struct tmk_peak *peaks[2] = {pair->looks[0].peak, pair->looks[1].peak};
-    const struct tmk_process *processes[2] = {pair->looks[0].p, pair->looks[1].p};
-    uint16_t devices[2] = {tmk_look_device(&pair->looks[0]), tmk_look_device(&pair->looks[1])};
+    struct tmk_peak *peaks[2] = {pair->sides[0].peak, pair->sides[1].peak};
+    const struct tmk_process *processes[2] = {pair->sides[0].p, pair->sides[1].p};
+    uint16_t devices[2] = {tmk_moment_answer_device(&pair->sides[0]),
+                           tmk_moment_answer_device(&pair->sides[1])};
     int rc = tmk_diff_open(peaks, c->by, &c->diff, &err);
     if (rc == 0)
         rc = tmk_diff_steps_open(processes, devices, &c->steps);
@@ -161,22 +162,22 @@ static int compare(struct tmk_comparison *c, struct tmk_pair *pair)
     return rc < 0 ? TMK_EXIT_FINDING : 0;
 }
 
-struct tmk_two tmk_comparison_reserved(const struct tmk_comparison *c)
+struct tmk_two tmk_diff_answer_reserved(const struct tmk_diff_answer *c)
 {
     struct tmk_two two = {0};
     for (unsigned side = 0; side < 2; side++)
-        two.known[side] = tmk_look_reserved(&c->shown->looks[side], &two.bytes[side]);
+        two.known[side] = tmk_moment_answer_reserved(&c->shown->sides[side], &two.bytes[side]);
     return two;
 }
 
-struct tmk_two tmk_comparison_most_reserved(const struct tmk_comparison *c)
+struct tmk_two tmk_diff_answer_most_reserved(const struct tmk_diff_answer *c)
 {
     struct tmk_two two = {0};
     for (unsigned side = 0; side < 2; side++) {
-        const struct tmk_look *l = &c->shown->looks[side];
+        const struct tmk_moment_answer *l = &c->shown->sides[side];
         for (uint64_t i = 0; i < tmk_reader_n_step_rows(l->p->reader); i++) {
             const struct tmk_step_row *row = tmk_reader_step_row(l->p->reader, i);
-            if (row->device != tmk_look_device(l) || !row->has_reserved)
+            if (row->device != tmk_moment_answer_device(l) || !row->has_reserved)
                 continue;
             two.known[side] = true;
             if (row->peak_reserved_bytes > two.bytes[side])
@@ -186,38 +187,38 @@ struct tmk_two tmk_comparison_most_reserved(const struct tmk_comparison *c)
     return two;
 }
 
-int64_t tmk_comparison_unexplained(const struct tmk_comparison *c)
+int64_t tmk_diff_answer_unexplained(const struct tmk_diff_answer *c)
 {
     int64_t rest[2];
     for (unsigned side = 0; side < 2; side++)
-        rest[side] =
-            tmk_diff_change(tmk_diff_bytes(c->diff, side), tmk_look_bytes(&c->shown->looks[side]));
+        rest[side] = tmk_diff_change(tmk_diff_bytes(c->diff, side),
+                                     tmk_moment_answer_bytes(&c->shown->sides[side]));
     int64_t change;
     return __builtin_sub_overflow(rest[1], rest[0], &change) ? INT64_MAX : change;
 }
 
-double tmk_comparison_attributed(const struct tmk_comparison *c)
+double tmk_diff_answer_attributed(const struct tmk_diff_answer *c)
 {
-    int64_t rest = tmk_comparison_unexplained(c);
+    int64_t rest = tmk_diff_answer_unexplained(c);
     return tmk_diff_attributed(c->diff, rest < 0 ? 0 - (uint64_t)rest : (uint64_t)rest);
 }
 
 /* ---- all pairs ---- */
 
 /* Gates hold for every rank; then what has changed most is compared, to be shown. */
-static int compare_all(struct tmk_comparison *c)
+static int compare_all(struct tmk_diff_answer *c)
 {
-    struct tmk_pair *shown = choose_shown(c);
+    struct tmk_diff_pair *shown = choose_shown(c);
     int status = 0;
     for (uint32_t i = 0; i < c->n_pairs && status == 0 && c->n_verdicts; i++)
         if (&c->pairs[i] != shown && (status = compare(c, &c->pairs[i])) == 0)
-            status = tmk_comparison_judge(c);
+            status = tmk_diff_answer_judge(c);
     if (status == 0)
         status = compare(c, shown);
-    return status ? status : tmk_comparison_judge(c);
+    return status ? status : tmk_diff_answer_judge(c);
 }
 
-static int say_failed(const struct tmk_comparison *c)
+static int say_failed(const struct tmk_diff_answer *c)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < c->n_verdicts; i++)
@@ -229,7 +230,7 @@ static int say_failed(const struct tmk_comparison *c)
 
 /* ---- the command ---- */
 
-static int answer(struct tmk_comparison *c, struct tmk_run *const runs[2],
+static int answer(struct tmk_diff_answer *c, struct tmk_run *const runs[2],
                   const struct tmk_args *args, const struct question *q)
 {
     const char *junit = tmk_args_get(args, "junit");
@@ -241,24 +242,24 @@ static int answer(struct tmk_comparison *c, struct tmk_run *const runs[2],
     if (status != 0)
         return status;
     if (tmk_args_get(args, "json"))
-        tmk_comparison_json(c);
+        tmk_diff_json(c);
     else
-        tmk_comparison_print(c);
+        tmk_diff_text(c);
     int failed = say_failed(c);
-    status = junit ? tmk_comparison_junit(c, junit) : 0;
+    status = junit ? tmk_diff_junit(c, junit) : 0;
     return failed ? failed : status;
 }
 
 static int run(const struct tmk_args *args)
 {
     const char *by = tmk_args_get(args, "by"), *junit = tmk_args_get(args, "junit");
-    struct tmk_comparison c = {.paths = {args->operands[0], args->operands[args->n_operands - 1]},
-                               .by_name = by ? by : "category"};
+    struct tmk_diff_answer c = {.paths = {args->operands[0], args->operands[args->n_operands - 1]},
+                                .by_name = by ? by : "category"};
     struct question q;
     struct tmk_run *runs[2] = {NULL, NULL};
     int status = tmk_by_find(c.by_name, &c.by) ? ask_moments(&q, args) : TMK_EXIT_USAGE;
     if (status == 0)
-        status = tmk_comparison_gates(&c, args);
+        status = tmk_diff_answer_gates(&c, args);
     if (status == 0 && junit)
         status = tmk_output_file_check(junit);
     if (status == 0)

@@ -32,9 +32,9 @@
 #include "cli/run/summary.h"
 #include "inject/subject.h"
 #include "kit/amount.h"
-#include "kit/json.h"
 #include "kit/kernel_files.h"
 #include "kit/print.h"
+#include "kit/tree.h"
 #include "passes/verify.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
@@ -356,21 +356,21 @@ static const struct {
 
 static void print_json(const struct tmk_doctor *d)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_array(&j, "checks");
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_list(&t, "checks");
     for (unsigned i = 0; i < d->n; i++) {
         const struct tmk_doctor_row *row = &d->rows[i];
-        tmk_json_object(&j, NULL);
-        tmk_json_text(&j, "name", row->name);
-        tmk_json_text(&j, "grade", row->grade == TMK_GRADE_BAD ? "bad" : grade_names[row->grade]);
-        tmk_json_text(&j, "text", row->text);
-        tmk_json_text(&j, "fix", row->fix[0] ? row->fix : NULL);
-        tmk_json_end(&j);
+        tmk_tree_object(&t, NULL);
+        tmk_tree_text(&t, "name", row->name);
+        tmk_tree_text(&t, "grade", row->grade == TMK_GRADE_BAD ? "bad" : grade_names[row->grade]);
+        tmk_tree_text(&t, "text", row->text);
+        tmk_tree_label(&t, "fix", row->fix);
+        tmk_tree_end(&t);
     }
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }
 
 /* `text` with the user's folder, which often is a person's name, as "~"; all of it when `home` is

@@ -12,7 +12,7 @@
 #include "cli/cmd/commands.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/json.h"
+#include "kit/tree.h"
 
 #define SECOND_NS 1000000000u
 #define DEFAULT_TIMEOUT_NS (10ull * SECOND_NS)
@@ -137,20 +137,20 @@ static const char *text_of(const struct heard *h, enum tmk_wire_kind kind, bool 
 
 static void print_json(struct heard *h, const struct order *order)
 {
-    struct tmk_json j;
+    struct tmk_tree t;
     for (unsigned kind = 1; kind < TMK_WIRE_DONE; kind++)
         fclose(h->text[kind]);
-    tmk_json_init(&j, stdout, 0);
-    tmk_json_object(&j, NULL);
-    tmk_json_u64(&j, "pid", order->process.pid);
-    tmk_json_bool(&j, "ok", !h->failed);
-    tmk_json_text(&j, "stdout", text_of(h, TMK_WIRE_STDOUT, true));
-    tmk_json_text(&j, "stderr", text_of(h, TMK_WIRE_STDERR, true));
-    tmk_json_text(&j, "value", text_of(h, TMK_WIRE_VALUE, false));
-    tmk_json_text(&j, "error", text_of(h, TMK_WIRE_ERROR, false));
-    tmk_json_text(&j, "reason", text_of(h, TMK_WIRE_FAIL, false));
-    tmk_json_text(&j, "note", text_of(h, TMK_WIRE_NOTE, false));
-    tmk_json_end(&j);
+    tmk_tree_init_json(&t, stdout, 0);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_u64(&t, "pid", order->process.pid);
+    tmk_tree_bool(&t, "ok", !h->failed);
+    tmk_tree_text(&t, "stdout", text_of(h, TMK_WIRE_STDOUT, true));
+    tmk_tree_text(&t, "stderr", text_of(h, TMK_WIRE_STDERR, true));
+    tmk_tree_text(&t, "value", text_of(h, TMK_WIRE_VALUE, false));
+    tmk_tree_text(&t, "error", text_of(h, TMK_WIRE_ERROR, false));
+    tmk_tree_text(&t, "reason", text_of(h, TMK_WIRE_FAIL, false));
+    tmk_tree_text(&t, "note", text_of(h, TMK_WIRE_NOTE, false));
+    tmk_tree_end(&t);
     fflush(stdout);
     for (unsigned kind = 1; kind < TMK_WIRE_DONE; kind++)
         free(h->bytes[kind]);

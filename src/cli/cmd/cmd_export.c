@@ -21,7 +21,7 @@ struct job {
     const struct tmk_args *args;
     const struct format *format;
     struct tmk_export x;
-    struct tmk_look look; /* of formats that show a moment */
+    struct tmk_moment_answer shown; /* of formats that show a moment */
     struct tmk_export_table table;
     struct tmk_export_file file;
     struct tmk_export_notes notes;
@@ -173,19 +173,19 @@ static bool step_time(const struct tmk_process *p, int64_t step, bool is_end, ui
 static int ask_edge(const struct job *j, struct tmk_process *p, const char *option, uint64_t *ret)
 {
     const char *text = tmk_args_get(j->args, option);
-    struct tmk_look look = {.p = p};
+    struct tmk_moment_answer shown = {.p = p};
     if (!text)
         return 0;
-    int status = tmk_look_ask(&look, option, text, NULL);
+    int status = tmk_moment_answer_ask(&shown, option, text, NULL);
     if (status != 0)
         return status;
-    if (look.moment.kind == TMK_MOMENT_TIME) {
-        *ret = look.moment.time_ns + p->offset_ns;
+    if (shown.asked.kind == TMK_MOMENT_TIME) {
+        *ret = shown.asked.time_ns + p->offset_ns;
         return 0;
     }
-    if (step_time(p, look.moment.step, *ret != 0, ret))
+    if (step_time(p, shown.asked.step, *ret != 0, ret))
         return 0;
-    tmk_say("--%s: there is no step %" PRId64 " in %s", option, look.moment.step, p->file);
+    tmk_say("--%s: there is no step %" PRId64 " in %s", option, shown.asked.step, p->file);
     return TMK_EXIT_USAGE;
 }
 
@@ -215,11 +215,11 @@ static int ask_moment(struct job *j)
         tmk_say("--at says when, --what %s is of the whole run: give one of them", what);
         return TMK_EXIT_USAGE;
     }
-    j->look.p = j->x.p;
-    int status = tmk_look_ask(&j->look, "at", at, tmk_args_get(j->args, "device"));
-    j->x.moment = j->look.moment;
+    j->shown.p = j->x.p;
+    int status = tmk_moment_answer_ask(&j->shown, "at", at, tmk_args_get(j->args, "device"));
+    j->x.moment = j->shown.asked;
     j->x.any_device = false;
-    j->x.device = j->look.moment.device;
+    j->x.device = j->shown.asked.device;
     return status;
 }
 
@@ -348,12 +348,12 @@ static void say_notes(const struct job *j)
         tmk_say("there are too many events for a viewer: counters have the most and the last of "
                 "every %s; --from and --until give all of a shorter time",
                 tmk_time_text(j->notes.resolution_ns, text));
-    if ((j->format->options & HAS_MOMENT) && j->x.what == TMK_EXPORT_AT && j->look.exact &&
-        j->look.exact->peak_bytes > j->notes.at_bytes)
+    if ((j->format->options & HAS_MOMENT) && j->x.what == TMK_EXPORT_AT && j->shown.exact &&
+        j->shown.exact->peak_bytes > j->notes.at_bytes)
         tmk_say(
             "what was alive at the peak (%s) is no longer in the trace, or not all of it can be "
             "read; exported is the largest moment that is left",
-            tmk_size_text(j->look.exact->peak_bytes, text));
+            tmk_size_text(j->shown.exact->peak_bytes, text));
 }
 
 static void say_done(const struct job *j)

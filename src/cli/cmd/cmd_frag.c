@@ -9,48 +9,14 @@
 #include "cli/answers/moment_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/target.h"
-#include "cli/output/chart.h"
 #include "kit/amount.h"
-#include "kit/progress.h"
-
-/* ---- what both views ask ---- */
-
-bool tmk_frag_chosen(const struct tmk_frag_answer *a, uint64_t *ret)
-{
-    for (uint64_t i = 0; i < tmk_fragmentation_n(a->frag); i++)
-        if (!a->has_device || tmk_fragmentation_get(a->frag, i)->device == a->device) {
-            *ret = i;
-            return true;
-        }
-    return false;
-}
-
-const char *tmk_frag_moment_name(const struct tmk_frag_answer *a, const struct tmk_frag_device *d)
-{
-    if (a->moment.kind == TMK_FRAG_TIME)
-        return "time";
-    if (a->moment.kind == TMK_FRAG_STEP)
-        return "step";
-    return d->is_oom ? "oom" : d->sum.reserved_bytes != TMK_FRAG_UNKNOWN ? "reserved" : "allocated";
-}
-
-bool tmk_frag_stream(const struct tmk_process *p, const struct tmk_frag_pool_row *row,
-                     uint64_t *ret_handle)
-{
-    struct tmk_stream stream = {0};
-    if (!row->has_stream ||
-        (row->stream != 0 && !tmk_reader_stream(p->reader, row->stream, &stream)))
-        return false;
-    *ret_handle = stream.handle;
-    return true;
-}
 
 /* ---- the command ---- */
 
 static int ask(struct tmk_frag_answer *a, const struct tmk_args *args)
 {
     const char *at = tmk_args_get(args, "at"), *device = tmk_args_get(args, "device");
-    struct tmk_look look = {.p = a->p};
+    struct tmk_moment_answer wanted = {.p = a->p};
     a->has_device = device != NULL;
     if (device && !tmk_target_device(a->p, device, &a->device))
         return TMK_EXIT_USAGE;
@@ -60,37 +26,13 @@ static int ask(struct tmk_frag_answer *a, const struct tmk_args *args)
         a->moment = (struct tmk_frag_moment){.kind = TMK_FRAG_TIME, .time_ns = a->p->end_ns};
         return 0;
     }
-    int status = tmk_look_ask(&look, "at", at, device);
+    int status = tmk_moment_answer_ask(&wanted, "at", at, device);
     a->moment = (struct tmk_frag_moment){
-        .kind = look.moment.kind == TMK_MOMENT_STEP ? TMK_FRAG_STEP : TMK_FRAG_TIME,
-        .time_ns = look.moment.time_ns,
-        .step = look.moment.step,
+        .kind = wanted.asked.kind == TMK_MOMENT_STEP ? TMK_FRAG_STEP : TMK_FRAG_TIME,
+        .time_ns = wanted.asked.time_ns,
+        .step = wanted.asked.step,
     };
     return status;
-}
-
-static int sweep(struct tmk_frag_answer *a, struct tmk_error *err)
-{
-    struct tmk_progress progress;
-    struct tmk_replay rp;
-    int rc = tmk_fragmentation_open(a->p, &a->moment, &a->frag);
-    if (rc == 0)
-        rc = tmk_timeline_open(0, a->p->end_ns, TMK_CHART_COLUMNS, &a->timeline);
-    if (rc < 0)
-        return rc;
-    tmk_progress_init(&progress, stderr, a->p->file);
-    struct tmk_visitor visitors[] = {tmk_fragmentation_visitor(a->frag),
-                                     tmk_timeline_visitor(a->timeline),
-                                     {.arg = &progress, .progress = tmk_progress_tell}};
-    rc = tmk_process_sweep(a->p, visitors, TMK_N(visitors), &rp, err);
-    tmk_progress_fini(&progress);
-    if (rc < 0)
-        return rc;
-    rc = tmk_fragmentation_finish(a->frag, &rp, err);
-    if (rc == 0)
-        rc = tmk_timeline_finish(a->timeline);
-    tmk_replay_fini(&rp);
-    return rc;
 }
 
 static int complain_not_found(const struct tmk_frag_answer *a)
@@ -110,7 +52,7 @@ static int answer(struct tmk_frag_answer *a, bool json)
 {
     struct tmk_error err = {0};
     uint64_t chosen;
-    int rc = sweep(a, &err);
+    int rc = tmk_frag_answer_find(a, &err);
     if (rc < 0) {
         tmk_say("%s: %s", a->p->file, err.text[0] ? err.text : tmk_result_text(rc));
         return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
@@ -120,7 +62,7 @@ static int answer(struct tmk_frag_answer *a, bool json)
     if (json)
         tmk_frag_json(a);
     else
-        tmk_frag_sheet(a);
+        tmk_frag_text(a);
     return TMK_EXIT_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "cli/answers/leak_run.h"
 #include "cli/cmd/commands.h"
-#include "cli/live/growth_text.h"
+#include "cli/live/leaks_text.h"
 #include "cli/live/monitoring.h"
 #include "kit/amount.h"
 
@@ -14,15 +14,15 @@
 
 static void print_json(const struct tmk_leaks *leaks, const struct tmk_monitoring *m)
 {
-    struct tmk_json j;
+    struct tmk_tree t;
     char iso[TMK_ISO_BYTES];
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_leaks_write(&j, leaks);
-    tmk_json_text(&j, "timestamp", tmk_iso_text(time(NULL), iso));
-    tmk_json_fixed(&j, "threshold_mb", (double)leaks->threshold_bytes / TMK_MB, 2);
-    tmk_json_fixed(&j, "duration_s", (double)m->elapsed_ns / 1e9, 3);
-    tmk_json_end(&j);
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_leaks_write(&t, leaks);
+    tmk_tree_text(&t, "timestamp", tmk_iso_text(time(NULL), iso));
+    tmk_tree_fixed(&t, "threshold_mb", (double)leaks->threshold_bytes / TMK_MB, 2);
+    tmk_tree_fixed(&t, "duration_s", (double)m->elapsed_ns / 1e9, 3);
+    tmk_tree_end(&t);
 }
 
 /* Processes that were not listed cannot be judged: that is worth a word. */
@@ -45,7 +45,7 @@ static int judge(const struct tmk_monitoring *m, double threshold_mb, bool json)
     if (json)
         print_json(&leaks, m);
     else
-        tmk_leak_view(&leaks, m->elapsed_ns);
+        tmk_leaks_text(&leaks, m->elapsed_ns);
     int status = leaks.n_leaks || !leaks.n_known ? TMK_EXIT_FINDING : TMK_EXIT_OK;
     tmk_leaks_fini(&leaks);
     say_unlisted(m);

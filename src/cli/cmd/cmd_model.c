@@ -34,7 +34,7 @@ static int ask_count(const char *name, const char *text, int64_t most, uint32_t 
     return 0;
 }
 
-static int ask(struct tmk_model_answer *a, const struct tmk_args *args)
+static int ask(struct tmk_weights_answer *a, const struct tmk_args *args)
 {
     static const uint32_t usual[] = {8, 16, 64};
     const char *ranks[TMK_MAX_VALUES], *top = tmk_args_get(args, "top");
@@ -56,7 +56,7 @@ static int ask(struct tmk_model_answer *a, const struct tmk_args *args)
 
 /* ---- the command ---- */
 
-static int scan(struct tmk_model_answer *a)
+static int scan(struct tmk_weights_answer *a)
 {
     struct tmk_scan_result *results = tmk_xcalloc(a->weights.n + 1, sizeof *results);
     struct tmk_progress progress;
@@ -69,7 +69,7 @@ static int scan(struct tmk_model_answer *a)
     return rc < 0 ? fail(path, rc, &err) : 0;
 }
 
-static int answer(struct tmk_model_answer *a, const struct tmk_args *args)
+static int answer(struct tmk_weights_answer *a, const struct tmk_args *args)
 {
     struct tmk_error err = {0};
     const char *path = NULL;
@@ -84,22 +84,22 @@ static int answer(struct tmk_model_answer *a, const struct tmk_args *args)
     int status = tmk_args_get(args, "no-scan") ? 0 : scan(a);
     if (status != 0)
         return status;
-    tmk_model_sum_up(a);
+    tmk_weights_sum_up(a);
     if (tmk_args_get(args, "json"))
-        tmk_model_json(a, stdout);
+        tmk_weights_json(a, stdout);
     else
-        tmk_model_sheet(a, stdout);
+        tmk_weights_text(a, stdout);
     return a->n_nan || a->n_inf ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
 
 static int run(const struct tmk_args *args)
 {
-    struct tmk_model_answer a = {0};
+    struct tmk_weights_answer a = {0};
     int status = ask(&a, args);
     if (status == 0)
         status = answer(&a, args);
     free((void *)(uintptr_t)a.results);
-    tmk_model_answer_fini(&a);
+    tmk_weights_answer_fini(&a);
     return status;
 }
 

@@ -3,7 +3,7 @@
 #include "base/array.h"
 #include "cli/cmd/commands.h"
 #include "cli/live/follow.h"
-#include "cli/live/growth_text.h"
+#include "cli/live/leaks_text.h"
 #include "cli/live/monitor_report.h"
 #include "cli/live/oom_watch.h"
 #include "cli/output/say.h"
@@ -75,7 +75,7 @@ static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
         report.is_whole = true;
         status = tmk_monitor_report(&report, args);
         if (!json)
-            tmk_leak_view(&leaks, m->elapsed_ns);
+            tmk_leaks_text(&leaks, m->elapsed_ns);
         if (status == 0 && (leaks.n_leaks || tmk_oom_watch_found(&w)))
             status = TMK_EXIT_FINDING;
     }

@@ -24,17 +24,16 @@ static void add_forecast(struct tmk_table *t, const struct tmk_watched_device *u
 static void add_row(struct tmk_table *t, const struct tmk_watched_device *u,
                     const struct tmk_alarm *alarm, uint64_t warm_up_ns)
 {
-    char text[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, u->label);
     tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
-    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.used_bytes, text) : NULL);
-    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.total_bytes, text) : NULL);
+    tmk_table_size(t, u->has_now ? u->now.used_bytes : TMK_BYTES_UNKNOWN);
+    tmk_table_size(t, u->has_now ? u->now.total_bytes : TMK_BYTES_UNKNOWN);
     if (u->has_now)
         tmk_table_cellf(t, "%.1f %%", tmk_device_taken_percent(u));
     else
         tmk_table_cell(t, NULL);
     tmk_table_cellf(t, "%g %%", alarm->threshold_percent);
-    tmk_table_cell(t, tmk_count_text(alarm->n_passed, text));
+    tmk_table_count(t, alarm->n_passed);
     add_forecast(t, u, warm_up_ns);
 }
 
@@ -64,21 +63,21 @@ static const char *verdict_of(const struct tmk_oom_watch *w)
 
 static void print_json(const struct tmk_oom_watch *w, double threshold)
 {
-    struct tmk_json j;
+    struct tmk_tree t;
     char iso[TMK_ISO_BYTES];
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_text(&j, "timestamp", tmk_iso_text(time(NULL), iso));
-    tmk_json_text(&j, "verdict", verdict_of(w));
-    tmk_json_fixed(&j, "threshold", threshold, 2);
-    tmk_json_array(&j, "predictions");
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_text(&t, "timestamp", tmk_iso_text(time(NULL), iso));
+    tmk_tree_text(&t, "verdict", verdict_of(w));
+    tmk_tree_fixed(&t, "threshold", threshold, 2);
+    tmk_tree_list(&t, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
         const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
         struct tmk_device_forecast p = tmk_watched_device_forecast(u, w->warm_up_ns);
-        tmk_device_forecast_write(&j, NULL, u, &w->alarms[i], &p);
+        tmk_device_forecast_write(&t, NULL, u, &w->alarms[i], &p);
     }
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }
 
 /* Devices that do not answer: how many. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "cli/answers/answer_json.h"
 #include "cli/answers/moment_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/target.h"
@@ -11,14 +12,14 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/json.h"
 #include "kit/print.h"
+#include "kit/tree.h"
 
 enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
 
 /* What is asked and what is answered. */
 struct answer {
-    struct tmk_look look;
+    struct tmk_moment_answer moment;
     enum tmk_by by;
     const char *by_name;
     const struct tmk_peak_row *rows;
@@ -33,18 +34,11 @@ static int ask(struct answer *a, const struct tmk_args *args)
     a->by_name = by ? by : "category";
     if (!tmk_by_find(a->by_name, &a->by))
         return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
-    return tmk_look_ask(&a->look, "at", tmk_args_get(args, "at"), tmk_args_get(args, "device"));
+    return tmk_moment_answer_ask(&a->moment, "at", tmk_args_get(args, "at"),
+                                 tmk_args_get(args, "device"));
 }
 
 /* ---- printing ---- */
-
-static void add_step(struct tmk_json *j, int64_t step)
-{
-    if (step == TMK_NO_STEP)
-        tmk_json_null(j, "step");
-    else
-        tmk_json_i64(j, "step", step);
-}
 
 /* "file:line function" of frame i, innermost first; the caller's. NULL behind the last. */
 static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool short_file)
@@ -52,64 +46,49 @@ static char *frame_text(const struct answer *a, uint32_t stack, uint32_t i, bool
     struct tmk_stack frames;
     struct tmk_frame f;
     char text[TMK_FRAME_TEXT_BYTES];
-    if (!tmk_reader_stack(a->look.p->reader, stack, &frames) || i >= frames.n_frames)
+    if (!tmk_reader_stack(a->moment.p->reader, stack, &frames) || i >= frames.n_frames)
         return NULL;
-    bool known = tmk_process_frame(a->look.p, frames.frames[i], &f);
+    bool known = tmk_process_frame(a->moment.p, frames.frames[i], &f);
     return tmk_xstrdup(tmk_frame_text(known ? &f : NULL, short_file, text));
 }
 
-static void add_row(struct tmk_json *j, const struct answer *a, const struct tmk_peak_row *row)
+static void add_row(struct tmk_tree *t, const struct answer *a, const struct tmk_peak_row *row)
 {
-    tmk_json_object(j, NULL);
-    tmk_json_text(j, "key", row->key);
-    tmk_json_u64(j, "bytes", row->bytes);
-    tmk_json_u64(j, "blocks", row->n_blocks);
-    if (a->by == TMK_BY_STACK) {
-        tmk_json_array(j, "stack");
-        char *text;
-        for (uint32_t i = 0; (text = frame_text(a, row->stack, i, false)) != NULL; i++) {
-            tmk_json_text(j, NULL, text);
-            free(text);
-        }
-        tmk_json_end(j);
-    }
-    tmk_json_end(j);
+    tmk_tree_object(t, NULL);
+    tmk_tree_text(t, "key", row->key);
+    tmk_tree_u64(t, "bytes", row->bytes);
+    tmk_tree_u64(t, "blocks", row->n_blocks);
+    if (a->by == TMK_BY_STACK)
+        tmk_answer_put_stack(t, "stack", a->moment.p, row->stack);
+    tmk_tree_end(t);
 }
 
 static void print_json(const struct answer *a)
 {
-    struct tmk_json j;
-    char device[24];
-    uint64_t reserved;
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_u64(&j, "time_ns", tmk_look_ns(&a->look));
-    add_step(&j, tmk_look_step(&a->look));
-    tmk_json_u64(&j, "allocated", tmk_look_bytes(&a->look));
-    if (tmk_look_reserved(&a->look, &reserved))
-        tmk_json_u64(&j, "reserved", reserved);
-    else
-        tmk_json_null(&j, "reserved");
-    tmk_json_text(&j, "device", tmk_device_name(tmk_look_device(&a->look), device));
-    if (a->look.p->rank >= 0)
-        tmk_json_i64(&j, "rank", a->look.p->rank);
-    else
-        tmk_json_null(&j, "rank");
-    tmk_process_json_pid(&j, a->look.p);
-    if (a->look.detail_lost && tmk_peak_found(a->look.peak)) {
-        tmk_json_object(&j, "kept");
-        tmk_json_u64(&j, "time_ns", tmk_peak_time_ns(a->look.peak) + a->look.p->offset_ns);
-        add_step(&j, tmk_peak_step(a->look.peak));
-        tmk_json_u64(&j, "allocated", tmk_peak_bytes(a->look.peak));
-        tmk_json_end(&j);
-    } else {
-        tmk_json_null(&j, "kept");
+    struct tmk_tree t;
+    uint64_t reserved = 0;
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_u64(&t, "time_ns", tmk_moment_answer_ns(&a->moment));
+    tmk_answer_put_step(&t, "step", tmk_moment_answer_step(&a->moment));
+    tmk_tree_u64(&t, "allocated", tmk_moment_answer_bytes(&a->moment));
+    bool has_reserved = tmk_moment_answer_reserved(&a->moment, &reserved);
+    tmk_tree_u64_if(&t, "reserved", has_reserved, reserved);
+    tmk_answer_put_device(&t, tmk_moment_answer_device(&a->moment));
+    tmk_answer_put_rank(&t, a->moment.p);
+    tmk_answer_put_pid(&t, a->moment.p);
+    bool is_other = a->moment.detail_lost && tmk_peak_found(a->moment.peak);
+    if (tmk_tree_object_if(&t, "kept", is_other)) {
+        tmk_tree_u64(&t, "time_ns", tmk_peak_time_ns(a->moment.peak) + a->moment.p->offset_ns);
+        tmk_answer_put_step(&t, "step", tmk_peak_step(a->moment.peak));
+        tmk_tree_u64(&t, "allocated", tmk_peak_bytes(a->moment.peak));
+        tmk_tree_end(&t);
     }
-    tmk_json_array(&j, "by");
+    tmk_tree_list(&t, "by");
     for (uint64_t i = 0; i < a->n_rows; i++)
-        add_row(&j, a, &a->rows[i]);
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+        add_row(&t, a, &a->rows[i]);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }
 
 static void print_headline(const struct answer *a)
@@ -118,11 +97,12 @@ static void print_headline(const struct answer *a)
                                        [TMK_MOMENT_TIME] = "",
                                        [TMK_MOMENT_STEP] = "at the step's peak"};
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
-    const char *kind = what[a->look.moment.kind];
-    tmk_print(stdout, "%s on %s%s%s, after %s%s\n", tmk_size_text(tmk_look_bytes(&a->look), size),
-              tmk_device_name(tmk_look_device(&a->look), device), *kind ? " " : "", kind,
-              tmk_time_text(tmk_look_ns(&a->look), time),
-              tmk_step_text(a->look.p, tmk_look_step(&a->look), ", ", step));
+    const char *kind = what[a->moment.asked.kind];
+    tmk_print(stdout, "%s on %s%s%s, after %s%s\n",
+              tmk_size_text(tmk_moment_answer_bytes(&a->moment), size),
+              tmk_device_name(tmk_moment_answer_device(&a->moment), device), *kind ? " " : "", kind,
+              tmk_time_text(tmk_moment_answer_ns(&a->moment), time),
+              tmk_step_text(a->moment.p, tmk_moment_answer_step(&a->moment), ", ", step));
 }
 
 /* Where to begin in a line: native frames would leave no room for the program's own. */
@@ -130,10 +110,10 @@ static uint32_t first_shown(const struct answer *a, uint32_t stack)
 {
     struct tmk_stack frames;
     struct tmk_frame f;
-    if (!tmk_reader_stack(a->look.p->reader, stack, &frames))
+    if (!tmk_reader_stack(a->moment.p->reader, stack, &frames))
         return 0;
     for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(a->look.p->reader, frames.frames[i], &f) && !tmk_frame_is_native(&f))
+        if (tmk_reader_frame(a->moment.p->reader, frames.frames[i], &f) && !tmk_frame_is_native(&f))
             return i;
     return 0;
 }
@@ -159,13 +139,13 @@ static void add_table_row(struct tmk_table *t, const struct answer *a,
                           const struct tmk_peak_row *row, bool has_bar)
 {
     char text[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
-    uint64_t whole = tmk_peak_bytes(a->look.peak);
+    uint64_t whole = tmk_peak_bytes(a->moment.peak);
     if (a->by == TMK_BY_STACK)
         add_stack_cell(t, a, row);
     else
         tmk_table_cell(t, row->key);
-    tmk_table_cell(t, tmk_size_text(row->bytes, text));
-    tmk_table_cell(t, tmk_count_text(row->n_blocks, text));
+    tmk_table_size(t, row->bytes);
+    tmk_table_count(t, row->n_blocks);
     tmk_table_cell(t, tmk_percent_text(row->bytes, whole, text));
     if (has_bar)
         tmk_table_cell(t, tmk_bar(row->bytes, whole, BAR_WIDTH, bar));
@@ -190,15 +170,15 @@ static void print_table(const struct answer *a)
 static int answer(struct answer *a, bool json)
 {
     struct tmk_error err = {0};
-    int status = tmk_look_sweep(&a->look);
+    int status = tmk_moment_answer_sweep(&a->moment);
     if (status != 0)
         return status;
-    if (tmk_peak_group(a->look.peak, a->by, &a->rows, &a->n_rows, &err) < 0) {
+    if (tmk_peak_group(a->moment.peak, a->by, &a->rows, &a->n_rows, &err) < 0) {
         tmk_say("%s", err.text);
         return TMK_EXIT_FINDING;
     }
-    if (a->look.detail_lost)
-        tmk_look_say_lost(&a->look);
+    if (a->moment.detail_lost)
+        tmk_moment_answer_say_lost(&a->moment);
     if (json)
         print_json(a);
     else
@@ -210,12 +190,12 @@ static int run(const struct tmk_args *args)
 {
     struct tmk_run *target = NULL;
     struct answer a = {0};
-    int status = tmk_target_open_one(args, &target, &a.look.p);
+    int status = tmk_target_open_one(args, &target, &a.moment.p);
     if (status == 0)
         status = ask(&a, args);
     if (status == 0)
         status = answer(&a, tmk_args_get(args, "json") != NULL);
-    tmk_look_fini(&a.look);
+    tmk_moment_answer_fini(&a.moment);
     tmk_run_close(target);
     return status;
 }

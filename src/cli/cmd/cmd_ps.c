@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "cli/answers/forecast_json.h"
+#include "cli/answers/answer_json.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/target.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
-#include "kit/json.h"
 #include "kit/table.h"
+#include "kit/tree.h"
 #include "passes/forecast.h"
 #include "passes/steps.h"
 
@@ -62,12 +62,9 @@ static void print_text(const struct tmk_watched *list, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         struct row row = read_row(&list[i]);
         tmk_table_cellf(t, "%" PRIu32, row.w->pid);
-        if (row.p && row.p->rank >= 0)
-            tmk_table_cellf(t, "%" PRId64, row.p->rank);
-        else
-            tmk_table_cell(t, NULL);
-        tmk_table_cell(t, row.peak ? tmk_size_text(row.allocated_bytes, text) : NULL);
-        tmk_table_cell(t, row.peak ? tmk_size_text(row.peak->peak_bytes, text) : NULL);
+        tmk_table_number(t, row.p ? row.p->rank : -1);
+        tmk_table_size(t, row.peak ? row.allocated_bytes : TMK_BYTES_UNKNOWN);
+        tmk_table_size(t, row.peak ? row.peak->peak_bytes : TMK_BYTES_UNKNOWN);
         tmk_table_cell(t, row.peak ? tmk_device_name(row.peak->device, text) : NULL);
         tmk_table_cell(t, tmk_forecast_text(&row.forecast, true, forecast));
         tmk_table_cell(t, row.folder);
@@ -79,42 +76,34 @@ static void print_text(const struct tmk_watched *list, uint32_t n)
     tmk_table_close(t);
 }
 
-static void json_row(struct tmk_json *j, const struct row *row)
+static void json_row(struct tmk_tree *t, const struct row *row)
 {
     char device[24];
-    tmk_json_object(j, NULL);
-    tmk_json_u64(j, "pid", row->w->pid);
-    if (row->p && row->p->rank >= 0)
-        tmk_json_i64(j, "rank", row->p->rank);
-    else
-        tmk_json_null(j, "rank");
-    tmk_json_text(j, "run", row->folder);
-    tmk_json_text(j, "device", row->peak ? tmk_device_name(row->peak->device, device) : NULL);
-    if (row->peak) {
-        tmk_json_u64(j, "allocated", row->allocated_bytes);
-        tmk_json_u64(j, "peak", row->peak->peak_bytes);
-    } else {
-        tmk_json_null(j, "allocated");
-        tmk_json_null(j, "peak");
-    }
-    tmk_json_text(j, "command", row->p ? row->p->command : NULL);
-    tmk_forecast_write(j, "forecast", row->peak ? &row->forecast : NULL);
-    tmk_json_end(j);
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "pid", row->w->pid);
+    tmk_tree_number(t, "rank", row->p ? row->p->rank : -1);
+    tmk_tree_text(t, "run", row->folder);
+    tmk_tree_text(t, "device", row->peak ? tmk_device_name(row->peak->device, device) : NULL);
+    tmk_tree_bytes(t, "allocated", row->peak ? row->allocated_bytes : TMK_BYTES_UNKNOWN);
+    tmk_tree_bytes(t, "peak", row->peak ? row->peak->peak_bytes : TMK_BYTES_UNKNOWN);
+    tmk_tree_text(t, "command", row->p ? row->p->command : NULL);
+    tmk_answer_put_forecast(t, "forecast", row->peak ? &row->forecast : NULL);
+    tmk_tree_end(t);
 }
 
 static void print_json(const struct tmk_watched *list, uint32_t n)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_array(&j, "processes");
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_list(&t, "processes");
     for (uint32_t i = 0; i < n; i++) {
         struct row row = read_row(&list[i]);
-        json_row(&j, &row);
+        json_row(&t, &row);
         close_row(&row);
     }
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }
 
 static int run(const struct tmk_args *args)

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/answers/report.h"
+#include "cli/answers/report_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/target.h"
 #include "cli/output/output_file.h"
 
 struct writing {
-    const struct tmk_report *report;
+    const struct tmk_report_answer *report;
     const char *format;
     bool is_safe;
 };
@@ -17,14 +17,17 @@ struct writing {
 static void write_report(FILE *out, const void *arg)
 {
     const struct writing *w = arg;
-    if (strcmp(w->format, "json") == 0 || strcmp(w->format, "csv") == 0) {
-        struct tmk_tree tree;
-        tmk_tree_init(&tree, out, strcmp(w->format, "csv") == 0, w->is_safe);
-        tmk_report_tree(w->report, &tree);
+    struct tmk_tree tree;
+    if (strcmp(w->format, "json") == 0) {
+        tmk_tree_init_json(&tree, out, 4);
+        tmk_report_json(w->report, &tree);
+    } else if (strcmp(w->format, "csv") == 0) {
+        tmk_tree_init_csv(&tree, out, w->is_safe);
+        tmk_report_json(w->report, &tree);
     } else {
         struct tmk_sheet sheet = {
             .out = out, .markdown = strcmp(w->format, "md") == 0, .colour = tmk_wants_colour(out)};
-        tmk_report_sheet(w->report, &sheet);
+        tmk_report_text(w->report, &sheet);
     }
 }
 
@@ -51,11 +54,11 @@ static int run(const struct tmk_args *args)
     int status = tmk_target_open(args->operands[0], &target);
     if (status != 0)
         return status;
-    struct tmk_report report;
-    status = tmk_report_init(&report, target, tmk_args_get(args, "rank"));
+    struct tmk_report_answer report;
+    status = tmk_report_answer_init(&report, target, tmk_args_get(args, "rank"));
     if (status == 0)
         status = write_to(path, &(struct writing){&report, format, is_safe});
-    tmk_report_fini(&report);
+    tmk_report_answer_fini(&report);
     tmk_run_close(target);
     return status;
 }
@@ -70,8 +73,9 @@ static const struct tmk_option options[] = {
 
 static const char notes[] =
     "json is one object: run, tidemark, started_utc, duration_ns, chosen (number of\n"
-    "the process with the largest peak, or of --rank), not_recorded (why, in words)\n"
-    "and processes, a list of:\n"
+    "the process with the largest peak, or of --rank), not_recorded (why, in words),\n"
+    "explain (of the chosen process, as `tidemark explain --json` has it; null when\n"
+    "it never ran out of memory) and processes, a list of:\n"
     "  file pid rank world_size host command start_ns end_ns trace_bytes\n"
     "  events allocations frees live_blocks live_bytes (live: at the end)\n"
     "  peak      time_ns step allocated reserved device, by_category by_module\n"
@@ -87,7 +91,9 @@ static const char notes[] =
     "            peak_allocated end_allocated allocations frees bytes\n"
     "  forecast  device risk seconds_to_oom seconds_low seconds_high steps_to_oom\n"
     "            confidence cause capacity advice; null: not known\n"
-    "  sites     file line function allocations bytes live_blocks live_bytes\n"
+    "  sites     file line function allocations bytes live_blocks live_bytes: the\n"
+    "            100 that allocate most; live_sites: the same, of the 100 with most\n"
+    "            alive at the end\n"
     "  oom_count ooms: time_ns step device request_bytes allocated capacity file\n"
     "            line function module stage source segments device_used\n"
     "            device_total by_category by_module by_line\n"
@@ -95,14 +101,15 @@ static const char notes[] =
     "            bytes segments; context others unexplained allocated reserved\n"
     "  leak_verdict (leak clean null) leaks: file line function category module\n"
     "            bytes_per_step blocks_per_step first_step confidence growth_bytes\n"
-    "            device kept_by\n"
+    "            device kept_by bytes_per_second\n"
     "  fragmentation device time_ns step reserved allocated free largest_free\n"
-    "            largest_allocatable releasable pinned_segments\n"
+    "            largest_allocatable releasable pinned_segments moment (oom\n"
+    "            reserved allocated) free_blocks\n"
     "  mark_count marks: time_ns step name text\n"
     "  quality   complete live merged unfinished stopped dropped given_up\n"
     "            detail_from_ns untracked without_details unnamed replaced\n"
     "            unknown_frees lost_segments damaged_chunks stray_bytes\n"
-    "            header_damaged\n"
+    "            header_damaged, doubts (the same in words)\n"
     "csv has the same figures, one a row: section,item,key,value. Section is the\n"
     "path of names, item the numbers of the list elements on it:\n"
     "  processes.peak.by_category,0.2,bytes,4096\n";

@@ -46,6 +46,7 @@ static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool qui
     tmk_refusal_watch_start(&refusals);
     w->refusals = refusals.path[0] ? refusals.path : NULL;
     struct tmk_outcome o = tmk_watch_run(w);
+    w->refusals = NULL;
     uint32_t n_refused = tmk_refusal_watch_stop(&refusals);
     tmk_relay_finish(o.status, tmk_run_folder_release);
     if (o.started)

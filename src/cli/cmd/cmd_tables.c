@@ -6,33 +6,33 @@
 #include "base/array.h"
 #include "cli/cmd/commands.h"
 #include "cli/output/sheet.h"
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "sql/sql.h"
 
 static void print_json(const struct tmk_sql_table *tables, size_t n)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_array(&j, "tables");
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_list(&t, "tables");
     for (size_t i = 0; i < n; i++) {
-        tmk_json_object(&j, NULL);
-        tmk_json_text(&j, "name", tables[i].name);
-        tmk_json_text(&j, "meaning", tables[i].meaning);
-        tmk_json_text(&j, "example", tables[i].example);
-        tmk_json_array(&j, "columns");
+        tmk_tree_object(&t, NULL);
+        tmk_tree_text(&t, "name", tables[i].name);
+        tmk_tree_text(&t, "meaning", tables[i].meaning);
+        tmk_tree_text(&t, "example", tables[i].example);
+        tmk_tree_list(&t, "columns");
         for (size_t c = 0; c < tables[i].n_columns; c++) {
-            tmk_json_object(&j, NULL);
-            tmk_json_text(&j, "name", tables[i].columns[c].name);
-            tmk_json_text(&j, "type", tables[i].columns[c].type);
-            tmk_json_text(&j, "meaning", tables[i].columns[c].meaning);
-            tmk_json_end(&j);
+            tmk_tree_object(&t, NULL);
+            tmk_tree_text(&t, "name", tables[i].columns[c].name);
+            tmk_tree_text(&t, "type", tables[i].columns[c].type);
+            tmk_tree_text(&t, "meaning", tables[i].columns[c].meaning);
+            tmk_tree_end(&t);
         }
-        tmk_json_end(&j);
-        tmk_json_end(&j);
+        tmk_tree_end(&t);
+        tmk_tree_end(&t);
     }
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }
 
 static void print_table(struct tmk_sheet *sheet, const struct tmk_sql_table *table)

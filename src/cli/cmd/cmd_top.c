@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "cli/answers/forecast_json.h"
+#include "cli/answers/answer_json.h"
 #include "cli/cmd/commands.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "model/run.h"
 #include "tui/gather.h"
 #include "tui/live.h"
@@ -27,107 +27,85 @@ enum { WIDTH_LEAST = 40, WIDTH_MOST = 500, WIDTH_USUAL = 80 };
 
 /* ---- JSON ---- */
 
-static void put_bytes(struct tmk_json *j, const char *key, uint64_t bytes)
+static void put_device(struct tmk_tree *t, const struct tmk_top_device *d)
 {
-    if (bytes == TMK_BYTES_UNKNOWN)
-        tmk_json_null(j, key);
-    else
-        tmk_json_u64(j, key, bytes);
+    tmk_tree_object(t, NULL);
+    tmk_tree_text(t, "device", d->label);
+    tmk_tree_text(t, "kind", tmk_device_kind_text(d->about.kind));
+    tmk_tree_label(t, "name", d->about.name);
+    tmk_tree_label(t, "id", d->about.id);
+    tmk_tree_bytes(t, "total", d->memory.total_bytes);
+    tmk_tree_bytes(t, "used", d->memory.used_bytes);
+    tmk_tree_bytes(t, "reserved", d->memory.reserved_bytes);
+    tmk_tree_label(t, "reason", d->reason);
+    tmk_tree_u64_if(t, "processes_left_out", d->has_users, d->n_left_out);
+    tmk_tree_label(t, "processes_reason", d->users_reason);
+    tmk_tree_end(t);
 }
 
-static const char *known(const char *text)
-{
-    return text[0] ? text : NULL;
-}
-
-static void put_device(struct tmk_json *j, const struct tmk_top_device *d)
-{
-    tmk_json_object(j, NULL);
-    tmk_json_text(j, "device", d->label);
-    tmk_json_text(j, "kind", tmk_device_kind_text(d->about.kind));
-    tmk_json_text(j, "name", known(d->about.name));
-    tmk_json_text(j, "id", known(d->about.id));
-    put_bytes(j, "total", d->memory.total_bytes);
-    put_bytes(j, "used", d->memory.used_bytes);
-    put_bytes(j, "reserved", d->memory.reserved_bytes);
-    tmk_json_text(j, "reason", known(d->reason));
-    if (d->has_users)
-        tmk_json_u64(j, "processes_left_out", d->n_left_out);
-    else
-        tmk_json_null(j, "processes_left_out");
-    tmk_json_text(j, "processes_reason", known(d->users_reason));
-    tmk_json_end(j);
-}
-
-static void put_process(struct tmk_json *j, const struct tmk_top_model *m,
+static void put_process(struct tmk_tree *t, const struct tmk_top_model *m,
                         const struct tmk_top_process *p)
 {
-    tmk_json_object(j, NULL);
-    tmk_json_u64(j, "pid", p->pid);
-    tmk_json_text(j, "user", known(p->user));
-    tmk_json_text(j, "command", known(p->command));
-    tmk_json_bool(j, "watched", p->is_watched);
-    put_bytes(j, "used", p->used_bytes);
-    put_bytes(j, "host", p->host_bytes);
-    tmk_json_array(j, "devices");
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "pid", p->pid);
+    tmk_tree_label(t, "user", p->user);
+    tmk_tree_label(t, "command", p->command);
+    tmk_tree_bool(t, "watched", p->is_watched);
+    tmk_tree_bytes(t, "used", p->used_bytes);
+    tmk_tree_bytes(t, "host", p->host_bytes);
+    tmk_tree_list(t, "devices");
     for (uint64_t i = 0; i < m->n_uses; i++) {
         if (m->uses[i].pid != p->pid)
             continue;
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "device", m->devices[m->uses[i].device].label);
-        put_bytes(j, "used", m->uses[i].bytes);
-        tmk_json_end(j);
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, "device", m->devices[m->uses[i].device].label);
+        tmk_tree_bytes(t, "used", m->uses[i].bytes);
+        tmk_tree_end(t);
     }
-    tmk_json_end(j);
-    tmk_json_end(j);
+    tmk_tree_end(t);
+    tmk_tree_end(t);
 }
 
-static void put_job(struct tmk_json *j, const struct tmk_job *job)
+static void put_job(struct tmk_tree *t, const struct tmk_job *job)
 {
     char device[24];
-    tmk_json_object(j, NULL);
-    tmk_json_u64(j, "pid", job->pid);
-    if (job->rank >= 0)
-        tmk_json_i64(j, "rank", job->rank);
-    else
-        tmk_json_null(j, "rank");
-    tmk_json_text(j, "run", job->run);
-    tmk_json_text(j, "device", job->has_memory ? tmk_device_name(job->device, device) : NULL);
-    put_bytes(j, "allocated", job->has_memory ? job->allocated_bytes : TMK_BYTES_UNKNOWN);
-    put_bytes(j, "reserved", job->has_memory ? job->reserved_bytes : TMK_BYTES_UNKNOWN);
-    put_bytes(j, "peak", job->has_memory ? job->peak_bytes : TMK_BYTES_UNKNOWN);
-    if (job->has_memory && job->step != TMK_NO_STEP)
-        tmk_json_i64(j, "step", job->step);
-    else
-        tmk_json_null(j, "step");
-    tmk_forecast_write(j, "forecast", job->has_memory ? &job->forecast : NULL);
-    tmk_json_text(j, "command", known(job->command));
-    tmk_json_end(j);
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "pid", job->pid);
+    tmk_tree_number(t, "rank", job->rank);
+    tmk_tree_text(t, "run", job->run);
+    tmk_tree_text(t, "device", job->has_memory ? tmk_device_name(job->device, device) : NULL);
+    tmk_tree_bytes(t, "allocated", job->has_memory ? job->allocated_bytes : TMK_BYTES_UNKNOWN);
+    tmk_tree_bytes(t, "reserved", job->has_memory ? job->reserved_bytes : TMK_BYTES_UNKNOWN);
+    tmk_tree_bytes(t, "peak", job->has_memory ? job->peak_bytes : TMK_BYTES_UNKNOWN);
+    tmk_answer_put_step(t, "step", job->has_memory ? job->step : TMK_NO_STEP);
+    tmk_answer_put_forecast(t, "forecast", job->has_memory ? &job->forecast : NULL);
+    tmk_tree_label(t, "command", job->command);
+    tmk_tree_end(t);
 }
 
 static void print_json(const struct tmk_top_model *m, const struct tmk_choice *choice)
 {
-    struct tmk_json j;
+    struct tmk_tree t;
     uint32_t *order = tmk_xcalloc(m->n_processes + 1, sizeof *order);
     uint32_t n = tmk_choice_order(choice, m, order);
-    tmk_json_init(&j, stdout, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_text(&j, "host", m->host);
-    tmk_json_text(&j, "problem", known(m->problem));
-    tmk_json_array(&j, "devices");
+    tmk_tree_init_json(&t, stdout, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_text(&t, "host", m->host);
+    tmk_tree_label(&t, "problem", m->problem);
+    tmk_tree_list(&t, "devices");
     for (unsigned i = 0; i < m->n_devices; i++)
-        put_device(&j, &m->devices[i]);
-    tmk_json_end(&j);
-    tmk_json_array(&j, "processes");
+        put_device(&t, &m->devices[i]);
+    tmk_tree_end(&t);
+    tmk_tree_list(&t, "processes");
     for (uint32_t i = 0; i < n; i++)
-        put_process(&j, m, &m->processes[order[i]]);
-    tmk_json_end(&j);
-    tmk_json_array(&j, "jobs");
+        put_process(&t, m, &m->processes[order[i]]);
+    tmk_tree_end(&t);
+    tmk_tree_list(&t, "jobs");
     for (uint32_t i = 0; i < n; i++)
         if (m->processes[order[i]].is_watched)
-            put_job(&j, &m->processes[order[i]].job);
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+            put_job(&t, &m->processes[order[i]].job);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
     free(order);
 }
 

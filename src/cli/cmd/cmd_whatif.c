@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/answers/whatif_text.h"
+#include "cli/answers/whatif_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/target.h"
 #include "cli/output/xalloc.h"
@@ -20,9 +20,9 @@ struct question {
     uint16_t device;
     const char *confs[TMK_MAX_VALUES];
     unsigned n_confs;
-    uint64_t capacity_bytes, allowed_bytes; /* TMK_WHATIF_UNKNOWN: not asked */
+    uint64_t capacity_bytes, allowed_bytes; /* TMK_BYTES_UNKNOWN: not asked */
     struct tmk_whatif *whatif;
-    struct tmk_whatif_view view;
+    struct tmk_whatif_answer view;
 };
 
 /* ---- the question ---- */
@@ -44,7 +44,7 @@ static bool find_card(const struct tmk_process *p, uint16_t *ret_device)
 static int read_size(const struct tmk_args *args, const char *name, uint64_t *ret)
 {
     const char *text = tmk_args_get(args, name);
-    *ret = TMK_WHATIF_UNKNOWN;
+    *ret = TMK_BYTES_UNKNOWN;
     if (!text || (tmk_size_parse(text, ret) == 0 && *ret > 0))
         return 0;
     tmk_say("--%s: '%s' is not a size: 24GiB, 600MiB, 600439521", name, text);
@@ -60,7 +60,7 @@ static int ask(struct question *q, const struct tmk_args *args)
     if (status != 0)
         return status;
     q->view.is_asked =
-        q->capacity_bytes != TMK_WHATIF_UNKNOWN || q->allowed_bytes != TMK_WHATIF_UNKNOWN;
+        q->capacity_bytes != TMK_BYTES_UNKNOWN || q->allowed_bytes != TMK_BYTES_UNKNOWN;
     if (device)
         return tmk_target_device(q->p, device, &q->device) ? 0 : TMK_EXIT_USAGE;
     if (find_card(q->p, &q->device))
@@ -77,16 +77,16 @@ static int ask(struct question *q, const struct tmk_args *args)
 static void choose_limit(struct question *q)
 {
     const struct tmk_whatif_facts *f = q->view.facts;
-    struct tmk_whatif_view *v = &q->view;
+    struct tmk_whatif_answer *v = &q->view;
     v->capacity_bytes = q->capacity_bytes;
     v->limit_bytes = TMK_ALLOC_NO_BOUND;
-    if (q->capacity_bytes != TMK_WHATIF_UNKNOWN) {
+    if (q->capacity_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = tmk_whatif_share(f, q->capacity_bytes);
         v->limit_from = "the card's";
-    } else if (q->allowed_bytes == TMK_WHATIF_UNKNOWN && f->limit_bytes != TMK_WHATIF_UNKNOWN) {
+    } else if (q->allowed_bytes == TMK_BYTES_UNKNOWN && f->limit_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = f->limit_bytes;
         v->limit_from = "it ran out there when recorded; --capacity asks about another card";
-    } else if (q->allowed_bytes == TMK_WHATIF_UNKNOWN && f->card_bytes != TMK_WHATIF_UNKNOWN) {
+    } else if (q->allowed_bytes == TMK_BYTES_UNKNOWN && f->card_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = tmk_whatif_share(f, f->card_bytes);
         v->limit_from = "the card that it was recorded on, less what is held beside torch";
     }
@@ -100,7 +100,7 @@ static void choose_limit(struct question *q)
 
 static uint64_t card_of(const struct question *q)
 {
-    return q->capacity_bytes != TMK_WHATIF_UNKNOWN ? q->capacity_bytes : q->view.facts->card_bytes;
+    return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes : q->view.facts->card_bytes;
 }
 
 static int add_setting(struct question *q, const char *conf, struct tmk_error *err)
@@ -112,7 +112,7 @@ static int add_setting(struct question *q, const char *conf, struct tmk_error *e
     if (rc == 0 && row.setting.conf.is_async)
         rc = tmk_fail(err, TMK_EINVAL,
                       "the model is of torch's native backend: cudaMallocAsync cannot be replayed");
-    bool needs_card = row.setting.conf.memory_fraction < 1 && card_of(q) == TMK_WHATIF_UNKNOWN;
+    bool needs_card = row.setting.conf.memory_fraction < 1 && card_of(q) == TMK_BYTES_UNKNOWN;
     if (rc == 0 && needs_card && q->view.n_rows > 0)
         rc = tmk_fail(err, TMK_EINVAL,
                       "per_process_memory_fraction is of a card whose size was not recorded: give "
@@ -206,9 +206,9 @@ static int answer(struct question *q, bool json)
     if (rc < 0)
         return complain(q, rc, &err);
     if (json)
-        tmk_whatif_print_json(&q->view);
+        tmk_whatif_json(&q->view);
     else
-        tmk_whatif_print(&q->view);
+        tmk_whatif_text(&q->view);
     return TMK_EXIT_OK;
 }
 

@@ -92,7 +92,7 @@ static void markdown_command(FILE *out, const struct tmk_command *c)
         fprintf(out, "\n```text\n%s```\n", c->notes);
     fputs("\nExamples:\n\n", out);
     for (unsigned i = 0; c->examples[i]; i += 2)
-        fprintf(out, "- `%s`: %s\n", c->examples[i], c->examples[i + 1]);
+        fprintf(out, "- `%s`:\n  %s\n", c->examples[i], c->examples[i + 1]);
 }
 
 void tmk_help_markdown(FILE *out)
@@ -102,7 +102,7 @@ void tmk_help_markdown(FILE *out)
         "# Commands\n\nMade from the program's table of commands by `tidemark help --markdown`; "
         "a test keeps it true.\n\n%s\n\nData goes to stdout, talk to stderr. Sizes are bytes in "
         "machine output, times are nanoseconds since\nthe run's start, and what is not known is "
-        "`null`. %s\n%s\n| command | |\n|---|---|\n",
+        "`null`.\n%s\n%s\n| command | |\n|---|---|\n",
         ABOUT, run_note, status_note);
     for (unsigned i = 0; tmk_commands[i]; i++) {
         fprintf(out, "| [%s](#tidemark-%s) | ", tmk_commands[i]->name, tmk_commands[i]->name);

@@ -46,28 +46,6 @@ int tmk_target_open(const char *target, struct tmk_run **ret_run)
     return 0;
 }
 
-void tmk_process_json_pid(struct tmk_json *j, const struct tmk_process *p)
-{
-    if (p->pid)
-        tmk_json_u64(j, "pid", p->pid);
-    else
-        tmk_json_null(j, "pid");
-}
-
-void tmk_process_json_stack(struct tmk_json *j, const struct tmk_process *p, uint32_t stack)
-{
-    struct tmk_stack s = {0};
-    tmk_json_array(j, "stack");
-    bool known = tmk_reader_stack(p->reader, stack, &s);
-    for (uint32_t i = 0; known && i < s.n_frames; i++) {
-        struct tmk_frame f;
-        char text[TMK_FRAME_TEXT_BYTES];
-        bool has_frame = tmk_process_frame(p, s.frames[i], &f);
-        tmk_json_text(j, NULL, tmk_frame_text(has_frame ? &f : NULL, false, text));
-    }
-    tmk_json_end(j);
-}
-
 static bool has_steps(const struct tmk_process *p)
 {
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(p->reader); i++)

@@ -4,7 +4,6 @@
 #define TMK_CLI_FRONT_TARGET_H
 
 #include "cli/front/command.h"
-#include "kit/json.h"
 #include "model/run.h"
 
 /* Open, or say why not and return an exit status (*ret_run untouched). Traces of the folder that
@@ -19,12 +18,6 @@ struct tmk_process *tmk_target_pick(struct tmk_run *run, const char *rank);
  * be closed in both cases. */
 int tmk_target_open_one(const struct tmk_args *args, struct tmk_run **ret_run,
                         struct tmk_process **ret_p);
-
-/* The key "pid": null where it is not known, as of an imported snapshot. */
-void tmk_process_json_pid(struct tmk_json *j, const struct tmk_process *p);
-
-/* The key "stack": its frames as texts, the innermost first. */
-void tmk_process_json_stack(struct tmk_json *j, const struct tmk_process *p, uint32_t stack);
 
 enum { TMK_STEP_TEXT_BYTES = 64 };
 /* `lead`, then "in step 3" or "before the first step", into the caller's buffer; of a process that

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "cli/output/xalloc.h"
-#include "kit/json.h"
+#include "kit/tree.h"
 
 struct follow {
     struct tmk_monitoring *m;
@@ -19,7 +19,7 @@ struct follow {
 static void write_report(const struct follow *f)
 {
     struct tmk_leaks leaks = {0};
-    struct tmk_json j;
+    struct tmk_tree t;
     if (tmk_leaks_find(f->m->sampler, f->wants->leak_bytes, &leaks) < 0)
         tmk_die("out of memory");
     struct tmk_monitor_status report = tmk_monitoring_status(f->m);
@@ -27,61 +27,61 @@ static void write_report(const struct follow *f)
     report.leaks = &leaks;
     report.is_whole = true;
     report.process = f->process.pid ? &f->process : NULL;
-    tmk_json_init(&j, stdout, 0);
-    tmk_monitor_status_write(&j, &report);
+    tmk_tree_init_json(&t, stdout, 0);
+    tmk_monitor_status_write(&t, &report);
     tmk_leaks_fini(&leaks);
 }
 
 /* Advice for people, as `tidemark oom` gives it; which language is the reader's choice. */
-static void write_actions(struct tmk_json *j, const char *key, const struct tmk_device_forecast *p,
+static void write_actions(struct tmk_tree *t, const char *key, const struct tmk_device_forecast *p,
                           const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
 {
     const char *advice;
-    tmk_json_array(j, key);
+    tmk_tree_list(t, key);
     for (unsigned i = 0; (advice = advice_of(tmk_oom_watch_cause(p), i)) != NULL; i++)
-        tmk_json_text(j, NULL, advice);
-    tmk_json_end(j);
+        tmk_tree_text(t, NULL, advice);
+    tmk_tree_end(t);
 }
 
 static void write_warning(const struct tmk_oom_watch *w, unsigned i)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, stdout, 0);
-    tmk_json_object(&j, NULL);
-    tmk_device_forecast_write(&j, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 0);
+    tmk_tree_object(&t, NULL);
+    tmk_device_forecast_write(&t, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
                               &w->forecasts[i].prediction);
-    write_actions(&j, "actions", &w->forecasts[i].prediction, tmk_growth_cause_advice);
-    write_actions(&j, "actions_zh", &w->forecasts[i].prediction, tmk_growth_cause_advice_zh);
-    tmk_json_end(&j);
+    write_actions(&t, "actions", &w->forecasts[i].prediction, tmk_growth_cause_advice);
+    write_actions(&t, "actions_zh", &w->forecasts[i].prediction, tmk_growth_cause_advice_zh);
+    tmk_tree_end(&t);
 }
 
 /* With what is decided by: how full is too full, and what was forecast last. */
 static void write_samples(const struct follow *f)
 {
     const struct tmk_monitoring *m = f->m;
-    struct tmk_json j;
-    tmk_json_init(&j, stdout, 0);
-    tmk_json_object(&j, NULL);
-    tmk_json_array(&j, "samples");
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, stdout, 0);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_list(&t, "samples");
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
         const struct tmk_watched_device *u = tmk_sampler_device(m->sampler, i);
         if (!u->has_now)
             continue;
-        tmk_json_object(&j, NULL);
-        tmk_json_text(&j, "device", u->label);
-        tmk_json_text(&j, "kind", tmk_device_kind_text(u->device->kind));
-        tmk_json_fixed(&j, "time_s", (double)m->elapsed_ns / 1e9, 3);
-        tmk_json_u64(&j, "allocated", u->now.used_bytes);
-        tmk_json_u64(&j, "total", u->now.total_bytes);
-        tmk_json_fixed(&j, "utilization_percent", tmk_device_use_percent(u), 2);
-        tmk_json_bool(&j, "over_threshold",
+        tmk_tree_object(&t, NULL);
+        tmk_tree_text(&t, "device", u->label);
+        tmk_tree_text(&t, "kind", tmk_device_kind_text(u->device->kind));
+        tmk_tree_fixed(&t, "time_s", (double)m->elapsed_ns / 1e9, 3);
+        tmk_tree_u64(&t, "allocated", u->now.used_bytes);
+        tmk_tree_u64(&t, "total", u->now.total_bytes);
+        tmk_tree_fixed(&t, "utilization_percent", tmk_device_use_percent(u), 2);
+        tmk_tree_bool(&t, "over_threshold",
                       tmk_device_taken_percent(u) >= f->watch->alarms[i].threshold_percent);
-        tmk_json_text(&j, "risk_level",
+        tmk_tree_text(&t, "risk_level",
                       tmk_risk_text(f->watch->forecasts[i].prediction.risk_level));
-        tmk_json_end(&j);
+        tmk_tree_end(&t);
     }
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }
 
 /* Lines on stdin, as many as are there; *ret_ended: there will be no more. */

@@ -36,9 +36,9 @@ bool tmk_monitor_report_is_json(const struct tmk_args *args)
 
 static void write_json(FILE *out, const void *arg)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, out, 4);
-    tmk_monitor_status_write(&j, arg);
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, out, 4);
+    tmk_monitor_status_write(&t, arg);
 }
 
 static int write_file(const struct tmk_monitor_status *status, const char *path)
@@ -53,12 +53,11 @@ static int write_file(const struct tmk_monitor_status *status, const char *path)
 
 static void add_row(struct tmk_table *t, const struct tmk_watched_device *u)
 {
-    char text[TMK_AMOUNT_BYTES];
     bool known = u->n_samples > 0;
     tmk_table_cell(t, u->label);
     tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
-    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.used_bytes, text) : NULL);
-    tmk_table_cell(t, u->has_now ? tmk_size_text(u->now.total_bytes, text) : NULL);
+    tmk_table_size(t, u->has_now ? u->now.used_bytes : TMK_BYTES_UNKNOWN);
+    tmk_table_size(t, u->has_now ? u->now.total_bytes : TMK_BYTES_UNKNOWN);
     if (u->has_now)
         tmk_table_cellf(t, "%.1f %%", tmk_device_use_percent(u));
     else
@@ -70,7 +69,7 @@ static void add_row(struct tmk_table *t, const struct tmk_watched_device *u)
         tmk_table_cell(t, NULL);
         tmk_table_cell(t, NULL);
     }
-    tmk_table_cell(t, tmk_count_text(u->n_samples, text));
+    tmk_table_count(t, u->n_samples);
 }
 
 static void print_table(const struct tmk_monitor_status *status)

@@ -18,7 +18,6 @@
 
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/language.h"
 #include "kit/utf8.h"
 
 extern char **environ;
@@ -88,6 +87,19 @@ static const struct words {
              .holder = "占用进程",
              .advice_of = tmk_growth_cause_advice_zh};
 
+/* Under zh_CN, by LC_ALL, LC_MESSAGES and LANG, of which the first that is set decides. What
+ * machines read never changes. */
+static bool is_language_chinese(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = getenv(variables[i]);
+        if (value && value[0])
+            return strncmp(value, "zh_CN", 5) == 0;
+    }
+    return false;
+}
+
 static void print_holders(FILE *out, const char *label, const struct tmk_device_processes *holders)
 {
     for (unsigned i = 0; i < holders->n && i < SHOWN_HOLDERS; i++) {
@@ -120,7 +132,7 @@ enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_device_forecast *p)
 static void warn(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
                  const struct tmk_device_forecast *p, const struct tmk_device_processes *holders)
 {
-    const struct words *say = tmk_language_is_chinese() ? &chinese : &english;
+    const struct words *say = is_language_chinese() ? &chinese : &english;
     bool is_host = u->device->kind == TMK_DEVICE_HOST;
     const char *risk = tmk_risk_text(p->risk_level), *advice;
     fprintf(w->out, "[WARNING] %s: %s%s\n   %s: %s\n   %s: %.1f%%\n", say->title,

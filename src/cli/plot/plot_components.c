@@ -38,18 +38,19 @@ static void add_component_notes(struct tmk_bars *bars, uint64_t whole)
                                          tmk_percent_text(bars->bars[i].total, whole, share));
 }
 
-static int draw_components(const struct tmk_plot *plot, const struct tmk_look *look, const char *by,
-                           struct tmk_bars *bars)
+static int draw_components(const struct tmk_plot *plot, const struct tmk_moment_answer *shown,
+                           const char *by, struct tmk_bars *bars)
 {
     char size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
     struct tmk_gnuplot *g = NULL;
     int status = tmk_gnuplot_open(plot->path, &plot->style, tmk_bars_height(bars->n_bars), &g);
     if (status != 0)
         return status;
-    uint64_t bytes = tmk_peak_bytes(look->peak);
-    char *title = tmk_plot_title(plot, "%s %s by %s%s", tmk_size_text(bytes, size),
-                                 look->detail_lost ? "at the largest moment kept" : "at the peak",
-                                 by, tmk_step_text(plot->p, tmk_peak_step(look->peak), ", ", step));
+    uint64_t bytes = tmk_peak_bytes(shown->peak);
+    char *title =
+        tmk_plot_title(plot, "%s %s by %s%s", tmk_size_text(bytes, size),
+                       shown->detail_lost ? "at the largest moment kept" : "at the peak", by,
+                       tmk_step_text(plot->p, tmk_peak_step(shown->peak), ", ", step));
     tmk_gnuplot_title(g, title);
     free(title);
     tmk_bars_put(bars, tmk_gnuplot_script(g), tmk_gnuplot_theme(g), &(struct tmk_bars_place){0});
@@ -59,27 +60,27 @@ static int draw_components(const struct tmk_plot *plot, const struct tmk_look *l
 int tmk_plot_components(const struct tmk_plot *plot)
 {
     const char *by_name = plot->by ? plot->by : "component";
-    struct tmk_look look = {.p = plot->p};
+    struct tmk_moment_answer shown = {.p = plot->p};
     struct tmk_bars bars = {0};
     char device[24];
     enum tmk_by by;
     if (!tmk_by_find(by_name, &by))
         return TMK_EXIT_USAGE; /* not one of the option's choices; the parser has reported it */
-    int status = tmk_look_ask(&look, "at", NULL, tmk_device_name(plot->device, device));
+    int status = tmk_moment_answer_ask(&shown, "at", NULL, tmk_device_name(plot->device, device));
     if (status == 0)
-        status = tmk_look_sweep(&look);
-    if (status == 0 && look.detail_lost)
-        tmk_look_say_lost(&look);
-    if (status == 0 && add_blocks(&bars, look.peak, by) < 0)
+        status = tmk_moment_answer_sweep(&shown);
+    if (status == 0 && shown.detail_lost)
+        tmk_moment_answer_say_lost(&shown);
+    if (status == 0 && add_blocks(&bars, shown.peak, by) < 0)
         status = tmk_plot_failed(plot, &(struct tmk_error){0});
     if (status == 0 && bars.n_bars == 0)
         status = tmk_plot_nothing(plot);
     if (status == 0) {
         tmk_bars_tidy(&bars, MOST_BARS);
-        add_component_notes(&bars, tmk_peak_bytes(look.peak));
-        status = draw_components(plot, &look, by_name, &bars);
+        add_component_notes(&bars, tmk_peak_bytes(shown.peak));
+        status = draw_components(plot, &shown, by_name, &bars);
     }
     tmk_bars_fini(&bars);
-    tmk_look_fini(&look);
+    tmk_moment_answer_fini(&shown);
     return status;
 }

@@ -237,7 +237,7 @@ static void add_cell_stages(struct tmk_bars *bars, const char *name, const struc
     tmk_bars_get(bars, name);
     for (uint32_t i = 0; i < cell->n_stages; i++) {
         const struct tmk_cell_stage *s = &cell->stages[i];
-        if (s->peak != TMK_UNKNOWN_BYTES)
+        if (s->peak != TMK_BYTES_UNKNOWN)
             tmk_bars_add(bars, name, s->name ? s->name : "unknown", s->peak);
     }
 }

@@ -225,6 +225,14 @@ static void look_for_sockets(const struct search *s, const char *path)
     tmk_folder_close(&names);
 }
 
+/* In the folder that watched processes make there (record/door.h). */
+static void look_for_sockets_of_user(const struct search *s, const char *folder)
+{
+    char *own = tmk_xformat("%s/tidemark-%u", folder, (unsigned)geteuid());
+    look_for_sockets(s, own);
+    free(own);
+}
+
 /* ---- all ---- */
 
 static void look_everywhere(const struct search *s)
@@ -241,12 +249,11 @@ void tmk_leftovers_find(struct tmk_leftovers *ret, enum tmk_leftovers_way way)
     struct search s = {.found = ret, .way = way};
     *ret = (struct tmk_leftovers){0};
     look_everywhere(&s);
-    char *own = tmk_xformat("/tmp/tidemark-%u", (unsigned)geteuid());
-    look_for_sockets(&s, own);
+    look_for_sockets_of_user(&s, "/dev/shm");
+    look_for_sockets_of_user(&s, "/tmp");
     tmk_ring_folders(&folders);
     for (unsigned i = 0; i < folders.n; i++)
         look_for_sockets(&s, folders.paths[i]);
-    free(own);
 }
 
 void tmk_leftovers_settle(const char *folder)

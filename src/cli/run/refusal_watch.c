@@ -43,7 +43,7 @@ static int open_private(const char *path, bool make)
     return -1;
 }
 
-/* Where control sockets are, too (record/door.c). The path goes to `path`. */
+/* Where control sockets are, too (record/socket/control_socket.c). The path goes to `path`. */
 static int open_folder(char *path, size_t size)
 {
     char of_user[32], in_tmp[40];

@@ -2,8 +2,8 @@
 /* cli/run/refusal_watch.h - count the programs that may not even say that they are not recorded.
  *
  * A program under a seccomp filter that nobody knows makes only calls that its loader has made
- * before (record/sandbox.h), so it cannot write anywhere. It opens a file of `run` for reading and
- * closes it, and the kernel tells `run` of that (inotify).
+ * before (record/control/sandbox.h), so it cannot write anywhere. It opens a file of `run` for
+ * reading and closes it, and the kernel tells `run` of that (inotify).
  *
  * The file is empty and lies in a folder that is the user's alone, where nobody else can put a FIFO
  * or a link in its place, even after it is gone. Its maker has a lock on it: without one it was

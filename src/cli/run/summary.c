@@ -123,7 +123,7 @@ static void line_holders(const char *name, struct tmk_peak *peak, uint64_t whole
         line_shares("lines", TMK_BY_SITE, rows, n, whole);
 }
 
-static void line_peak(const struct tmk_facts *f)
+static void line_peak(const struct tmk_process_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     if (!f->has_peak)
@@ -137,7 +137,7 @@ static void line_peak(const struct tmk_facts *f)
         line_holders("made of", f->peak, f->peak_bytes);
 }
 
-static void line_steps(const struct tmk_facts *f)
+static void line_steps(const struct tmk_process_answer *f)
 {
     static const char *const says[] = {
         [TMK_TREND_TOO_SHORT] = "too few to say whether memory grows",
@@ -187,7 +187,8 @@ static void line_refused(void *arg, const char *text)
     line("missing", "%s", text);
 }
 
-static void line_recorded(const char *folder, struct tmk_run *run, const struct tmk_facts *f)
+static void line_recorded(const char *folder, struct tmk_run *run,
+                          const struct tmk_process_answer *f)
 {
     char allocs[TMK_AMOUNT_BYTES], frees[TMK_AMOUNT_BYTES], blocks[TMK_AMOUNT_BYTES];
     char size[TMK_AMOUNT_BYTES], label[40];
@@ -201,7 +202,7 @@ static void line_recorded(const char *folder, struct tmk_run *run, const struct 
     line("recorded", "%s allocations, %s frees; %s blocks (%s) left",
          tmk_count_text(f->n_allocs, allocs), tmk_count_text(f->n_frees, frees),
          tmk_count_text(f->n_live, blocks), tmk_size_text(f->live_bytes, size));
-    bool is_whole = tmk_facts_doubts(f, line_doubt, NULL) == 0;
+    bool is_whole = tmk_process_answer_doubts(f, line_doubt, NULL) == 0;
     is_whole &= !line_other_losses(run, f->p);
     is_whole &= tmk_refused_each(folder, run, line_refused, NULL) == 0;
     line("trace", "%s%s%s", tmk_size_text(bytes, size), n > 1 ? " in all" : "",
@@ -211,7 +212,7 @@ static void line_recorded(const char *folder, struct tmk_run *run, const struct 
 /* ---- post-mortem ---- */
 
 /* False: there is nothing to tell. */
-static bool post_mortem(const struct tmk_facts *f)
+static bool post_mortem(const struct tmk_process_answer *f)
 {
     uint64_t n = tmk_ooms_n_kept(f->ooms);
     if (n == 0)
@@ -263,10 +264,10 @@ static bool other_post_mortems(struct tmk_run *run, const struct tmk_process *do
         n_events += tmk_reader_status(p->reader)->n_events;
         if (p == done || n_events > MAX_EVENTS)
             continue;
-        struct tmk_facts f;
-        if (tmk_facts_init(&f, p, 1) == 0)
+        struct tmk_process_answer f;
+        if (tmk_process_answer_init(&f, p, 1) == 0)
             any |= post_mortem(&f);
-        tmk_facts_fini(&f);
+        tmk_process_answer_fini(&f);
     }
     return any;
 }
@@ -301,8 +302,8 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
     if (tmk_target_open(name, &run) != 0)
         return;
     headline(name, w, o);
-    struct tmk_facts f;
-    if (tmk_facts_init(&f, largest(run), 1) == 0) {
+    struct tmk_process_answer f;
+    if (tmk_process_answer_init(&f, largest(run), 1) == 0) {
         line_peak(&f);
         line_steps(&f);
         line_recorded(w->folder, run, &f);
@@ -312,6 +313,6 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
                   tmk_xshell_word(&words, name));
     }
     tmk_arena_fini(&words);
-    tmk_facts_fini(&f);
+    tmk_process_answer_fini(&f);
     tmk_run_close(run);
 }

@@ -23,7 +23,7 @@ void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_answer *v);
 void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_answer *v);
 void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_answer *v);
 void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_answer *v);
-void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_answer *v);
+void tmk_sweep_write_text(FILE *out, const struct tmk_sweep_answer *v);
 /* Write the page's chart of the peak against a parameter, as SVG. Returns whether some estimate is
  * too far above to be drawn and has an arrow. */
 bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_answer *v,

@@ -330,10 +330,10 @@ char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
         .repeat = at->repeat,
         .seconds = f->seconds,
         .peak_step = -1,
-        .capacity = TMK_UNKNOWN_BYTES,
-        .peak_allocated = TMK_UNKNOWN_BYTES,
-        .peak_reserved = TMK_UNKNOWN_BYTES,
-        .peak_device = TMK_UNKNOWN_BYTES,
+        .capacity = TMK_BYTES_UNKNOWN,
+        .peak_allocated = TMK_BYTES_UNKNOWN,
+        .peak_reserved = TMK_BYTES_UNKNOWN,
+        .peak_device = TMK_BYTES_UNKNOWN,
     };
     struct tmk_outcome o = tmk_watch_outcome(kept->wait_status);
     char *tail = read_tail(p, f);

@@ -2,15 +2,16 @@
 /* cli/sweep/sweep_csv.c - memory_profile_summary.csv: a row for each cell. Columns are the same in
  * every row: all categories, components and ranks that any cell has. docs/sweep-files.md describes
  * them. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "cli/front/command.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
-#include "kit/amount.h"
-#include "kit/csv.h"
 #include "kit/textmap.h"
+#include "kit/tree.h"
+#include "sweep/cell_json.h"
 
 enum { MOST_RANKS = 1024 }; /* ranks with their own columns */
 
@@ -48,173 +49,117 @@ static void find_columns(const struct tmk_results *r, struct csv_columns *ret)
     }
 }
 
-/* ---- the first line ---- */
-
-static void put_column_name(struct tmk_csv *csv, const char *before, const char *name)
-{
-    char *text = tmk_xformat("%s%s", before, name);
-    tmk_csv_text(csv, text);
-    free(text);
-}
-
-static void put_column_names(struct tmk_csv *csv, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        tmk_csv_text(csv, names[i]);
-}
-
-static const char *const before_peaks[] = {"repeat",  "outcome", "exit_status",
-                                           "seconds", "device",  "capacity"};
-static const char *const peaks[] = {
-    "peak_allocated",   "peak_reserved",  "peak_device", "peak_allocated_gb",
-    "peak_reserved_gb", "peak_device_gb", "peak_step",   "steps"};
-static const char *const estimates[] = {
-    "estimate",          "estimate_low",          "estimate_high",
-    "estimate_reserved", "estimate_reserved_low", "estimate_reserved_high"};
-static const char *const at_end[] = {"run", "message"};
-
-static void put_titles(struct tmk_csv *csv, const struct tmk_results *r,
-                       const struct csv_columns *k)
-{
-    tmk_csv_text(csv, "number");
-    for (uint32_t p = 0; p < r->n_params; p++)
-        tmk_csv_text(csv, r->params[p].name);
-    put_column_names(csv, before_peaks, TMK_N(before_peaks));
-    put_column_names(csv, peaks, TMK_N(peaks));
-    for (uint32_t i = 0; i < k->categories.n; i++)
-        put_column_name(csv, "category_", k->categories.texts[i]);
-    for (uint32_t i = 0; i < k->components.n; i++)
-        put_column_name(csv, "component_", k->components.texts[i]);
-    for (uint32_t i = 0; i < k->n_ranks; i++) {
-        char *allocated = tmk_xformat("rank%u_peak_allocated", i);
-        char *reserved = tmk_xformat("rank%u_peak_reserved", i);
-        tmk_csv_text(csv, allocated);
-        tmk_csv_text(csv, reserved);
-        free(allocated);
-        free(reserved);
-    }
-    put_column_names(csv, estimates, TMK_N(estimates));
-    put_column_names(csv, at_end, TMK_N(at_end));
-    tmk_csv_end_row(csv);
-}
-
 /* ---- a cell ---- */
 
-static void put_csv_bytes(struct tmk_csv *csv, uint64_t bytes)
+static void put_csv_gb(struct tmk_tree *t, const char *key, uint64_t bytes)
 {
-    if (bytes == TMK_UNKNOWN_BYTES)
-        tmk_csv_text(csv, NULL);
-    else
-        tmk_csv_u64(csv, bytes);
-}
-
-static void put_fixed(struct tmk_csv *csv, bool is_known, double value, int digits)
-{
-    char text[64];
-    snprintf(text, sizeof text, "%.*f", digits, value);
-    tmk_csv_text(csv, is_known ? text : NULL);
-}
-
-static void put_csv_gb(struct tmk_csv *csv, uint64_t bytes)
-{
-    put_fixed(csv, bytes != TMK_UNKNOWN_BYTES, (double)bytes / TMK_GB, 6);
+    tmk_tree_fixed(t, key, bytes != TMK_BYTES_UNKNOWN ? (double)bytes / TMK_GB : NAN, 6);
 }
 
 /* Write shares: 0 if the cell was measured and has none of a key, unknown if it was not
  * measured. */
-static void put_shares(struct tmk_csv *csv, const struct tmk_textmap *keys,
+static void put_shares(struct tmk_tree *t, const char *before, const struct tmk_textmap *keys,
                        const struct tmk_shares *s)
 {
     for (uint32_t k = 0; k < keys->n; k++) {
-        uint64_t bytes = s->n > 0 ? 0 : TMK_UNKNOWN_BYTES;
+        uint64_t bytes = s->n > 0 ? 0 : TMK_BYTES_UNKNOWN;
         for (uint32_t i = 0; i < s->n; i++) {
             uint32_t number;
             if (tmk_textmap_find(keys, s->rows[i].key, &number) && number == k)
                 bytes = s->rows[i].bytes;
         }
-        put_csv_bytes(csv, bytes);
+        char *key = tmk_xformat("%s%s", before, keys->texts[k]);
+        tmk_tree_bytes(t, key, bytes);
+        free(key);
     }
 }
 
 /* The larger of a rank's figures on several devices. */
 static uint64_t larger_known_bytes(uint64_t a, uint64_t b)
 {
-    return a == TMK_UNKNOWN_BYTES || (b != TMK_UNKNOWN_BYTES && b > a) ? b : a;
+    return a == TMK_BYTES_UNKNOWN || (b != TMK_BYTES_UNKNOWN && b > a) ? b : a;
 }
 
-static void put_ranks(struct tmk_csv *csv, const struct tmk_cell *c, uint32_t n)
+static void put_ranks(struct tmk_tree *t, const struct tmk_cell *c, uint32_t n)
 {
+    char key[48];
     for (uint32_t rank = 0; rank < n; rank++) {
-        uint64_t allocated = TMK_UNKNOWN_BYTES, reserved = TMK_UNKNOWN_BYTES;
+        uint64_t allocated = TMK_BYTES_UNKNOWN, reserved = TMK_BYTES_UNKNOWN;
         for (uint32_t i = 0; i < c->n_ranks; i++)
             if (cell_rank_of(c, i) == rank) {
                 allocated = larger_known_bytes(allocated, c->ranks[i].peak_allocated);
                 reserved = larger_known_bytes(reserved, c->ranks[i].peak_reserved);
             }
-        put_csv_bytes(csv, allocated);
-        put_csv_bytes(csv, reserved);
+        snprintf(key, sizeof key, "rank%u_peak_allocated", rank);
+        tmk_tree_bytes(t, key, allocated);
+        snprintf(key, sizeof key, "rank%u_peak_reserved", rank);
+        tmk_tree_bytes(t, key, reserved);
     }
 }
 
-static void put_csv_estimate(struct tmk_csv *csv, const struct tmk_fit *f, uint32_t c)
+/* `keys`: of the estimate, its low and its high bound. */
+static void put_csv_estimate(struct tmk_tree *t, const char *const keys[3], const struct tmk_fit *f,
+                             uint32_t c)
 {
     struct tmk_estimate e = f ? tmk_fit_cell(f, c) : (struct tmk_estimate){.known = false};
-    put_csv_bytes(csv, e.known ? tmk_size_whole(e.bytes) : TMK_UNKNOWN_BYTES);
-    put_csv_bytes(csv, e.known ? tmk_size_whole(e.low) : TMK_UNKNOWN_BYTES);
-    put_csv_bytes(csv, e.known ? tmk_size_whole(e.high) : TMK_UNKNOWN_BYTES);
+    const double values[] = {e.bytes, e.low, e.high};
+    for (int i = 0; i < 3; i++)
+        tmk_tree_bytes(t, keys[i], e.known ? tmk_size_whole(values[i]) : TMK_BYTES_UNKNOWN);
 }
 
-static void put_outcome(struct tmk_csv *csv, const struct tmk_cell *c)
+static void put_outcome(struct tmk_tree *t, const struct tmk_cell *c)
 {
     bool was_run = tmk_cell_was_run(c);
-    tmk_csv_u64(csv, c->repeat + 1);
-    tmk_csv_text(csv, tmk_cell_outcome_name(c->outcome));
-    if (was_run)
-        tmk_csv_i64(csv, c->exit_status);
-    else
-        tmk_csv_text(csv, NULL);
-    put_fixed(csv, was_run, c->seconds, 3);
-    tmk_csv_text(csv, c->device);
-    put_csv_bytes(csv, c->capacity);
+    tmk_tree_u64(t, "repeat", c->repeat + 1);
+    tmk_tree_text(t, "outcome", tmk_cell_outcome_name(c->outcome));
+    tmk_tree_i64_if(t, "exit_status", was_run, c->exit_status);
+    tmk_tree_fixed(t, "seconds", was_run ? c->seconds : NAN, 3);
+    tmk_tree_text(t, "device", c->device);
+    tmk_tree_bytes(t, "capacity", c->capacity);
 }
 
-static void put_csv_peaks(struct tmk_csv *csv, const struct tmk_cell *c)
+static void put_csv_peaks(struct tmk_tree *t, const struct tmk_cell *c)
 {
-    const uint64_t bytes[] = {c->peak_allocated, c->peak_reserved, c->peak_device};
-    for (size_t i = 0; i < TMK_N(bytes); i++)
-        put_csv_bytes(csv, bytes[i]);
-    for (size_t i = 0; i < TMK_N(bytes); i++)
-        put_csv_gb(csv, bytes[i]);
-    if (c->peak_step < 0)
-        tmk_csv_text(csv, NULL);
-    else
-        tmk_csv_i64(csv, c->peak_step);
-    tmk_csv_u64(csv, c->n_steps);
+    tmk_cell_json_peaks(t, c);
+    put_csv_gb(t, "peak_allocated_gb", c->peak_allocated);
+    put_csv_gb(t, "peak_reserved_gb", c->peak_reserved);
+    put_csv_gb(t, "peak_device_gb", c->peak_device);
+    tmk_tree_number(t, "peak_step", c->peak_step);
+    tmk_tree_u64(t, "steps", c->n_steps);
+}
+
+static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number,
+                     const struct csv_columns *k)
+{
+    static const char *const allocated[] = {"estimate", "estimate_low", "estimate_high"};
+    static const char *const reserved[] = {"estimate_reserved", "estimate_reserved_low",
+                                           "estimate_reserved_high"};
+    const struct tmk_cell *c = &v->r->cells[number];
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "number", number + 1);
+    for (uint32_t p = 0; p < v->r->n_params; p++)
+        tmk_tree_text(t, v->r->params[p].name, v->r->params[p].values[c->choice[p]]);
+    put_outcome(t, c);
+    put_csv_peaks(t, c);
+    put_shares(t, "category_", &k->categories, &c->categories);
+    put_shares(t, "component_", &k->components, &c->components);
+    put_ranks(t, c, k->n_ranks);
+    put_csv_estimate(t, allocated, v->g->fit, number);
+    put_csv_estimate(t, reserved, v->reserved, number);
+    tmk_tree_text(t, "run", c->run);
+    tmk_tree_text(t, "message", c->message);
+    tmk_tree_end(t);
 }
 
 void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct csv_columns k = {.n_ranks = 0};
-    struct tmk_csv csv;
+    struct tmk_tree t;
     find_columns(v->r, &k);
-    tmk_csv_init(&csv, out, false);
-    put_titles(&csv, v->r, &k);
-    for (uint32_t i = 0; i < v->r->n_cells; i++) {
-        const struct tmk_cell *c = &v->r->cells[i];
-        tmk_csv_u64(&csv, i + 1);
-        for (uint32_t p = 0; p < v->r->n_params; p++)
-            tmk_csv_text(&csv, v->r->params[p].values[c->choice[p]]);
-        put_outcome(&csv, c);
-        put_csv_peaks(&csv, c);
-        put_shares(&csv, &k.categories, &c->categories);
-        put_shares(&csv, &k.components, &c->components);
-        put_ranks(&csv, c, k.n_ranks);
-        put_csv_estimate(&csv, v->g->fit, i);
-        put_csv_estimate(&csv, v->reserved, i);
-        tmk_csv_text(&csv, c->run);
-        tmk_csv_text(&csv, c->message);
-        tmk_csv_end_row(&csv);
-    }
+    tmk_tree_init_rows(&t, out, false);
+    put_cell(&t, v, 0, &k); /* the titles: a sweep has a cell, whatever becomes of it */
+    for (uint32_t i = 0; i < v->r->n_cells; i++)
+        put_cell(&t, v, i, &k);
     tmk_textmap_fini(&k.categories);
     tmk_textmap_fini(&k.components);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/answers/answer_json.h"
 #include "cli/front/command.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_json.h"
@@ -62,26 +63,7 @@ static struct tmk_peak *replay_peak(struct tmk_process *p, const struct tmk_cell
     return rc == 0 && tmk_peak_found(k) ? k : close_peak(k);
 }
 
-/* Write rows; false: they are not available. */
-static bool put_peak_rows(struct tmk_json *j, const char *key, struct tmk_peak *k, enum tmk_by by)
-{
-    const struct tmk_peak_row *rows;
-    uint64_t n = 0;
-    if (!k || tmk_peak_group(k, by, &rows, &n, NULL) != 0)
-        return false;
-    tmk_json_array(j, key);
-    for (uint64_t i = 0; i < n && i < MOST_ROWS; i++) {
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "key", rows[i].key);
-        tmk_json_u64(j, "bytes", rows[i].bytes);
-        tmk_json_u64(j, "blocks", rows[i].n_blocks);
-        tmk_json_end(j);
-    }
-    tmk_json_end(j);
-    return true;
-}
-
-static void put_trace(struct tmk_json *j, const struct tmk_results *r, uint32_t number,
+static void put_trace(struct tmk_tree *t, const struct tmk_results *r, uint32_t number,
                       struct tmk_sweep_kept *kept)
 {
     static const struct {
@@ -91,6 +73,8 @@ static void put_trace(struct tmk_json *j, const struct tmk_results *r, uint32_t 
     const struct tmk_cell *c = &r->cells[number];
     struct tmk_run *run = NULL;
     struct tmk_peak *k = NULL;
+    const struct tmk_peak_row *rows;
+    uint64_t n;
     if (c->run) {
         char *path = tmk_xformat("%s/%s", r->folder, c->run);
         if (tmk_run_open(path, &run, NULL) == 0) {
@@ -100,9 +84,10 @@ static void put_trace(struct tmk_json *j, const struct tmk_results *r, uint32_t 
         free(path);
     }
     for (size_t i = 0; i < TMK_N(parts); i++)
-        if (!put_peak_rows(j, parts[i].key, k, parts[i].by) &&
-            !tmk_sweep_kept_put(kept, j, parts[i].key, number + 1, c->peak_allocated))
-            tmk_json_null(j, parts[i].key);
+        if (k && tmk_peak_group(k, parts[i].by, &rows, &n, NULL) == 0)
+            tmk_answer_put_rows(t, parts[i].key, rows, n, MOST_ROWS);
+        else
+            tmk_sweep_kept_put(kept, t, parts[i].key, number + 1, c->peak_allocated);
     tmk_peak_close(k);
     tmk_run_close(run);
 }
@@ -117,9 +102,9 @@ static bool is_operation(const char *stage)
            strcmp(stage, "optimizer") == 0;
 }
 
-static void put_operation_rows(struct tmk_json *j, const struct tmk_cell *c)
+static void put_operation_rows(struct tmk_tree *t, const struct tmk_cell *c)
 {
-    tmk_json_array(j, "operations");
+    tmk_tree_list(t, "operations");
     for (uint32_t i = 0; i < c->n_stages; i++) {
         const struct tmk_cell_stage *s = &c->stages[i];
         if (!is_operation(s->name))
@@ -128,59 +113,59 @@ static void put_operation_rows(struct tmk_json *j, const struct tmk_cell *c)
         for (uint32_t k = 0; k < c->at_stage.n; k++)
             if (strcmp(c->at_stage.rows[k].key, s->name) == 0)
                 alive = c->at_stage.rows[k].bytes;
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "name", s->name);
-        tmk_json_u64(j, "peak", s->peak);
-        tmk_json_u64(j, "allocated", s->allocated);
-        tmk_json_u64(j, "alive_at_peak", alive);
-        tmk_json_u64(j, "times", s->n_times);
-        tmk_json_double(j, "seconds", (double)s->ns / 1e9);
-        tmk_json_end(j);
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, "name", s->name);
+        tmk_tree_u64(t, "peak", s->peak);
+        tmk_tree_u64(t, "allocated", s->allocated);
+        tmk_tree_u64(t, "alive_at_peak", alive);
+        tmk_tree_u64(t, "times", s->n_times);
+        tmk_tree_double(t, "seconds", (double)s->ns / 1e9);
+        tmk_tree_end(t);
     }
-    tmk_json_end(j);
+    tmk_tree_end(t);
 }
 
-static void put_cell_detail(struct tmk_json *j, const struct tmk_results *r, uint32_t number,
+static void put_cell_detail(struct tmk_tree *t, const struct tmk_results *r, uint32_t number,
                             struct tmk_sweep_kept *kept)
 {
     const struct tmk_cell *c = &r->cells[number];
-    tmk_json_object(j, NULL);
-    tmk_json_u64(j, "number", number + 1);
-    tmk_sweep_json_config(j, r, c);
-    tmk_json_u64(j, "repeat", c->repeat + 1);
-    tmk_json_text(j, "outcome", tmk_cell_outcome_name(c->outcome));
-    tmk_cell_json_bytes(j, "peak_allocated", c->peak_allocated);
-    tmk_cell_json_shares(j, "by_component", &c->components);
-    tmk_cell_json_shares(j, "by_category", &c->categories);
-    tmk_cell_json_shares(j, "by_stage", &c->at_stage);
-    tmk_cell_json_stages(j, c, true);
-    put_operation_rows(j, c);
-    tmk_cell_json_ranks(j, c);
-    put_trace(j, r, number, kept);
-    tmk_json_end(j);
+    tmk_tree_object(t, NULL);
+    tmk_tree_u64(t, "number", number + 1);
+    tmk_sweep_json_config(t, r, c);
+    tmk_tree_u64(t, "repeat", c->repeat + 1);
+    tmk_tree_text(t, "outcome", tmk_cell_outcome_name(c->outcome));
+    tmk_tree_bytes(t, "peak_allocated", c->peak_allocated);
+    tmk_cell_json_shares(t, "by_component", &c->components);
+    tmk_cell_json_shares(t, "by_category", &c->categories);
+    tmk_cell_json_shares(t, "by_stage", &c->at_stage);
+    tmk_cell_json_stages(t, c, true);
+    put_operation_rows(t, c);
+    tmk_cell_json_ranks(t, c);
+    put_trace(t, r, number, kept);
+    tmk_tree_end(t);
 }
 
 void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_answer *v)
 {
-    struct tmk_json j;
+    struct tmk_tree t;
     struct tmk_progress progress;
     struct tmk_sweep_kept kept;
     char *before = tmk_xformat("%s/detailed_memory_results.json", v->r->folder);
     tmk_sweep_kept_read(&kept, before);
     free(before);
     tmk_progress_init(&progress, stderr, "reading the configurations' traces");
-    tmk_json_init(&j, out, 2);
-    tmk_json_object(&j, NULL);
-    tmk_json_text(&j, "tidemark", TMK_VERSION);
-    tmk_json_text(&j, "title", v->r->title);
-    tmk_json_array(&j, "results");
+    tmk_tree_init_json(&t, out, 2);
+    tmk_tree_object(&t, NULL);
+    tmk_tree_text(&t, "tidemark", TMK_VERSION);
+    tmk_tree_text(&t, "title", v->r->title);
+    tmk_tree_list(&t, "results");
     for (uint32_t c = 0; c < v->r->n_cells; c++) {
         tmk_progress_tell(&progress, c, v->r->n_cells);
         if (tmk_cell_was_run(&v->r->cells[c]))
-            put_cell_detail(&j, v->r, c, &kept);
+            put_cell_detail(&t, v->r, c, &kept);
     }
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
     tmk_progress_fini(&progress);
     tmk_sweep_kept_fini(&kept);
 }

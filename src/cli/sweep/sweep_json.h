@@ -7,7 +7,7 @@
 #include "sweep/cell_json.h"
 
 /* Write "config": the value of each parameter. */
-void tmk_sweep_json_config(struct tmk_json *j, const struct tmk_results *r,
+void tmk_sweep_json_config(struct tmk_tree *t, const struct tmk_results *r,
                            const struct tmk_cell *c);
 
 #endif

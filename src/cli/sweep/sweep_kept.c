@@ -11,17 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/answers/answer_json.h"
 #include "kit/grow.h"
 #include "kit/json_in.h"
 
-struct kept_row {
-    const char *key; /* NULL: null */
-    uint64_t bytes, n_blocks;
-};
-
 struct kept_rows {
     bool are_known; /* else they are null, or missing */
-    struct kept_row *all;
+    struct tmk_peak_row *all;
     uint64_t n, room;
 };
 
@@ -41,7 +37,7 @@ static const char *kept_text_or_null(struct tmk_json_in *j)
 }
 
 /* Read a row exactly as we write it: a key and two whole numbers, each once. */
-static bool read_kept_row(struct tmk_json_in *j, struct kept_row *ret)
+static bool read_kept_row(struct tmk_json_in *j, struct tmk_peak_row *ret)
 {
     enum { KEY = 1, BYTES = 2, BLOCKS = 4 };
     unsigned seen = 0, n = 0;
@@ -76,7 +72,7 @@ static bool read_kept_rows(struct tmk_json_in *from, struct kept_rows *ret)
     tmk_json_in_init(&j, start, (size_t)(from->at - start), from->texts);
     tmk_json_in_array(&j);
     while (tmk_json_in_item(&j)) {
-        struct kept_row *more = tmk_grow(ret->all, ret->n + 1, &ret->room, sizeof *more);
+        struct tmk_peak_row *more = tmk_grow(ret->all, ret->n + 1, &ret->room, sizeof *more);
         if (!more)
             return false;
         ret->all = more;
@@ -95,7 +91,7 @@ static uint64_t number_or_unknown(struct tmk_json_in *j)
     if (c >= '0' && c <= '9')
         return tmk_json_in_u64(j);
     tmk_json_in_skip(j);
-    return TMK_UNKNOWN_BYTES;
+    return TMK_BYTES_UNKNOWN;
 }
 
 /* Read a cell; false: something in it is not as we write it. */
@@ -126,7 +122,7 @@ static void fini_cell(struct tmk_kept_cell *c)
 
 static void keep_cell(struct tmk_sweep_kept *k, struct tmk_json_in *j)
 {
-    struct tmk_kept_cell c = {.peak = TMK_UNKNOWN_BYTES}, *more = NULL;
+    struct tmk_kept_cell c = {.peak = TMK_BYTES_UNKNOWN}, *more = NULL;
     if (read_cell(j, &c))
         more = tmk_grow(k->cells, k->n + 1, &k->room, sizeof *more);
     if (!more) {
@@ -197,29 +193,24 @@ void tmk_sweep_kept_fini(struct tmk_sweep_kept *k)
 
 /* ---- writing ---- */
 
-static void put_kept_rows(struct tmk_json *j, const char *key, const struct kept_rows *rows)
+static const struct kept_rows *find_rows(const struct tmk_sweep_kept *k, const char *key,
+                                         uint32_t number, uint64_t peak)
 {
-    tmk_json_array(j, key);
-    for (uint64_t i = 0; i < rows->n; i++) {
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "key", rows->all[i].key);
-        tmk_json_u64(j, "bytes", rows->all[i].bytes);
-        tmk_json_u64(j, "blocks", rows->all[i].n_blocks);
-        tmk_json_end(j);
-    }
-    tmk_json_end(j);
-}
-
-bool tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_json *j, const char *key,
-                        uint32_t number, uint64_t peak)
-{
-    for (uint64_t i = 0; i < k->n && peak != TMK_UNKNOWN_BYTES; i++) {
+    for (uint64_t i = 0; i < k->n && peak != TMK_BYTES_UNKNOWN; i++) {
         const struct tmk_kept_cell *c = &k->cells[i];
         const struct kept_rows *rows = strcmp(key, "modules") == 0 ? &c->modules : &c->lines;
-        if (c->number != number || c->peak != peak || !rows->are_known)
-            continue;
-        put_kept_rows(j, key, rows);
-        return true;
+        if (c->number == number && c->peak == peak && rows->are_known)
+            return rows;
     }
-    return false;
+    return NULL;
+}
+
+void tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_tree *t, const char *key,
+                        uint32_t number, uint64_t peak)
+{
+    const struct kept_rows *rows = find_rows(k, key, number, peak);
+    if (rows)
+        tmk_answer_put_rows(t, key, rows->all, rows->n, rows->n);
+    else
+        tmk_tree_unknown(t, key);
 }

@@ -7,7 +7,7 @@
 #define TMK_CLI_SWEEP_SWEEP_KEPT_H
 
 #include "kit/arena.h"
-#include "kit/json.h"
+#include "kit/tree.h"
 #include "sweep/results.h"
 
 struct tmk_sweep_kept {
@@ -18,10 +18,9 @@ struct tmk_sweep_kept {
 
 /* Read the earlier file at `path`. */
 void tmk_sweep_kept_read(struct tmk_sweep_kept *k, const char *path);
-/* Write the earlier array of `key` ("modules" or "lines") for cell `number` (from 1) with that
- * peak. False, and nothing is written: there is none, or the peak is not known and so may be
- * another. */
-bool tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_json *j, const char *key,
+/* Write the earlier list of `key` ("modules" or "lines") for cell `number` (from 1) with that peak;
+ * as unknown if there is none, or if the peak is not known and so may be another. */
+void tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_tree *t, const char *key,
                         uint32_t number, uint64_t peak);
 void tmk_sweep_kept_fini(struct tmk_sweep_kept *k);
 

@@ -78,7 +78,7 @@ int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs
             status = status ? status : own;
         }
     if (o->console)
-        tmk_sweep_write_console(o->console, &v);
+        tmk_sweep_write_text(o->console, &v);
     close_answer(&v);
     return status;
 }

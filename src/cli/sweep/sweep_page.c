@@ -287,9 +287,9 @@ static void put_page_peak(FILE *out, const struct tmk_sweep_answer *v, uint32_t 
     else
         tmk_html_element(
             out, "td class=\"n\"", "%s",
-            c->peak_allocated == TMK_UNKNOWN_BYTES ? "-" : tmk_size_text(c->peak_allocated, size));
+            c->peak_allocated == TMK_BYTES_UNKNOWN ? "-" : tmk_size_text(c->peak_allocated, size));
     tmk_html_element(out, "td class=\"n\"", "%s",
-                     c->peak_reserved == TMK_UNKNOWN_BYTES ? "-"
+                     c->peak_reserved == TMK_BYTES_UNKNOWN ? "-"
                                                            : tmk_size_text(c->peak_reserved, size));
 }
 

@@ -85,7 +85,7 @@ static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_
 
 static const char *peak_text(const struct tmk_cell *c, char *buffer)
 {
-    return c->peak_allocated == TMK_UNKNOWN_BYTES ? "-" : tmk_size_text(c->peak_allocated, buffer);
+    return c->peak_allocated == TMK_BYTES_UNKNOWN ? "-" : tmk_size_text(c->peak_allocated, buffer);
 }
 
 static const char *outcome_text(const struct tmk_cell *c)
@@ -193,7 +193,7 @@ static void lay_out_progress(struct progress_layout *l, const struct tmk_results
     *l = (struct progress_layout){.has_repeats = r->n_repeats > 1};
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
-        l->has_reserved |= c->peak_reserved != TMK_UNKNOWN_BYTES;
+        l->has_reserved |= c->peak_reserved != TMK_BYTES_UNKNOWN;
         l->has_devices |= device && c->device && strcmp(device, c->device) != 0;
         device = c->device ? c->device : device;
     }
@@ -221,7 +221,7 @@ static void add_progress_row(struct tmk_table *t, const struct progress_layout *
     tmk_table_cell(t, outcome_text(c));
     tmk_table_cell(t, peak_text(c, size));
     if (l->has_reserved)
-        tmk_table_cell(t, c->peak_reserved == TMK_UNKNOWN_BYTES
+        tmk_table_cell(t, c->peak_reserved == TMK_BYTES_UNKNOWN
                               ? NULL
                               : tmk_size_text(c->peak_reserved, size));
     if (l->has_devices)

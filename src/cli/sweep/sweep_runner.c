@@ -63,7 +63,7 @@ static uint64_t runner_capacity(const struct sweep_runner *run)
         return run->p->capacity;
     for (uint32_t i = 0; i < run->r->n_cells; i++) {
         uint64_t c = run->r->cells[i].capacity;
-        most = c != TMK_UNKNOWN_BYTES && c > most ? c : most;
+        most = c != TMK_BYTES_UNKNOWN && c > most ? c : most;
     }
     return most;
 }
@@ -71,7 +71,7 @@ static uint64_t runner_capacity(const struct sweep_runner *run)
 static bool knows_reserved(const struct tmk_results *r)
 {
     for (uint32_t i = 0; i < r->n_cells; i++)
-        if (tmk_cell_is_measured(&r->cells[i]) && r->cells[i].peak_reserved == TMK_UNKNOWN_BYTES)
+        if (tmk_cell_is_measured(&r->cells[i]) && r->cells[i].peak_reserved == TMK_BYTES_UNKNOWN)
             return false;
     return true;
 }

@@ -255,9 +255,9 @@ static const char *say_overhead(const struct tmk_sweep_answer *v, char *buffer, 
 {
     char size[TMK_AMOUNT_BYTES];
     uint64_t overhead = v->advice.overhead;
-    if (overhead == 0 || (overhead == TMK_UNKNOWN_BYTES && !v->reserved))
+    if (overhead == 0 || (overhead == TMK_BYTES_UNKNOWN && !v->reserved))
         return NULL;
-    if (overhead != TMK_UNKNOWN_BYTES)
+    if (overhead != TMK_BYTES_UNKNOWN)
         snprintf(buffer, n, "%s of each card are left to the CUDA context and others.",
                  tmk_size_text(overhead, size));
     else
@@ -340,7 +340,7 @@ static void say_nothing_measured(struct tmk_sheet *sheet, const struct tmk_sweep
                    "one by itself: tidemark run -- COMMAND; at this machine: tidemark doctor.");
 }
 
-void tmk_sweep_write_console(FILE *out, const struct tmk_sweep_answer *v)
+void tmk_sweep_write_text(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
     if (!v->g->largest) {

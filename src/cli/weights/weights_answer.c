@@ -21,7 +21,7 @@ static void add(uint64_t *sum, uint64_t value)
         *sum = UINT64_MAX;
 }
 
-static void count(struct tmk_model_group *g, const struct tmk_weight *t)
+static void count(struct tmk_weights_group *g, const struct tmk_weight *t)
 {
     g->n_tensors++;
     if (t->same_as)
@@ -30,19 +30,20 @@ static void count(struct tmk_model_group *g, const struct tmk_weight *t)
     add(&g->n_bytes, t->n_bytes);
 }
 
-static void count_in(struct tmk_model_groups *groups, const char *name, const struct tmk_weight *t)
+static void count_in(struct tmk_weights_groups *groups, const char *name,
+                     const struct tmk_weight *t)
 {
     uint32_t number;
     uint64_t before = groups->names.n;
     if (tmk_textmap_put(&groups->names, name, &number) < 0)
         tmk_die("out of memory");
-    struct tmk_model_group *more =
+    struct tmk_weights_group *more =
         tmk_grow(groups->all, groups->names.n, &groups->room, sizeof *more);
     if (!more)
         tmk_die("out of memory");
     groups->all = more;
     if (groups->names.n > before)
-        groups->all[number] = (struct tmk_model_group){.name = name};
+        groups->all[number] = (struct tmk_weights_group){.name = name};
     count(&groups->all[number], t);
 }
 
@@ -91,7 +92,7 @@ static bool is_adapted(const struct tmk_weight *t, const char *component)
                               strcmp(component, "mlp") == 0 || strcmp(component, "expert") == 0);
 }
 
-static void count_trained(struct tmk_model_answer *a, const struct tmk_weight *t,
+static void count_trained(struct tmk_weights_answer *a, const struct tmk_weight *t,
                           const char *component)
 {
     if (t->is_parameter && !t->same_as)
@@ -130,7 +131,7 @@ static const char *no_class(const void *arg, const char *name)
     return NULL;
 }
 
-static void count_tensor(struct tmk_model_answer *a, uint64_t i)
+static void count_tensor(struct tmk_weights_answer *a, uint64_t i)
 {
     const struct tmk_weight *t = &a->weights.all[i];
     if (t->is_extra) {
@@ -153,7 +154,7 @@ static void count_tensor(struct tmk_model_answer *a, uint64_t i)
     }
 }
 
-void tmk_model_sum_up(struct tmk_model_answer *a)
+void tmk_weights_sum_up(struct tmk_weights_answer *a)
 {
     struct tmk_components *components = NULL;
     struct tmk_error problem;
@@ -178,7 +179,7 @@ void tmk_model_sum_up(struct tmk_model_answer *a)
     tmk_components_close(components);
 }
 
-void tmk_model_answer_fini(struct tmk_model_answer *a)
+void tmk_weights_answer_fini(struct tmk_weights_answer *a)
 {
     tmk_textmap_fini(&a->other_types.names);
     tmk_textmap_fini(&a->layers.names);
@@ -199,7 +200,7 @@ static int by_size(const void *x, const void *y, void *arg)
     return a < b ? -1 : a > b;
 }
 
-uint64_t tmk_model_largest(const struct tmk_model_answer *a, uint32_t *to)
+uint64_t tmk_weights_largest(const struct tmk_weights_answer *a, uint32_t *to)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < a->weights.n; i++)
@@ -209,7 +210,7 @@ uint64_t tmk_model_largest(const struct tmk_model_answer *a, uint32_t *to)
     return n;
 }
 
-const char *tmk_model_shape(const struct tmk_weight *t, char *buffer)
+const char *tmk_weights_shape(const struct tmk_weight *t, char *buffer)
 {
     struct tmk_text text;
     tmk_text_init(&text, buffer, TMK_SHAPE_TEXT);

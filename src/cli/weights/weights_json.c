@@ -1,184 +1,170 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/weights/weights_json.c - `tidemark model --json`. */
 #include "cli/weights/weights_answer.h"
-#include "kit/json.h"
+#include "kit/tree.h"
 
-static void put_group(struct tmk_json *j, const struct tmk_model_group *g)
+static void put_group(struct tmk_tree *t, const struct tmk_weights_group *g)
 {
-    tmk_json_u64(j, "tensors", g->n_tensors);
-    tmk_json_u64(j, "parameters", g->n_parameters);
-    tmk_json_u64(j, "bytes", g->n_bytes);
+    tmk_tree_u64(t, "tensors", g->n_tensors);
+    tmk_tree_u64(t, "parameters", g->n_parameters);
+    tmk_tree_u64(t, "bytes", g->n_bytes);
 }
 
-static void put_items(struct tmk_json *j, const char *name_key,
-                      const struct tmk_model_groups *groups)
+static void put_items(struct tmk_tree *t, const char *name_key,
+                      const struct tmk_weights_groups *groups)
 {
     for (uint64_t i = 0; i < groups->names.n; i++) {
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, name_key, groups->all[i].name);
-        put_group(j, &groups->all[i]);
-        tmk_json_end(j);
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, name_key, groups->all[i].name);
+        put_group(t, &groups->all[i]);
+        tmk_tree_end(t);
     }
 }
 
-static void put_groups(struct tmk_json *j, const char *key, const char *name_key,
-                       const struct tmk_model_groups *groups)
+static void put_groups(struct tmk_tree *t, const char *key, const char *name_key,
+                       const struct tmk_weights_groups *groups)
 {
-    tmk_json_array(j, key);
-    put_items(j, name_key, groups);
-    tmk_json_end(j);
+    tmk_tree_list(t, key);
+    put_items(t, name_key, groups);
+    tmk_tree_end(t);
 }
 
-static void put_known(struct tmk_json *j, const char *key, bool is_known, uint64_t value)
+static void put_result(struct tmk_tree *t, const struct tmk_scan_result *r)
 {
-    if (is_known)
-        tmk_json_u64(j, key, value);
-    else
-        tmk_json_null(j, key);
-}
-
-static void put_result(struct tmk_json *j, const struct tmk_scan_result *r)
-{
-    if (!r || !r->is_scanned) {
-        tmk_json_null(j, "stats");
+    if (!tmk_tree_object_if(t, "stats", r && r->is_scanned))
         return;
-    }
-    tmk_json_object(j, "stats");
-    tmk_json_u64(j, "nan", r->n_nan);
-    tmk_json_u64(j, "inf", r->n_inf);
-    tmk_json_u64(j, "zero", r->n_zero);
-    tmk_json_u64(j, "denormal", r->n_denormal);
-    put_known(j, "first_nan", r->first_nan != UINT64_MAX, r->first_nan);
-    put_known(j, "first_inf", r->first_inf != UINT64_MAX, r->first_inf);
-    tmk_json_double(j, "min", r->min);
-    tmk_json_double(j, "max", r->max);
-    tmk_json_double(j, "mean", r->mean);
-    tmk_json_double(j, "std", r->std);
-    tmk_json_end(j);
+    tmk_tree_u64(t, "nan", r->n_nan);
+    tmk_tree_u64(t, "inf", r->n_inf);
+    tmk_tree_u64(t, "zero", r->n_zero);
+    tmk_tree_u64(t, "denormal", r->n_denormal);
+    tmk_tree_u64_if(t, "first_nan", r->first_nan != UINT64_MAX, r->first_nan);
+    tmk_tree_u64_if(t, "first_inf", r->first_inf != UINT64_MAX, r->first_inf);
+    tmk_tree_double(t, "min", r->min);
+    tmk_tree_double(t, "max", r->max);
+    tmk_tree_double(t, "mean", r->mean);
+    tmk_tree_double(t, "std", r->std);
+    tmk_tree_end(t);
 }
 
-static void put_tensor(struct tmk_json *j, const struct tmk_model_answer *a, uint64_t i)
+static void put_tensor(struct tmk_tree *t, const struct tmk_weights_answer *a, uint64_t i)
 {
-    const struct tmk_weight *t = &a->weights.all[i];
-    tmk_json_object(j, NULL);
-    tmk_json_text(j, "name", t->name);
-    tmk_json_text(j, "file", a->weights.files[t->file].path);
-    tmk_json_text(j, "dtype", tmk_weight_dtype(t));
-    tmk_json_array(j, "shape");
-    for (uint32_t d = 0; d < t->n_dims; d++)
-        tmk_json_u64(j, NULL, t->shape[d]);
-    tmk_json_end(j);
-    tmk_json_u64(j, "parameters", t->n_elements);
-    tmk_json_u64(j, "bytes", t->n_bytes);
-    tmk_json_text(j, "component", a->components[i]);
-    tmk_json_text(j, "same_as", t->same_as ? a->weights.all[t->same_as - 1].name : NULL);
-    tmk_json_bool(j, "extra", t->is_extra);
-    if (t->is_parameter)
-        tmk_json_bool(j, "requires_grad", t->requires_grad);
-    else
-        tmk_json_null(j, "requires_grad");
-    put_result(j, a->results ? &a->results[i] : NULL);
-    tmk_json_end(j);
+    const struct tmk_weight *w = &a->weights.all[i];
+    tmk_tree_object(t, NULL);
+    tmk_tree_text(t, "name", w->name);
+    tmk_tree_text(t, "file", a->weights.files[w->file].path);
+    tmk_tree_text(t, "dtype", tmk_weight_dtype(w));
+    tmk_tree_list(t, "shape");
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        tmk_tree_u64(t, NULL, w->shape[d]);
+    tmk_tree_end(t);
+    tmk_tree_u64(t, "parameters", w->n_elements);
+    tmk_tree_u64(t, "bytes", w->n_bytes);
+    tmk_tree_text(t, "component", a->components[i]);
+    tmk_tree_text(t, "same_as", w->same_as ? a->weights.all[w->same_as - 1].name : NULL);
+    tmk_tree_bool(t, "extra", w->is_extra);
+    tmk_tree_bool_if(t, "requires_grad", w->is_parameter, w->requires_grad);
+    put_result(t, a->results ? &a->results[i] : NULL);
+    tmk_tree_end(t);
 }
 
-static void put_training(struct tmk_json *j, const struct tmk_training_memory *m)
+static void put_training(struct tmk_tree *t, const struct tmk_training_memory *m)
 {
-    tmk_json_u64(j, "trained_parameters", m->n_trained);
-    tmk_json_u64(j, "weights", m->weights);
-    tmk_json_u64(j, "gradients", m->gradients);
-    tmk_json_u64(j, "master_weights", m->master);
-    tmk_json_u64(j, "optimizer", m->optimizer);
-    tmk_json_u64(j, "total", m->total);
-    tmk_json_end(j);
+    tmk_tree_u64(t, "trained_parameters", m->n_trained);
+    tmk_tree_u64(t, "weights", m->weights);
+    tmk_tree_u64(t, "gradients", m->gradients);
+    tmk_tree_u64(t, "master_weights", m->master);
+    tmk_tree_u64(t, "optimizer", m->optimizer);
+    tmk_tree_u64(t, "total", m->total);
+    tmk_tree_end(t);
 }
 
-static void put_estimates(struct tmk_json *j, const struct tmk_model_answer *a)
+static void put_estimates(struct tmk_tree *t, const struct tmk_weights_answer *a)
 {
-    tmk_json_object(j, "training_estimate");
-    tmk_json_text(j, "not_included", "activations, temporary memory, the CUDA context");
-    tmk_json_array(j, "full");
+    tmk_tree_object(t, "training_estimate");
+    tmk_tree_text(t, "not_included", "activations, temporary memory, the CUDA context");
+    tmk_tree_list(t, "full");
     for (unsigned way = 0; way < TMK_TRAINING_N_WAYS; way++) {
         struct tmk_training_memory m = tmk_training_full(a->n_floats, way);
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "precision", tmk_training_way_key(way));
-        put_training(j, &m);
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, "precision", tmk_training_way_key(way));
+        put_training(t, &m);
     }
-    tmk_json_end(j);
-    tmk_json_u64(j, "lora_matrices", a->n_adapted);
-    tmk_json_array(j, "lora");
+    tmk_tree_end(t);
+    tmk_tree_u64(t, "lora_matrices", a->n_adapted);
+    tmk_tree_list(t, "lora");
     for (uint32_t i = 0; a->n_adapted > 0 && i < a->n_ranks; i++) {
         struct tmk_training_memory m =
             tmk_training_lora(a->n_floats, a->adapted_sides, a->ranks[i]);
-        tmk_json_object(j, NULL);
-        tmk_json_u64(j, "rank", a->ranks[i]);
-        put_training(j, &m);
+        tmk_tree_object(t, NULL);
+        tmk_tree_u64(t, "rank", a->ranks[i]);
+        put_training(t, &m);
     }
-    tmk_json_end(j);
-    tmk_json_end(j);
+    tmk_tree_end(t);
+    tmk_tree_end(t);
 }
 
-static void put_files(struct tmk_json *j, const struct tmk_model_answer *a)
+static void put_files(struct tmk_tree *t, const struct tmk_weights_answer *a)
 {
-    tmk_json_array(j, "files");
+    tmk_tree_list(t, "files");
     for (uint64_t i = 0; i < a->weights.n_files; i++) {
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "path", a->weights.files[i].path);
-        tmk_json_text(j, "format", a->weights.files[i].format);
-        tmk_json_u64(j, "bytes", a->weights.files[i].n_bytes);
-        tmk_json_end(j);
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, "path", a->weights.files[i].path);
+        tmk_tree_text(t, "format", a->weights.files[i].format);
+        tmk_tree_u64(t, "bytes", a->weights.files[i].n_bytes);
+        tmk_tree_end(t);
     }
-    tmk_json_end(j);
+    tmk_tree_end(t);
 }
 
-static void put_types(struct tmk_json *j, const struct tmk_model_answer *a)
+static void put_types(struct tmk_tree *t, const struct tmk_weights_answer *a)
 {
-    tmk_json_array(j, "dtypes");
+    tmk_tree_list(t, "dtypes");
     for (unsigned i = 0; i < TMK_WEIGHT_N_TYPES; i++) {
         if (a->types[i].n_tensors == 0 || i == TMK_WEIGHT_OTHER)
             continue;
-        tmk_json_object(j, NULL);
-        tmk_json_text(j, "dtype", tmk_weight_type_name(i));
-        put_group(j, &a->types[i]);
-        tmk_json_end(j);
+        tmk_tree_object(t, NULL);
+        tmk_tree_text(t, "dtype", tmk_weight_type_name(i));
+        put_group(t, &a->types[i]);
+        tmk_tree_end(t);
     }
-    put_items(j, "dtype", &a->other_types);
-    tmk_json_end(j);
+    put_items(t, "dtype", &a->other_types);
+    tmk_tree_end(t);
 }
 
-static void put_names(struct tmk_json *j, const char *key, const struct tmk_textmap *names)
+static void put_names(struct tmk_tree *t, const char *key, const struct tmk_textmap *names)
 {
-    tmk_json_array(j, key);
+    tmk_tree_list(t, key);
     for (uint64_t i = 0; i < names->n; i++)
-        tmk_json_text(j, NULL, names->texts[i]);
-    tmk_json_end(j);
+        tmk_tree_text(t, NULL, names->texts[i]);
+    tmk_tree_end(t);
 }
 
-void tmk_model_json(const struct tmk_model_answer *a, FILE *out)
+void tmk_weights_json(const struct tmk_weights_answer *a, FILE *out)
 {
-    struct tmk_json j;
-    tmk_json_init(&j, out, 2);
-    tmk_json_object(&j, NULL);
-    put_group(&j, &a->total);
-    put_known(&j, "trainable_parameters", a->says_grad, a->n_trainable);
-    put_known(&j, "frozen_parameters", a->says_grad, a->n_frozen);
-    tmk_json_u64(&j, "tied", a->n_tied);
-    tmk_json_u64(&j, "tied_bytes", a->tied_bytes);
-    put_known(&j, "tensors_with_nan", a->results != NULL, a->n_nan);
-    put_known(&j, "tensors_with_inf", a->results != NULL, a->n_inf);
-    tmk_json_object(&j, "extra");
-    put_group(&j, &a->extra);
-    tmk_json_end(&j);
-    put_files(&j, a);
-    put_types(&j, a);
-    put_groups(&j, "layers", "layer", &a->layers);
-    put_groups(&j, "components", "component", &a->parts);
-    put_names(&j, "in_several_files", &a->weights.twice);
-    put_names(&j, "not_read", &a->weights.left_out);
-    put_names(&j, "classes", &a->weights.classes);
-    put_estimates(&j, a);
-    tmk_json_array(&j, "tensors_by_name");
+    struct tmk_tree t;
+    tmk_tree_init_json(&t, out, 2);
+    tmk_tree_object(&t, NULL);
+    put_group(&t, &a->total);
+    tmk_tree_u64_if(&t, "trainable_parameters", a->says_grad, a->n_trainable);
+    tmk_tree_u64_if(&t, "frozen_parameters", a->says_grad, a->n_frozen);
+    tmk_tree_u64(&t, "tied", a->n_tied);
+    tmk_tree_u64(&t, "tied_bytes", a->tied_bytes);
+    tmk_tree_u64_if(&t, "tensors_with_nan", a->results != NULL, a->n_nan);
+    tmk_tree_u64_if(&t, "tensors_with_inf", a->results != NULL, a->n_inf);
+    tmk_tree_object(&t, "extra");
+    put_group(&t, &a->extra);
+    tmk_tree_end(&t);
+    put_files(&t, a);
+    put_types(&t, a);
+    put_groups(&t, "layers", "layer", &a->layers);
+    put_groups(&t, "components", "component", &a->parts);
+    put_names(&t, "in_several_files", &a->weights.twice);
+    put_names(&t, "not_read", &a->weights.left_out);
+    put_names(&t, "classes", &a->weights.classes);
+    put_estimates(&t, a);
+    tmk_tree_list(&t, "tensors_by_name");
     for (uint64_t i = 0; i < a->weights.n; i++)
-        put_tensor(&j, a, i);
-    tmk_json_end(&j);
-    tmk_json_end(&j);
+        put_tensor(&t, a, i);
+    tmk_tree_end(&t);
+    tmk_tree_end(&t);
 }

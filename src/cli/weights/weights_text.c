@@ -21,7 +21,7 @@ static const char *plural(uint64_t n)
 
 /* ---- the headline ---- */
 
-static void say_total(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void say_total(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     char tensors[TMK_AMOUNT_BYTES], parameters[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES];
     tmk_sheet_text(sheet, "%s parameters in %s tensor%s, %s.",
@@ -59,7 +59,7 @@ static void say_names(struct tmk_sheet *sheet, const char *what, const struct tm
 
 /* ---- tables ---- */
 
-static void put_amounts(struct tmk_table *t, const struct tmk_model_group *g, uint64_t whole)
+static void put_amounts(struct tmk_table *t, const struct tmk_weights_group *g, uint64_t whole)
 {
     char text[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, tmk_count_text(g->n_tensors, text));
@@ -68,7 +68,7 @@ static void put_amounts(struct tmk_table *t, const struct tmk_model_group *g, ui
     tmk_table_cell(t, tmk_percent_text(g->n_bytes, whole, text));
 }
 
-static void show_types(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void show_types(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     static const struct tmk_column columns[] = {{"dtype", TMK_LEFT, TMK_FIXED},
                                                 {"tensors", TMK_RIGHT, TMK_FIXED},
@@ -91,13 +91,13 @@ static void show_types(struct tmk_sheet *sheet, const struct tmk_model_answer *a
 
 static int by_bytes(const void *x, const void *y)
 {
-    const struct tmk_model_group *a = x, *b = y;
+    const struct tmk_weights_group *a = x, *b = y;
     if (a->n_bytes != b->n_bytes)
         return a->n_bytes > b->n_bytes ? -1 : 1;
     return strcmp(a->name, b->name);
 }
 
-static void show_parts(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void show_parts(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     static const struct tmk_column columns[] = {{"component", TMK_LEFT, TMK_SHRINK},
                                                 {"tensors", TMK_RIGHT, TMK_FIXED},
@@ -105,7 +105,7 @@ static void show_parts(struct tmk_sheet *sheet, const struct tmk_model_answer *a
                                                 {"bytes", TMK_RIGHT, TMK_FIXED},
                                                 {"share", TMK_RIGHT, TMK_FIXED}};
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    struct tmk_model_group *sorted = tmk_xcalloc(a->parts.names.n + 1, sizeof *sorted);
+    struct tmk_weights_group *sorted = tmk_xcalloc(a->parts.names.n + 1, sizeof *sorted);
     if (a->parts.names.n > 0)
         memcpy(sorted, a->parts.all, a->parts.names.n * sizeof *sorted);
     qsort(sorted, a->parts.names.n, sizeof *sorted, by_bytes);
@@ -119,7 +119,7 @@ static void show_parts(struct tmk_sheet *sheet, const struct tmk_model_answer *a
 }
 
 /* Whether two layers stand in one row: "h.0" and "h.1" of the same size. */
-static bool are_alike(const struct tmk_model_group *a, const struct tmk_model_group *b)
+static bool are_alike(const struct tmk_weights_group *a, const struct tmk_weights_group *b)
 {
     const char *x = strrchr(a->name, '.'), *y = strrchr(b->name, '.');
     return x && y && x - a->name == y - b->name && x[1] >= '0' && x[1] <= '9' && y[1] >= '0' &&
@@ -128,7 +128,7 @@ static bool are_alike(const struct tmk_model_group *a, const struct tmk_model_gr
            a->n_bytes == b->n_bytes;
 }
 
-static void show_layers(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void show_layers(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     static const struct tmk_column columns[] = {{"layer", TMK_LEFT, TMK_SHRINK},
                                                 {"tensors", TMK_RIGHT, TMK_FIXED},
@@ -136,7 +136,7 @@ static void show_layers(struct tmk_sheet *sheet, const struct tmk_model_answer *
                                                 {"bytes", TMK_RIGHT, TMK_FIXED},
                                                 {"share", TMK_RIGHT, TMK_FIXED}};
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    const struct tmk_model_group *all = a->layers.all;
+    const struct tmk_weights_group *all = a->layers.all;
     for (uint64_t i = 0, last; i < a->layers.names.n; i = last + 1) {
         for (last = i; last + 1 < a->layers.names.n && are_alike(&all[i], &all[last + 1]);)
             last++;
@@ -163,12 +163,12 @@ static void put_shape(struct tmk_table *t, const struct tmk_weight *tensor)
 {
     char shape[TMK_SHAPE_TEXT], size[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, tensor->name);
-    tmk_table_cell(t, tmk_model_shape(tensor, shape));
+    tmk_table_cell(t, tmk_weights_shape(tensor, shape));
     tmk_table_cell(t, tmk_weight_dtype(tensor));
     tmk_table_cell(t, tmk_size_text(tensor->n_bytes, size));
 }
 
-static void show_largest(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void show_largest(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     static const struct tmk_column columns[] = {{"tensor", TMK_LEFT, TMK_SHRINK},
                                                 {"shape", TMK_LEFT, TMK_FIXED},
@@ -176,7 +176,7 @@ static void show_largest(struct tmk_sheet *sheet, const struct tmk_model_answer 
                                                 {"bytes", TMK_RIGHT, TMK_FIXED}};
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     uint32_t *order = tmk_xcalloc(a->weights.n + 1, sizeof *order);
-    uint64_t n = tmk_model_largest(a, order);
+    uint64_t n = tmk_weights_largest(a, order);
     for (uint64_t i = 0; i < n && i < a->n_shown; i++)
         put_shape(t, &a->weights.all[order[i]]);
     free(order);
@@ -186,7 +186,7 @@ static void show_largest(struct tmk_sheet *sheet, const struct tmk_model_answer 
 }
 
 /* Names whole, whatever the width: who lists all looks for one. */
-static void show_all(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void show_all(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     static const struct tmk_column columns[] = {
         {"tensor", TMK_LEFT, TMK_FIXED}, {"shape", TMK_LEFT, TMK_FIXED},
@@ -211,7 +211,7 @@ static void show_all(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
 
 /* ---- what is wrong with the numbers ---- */
 
-static void say_odd(struct tmk_sheet *sheet, const struct tmk_model_answer *a, uint64_t i)
+static void say_odd(struct tmk_sheet *sheet, const struct tmk_weights_answer *a, uint64_t i)
 {
     const struct tmk_scan_result *r = &a->results[i];
     char count[TMK_AMOUNT_BYTES];
@@ -230,7 +230,7 @@ static void say_odd(struct tmk_sheet *sheet, const struct tmk_model_answer *a, u
 }
 
 /* Tensors that were not scanned, and why. */
-static void say_unseen(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void say_unseen(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     struct tmk_textmap types = {0};
     uint64_t n_others = 0;
@@ -250,7 +250,7 @@ static void say_unseen(struct tmk_sheet *sheet, const struct tmk_model_answer *a
     tmk_textmap_fini(&types);
 }
 
-static void show_numbers(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void show_numbers(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     uint64_t n_zero = 0, n_denormal = 0, n_shown = 0;
     char zero[TMK_AMOUNT_BYTES], denormal[TMK_AMOUNT_BYTES];
@@ -288,7 +288,7 @@ static void put_estimate(struct tmk_table *t, const struct tmk_training_memory *
     tmk_table_cell(t, tmk_size_text(m->total, text));
 }
 
-static void show_estimate(struct tmk_sheet *sheet, const struct tmk_model_answer *a)
+static void show_estimate(struct tmk_sheet *sheet, const struct tmk_weights_answer *a)
 {
     static const struct tmk_column columns[] = {
         {"training", TMK_LEFT, TMK_SHRINK},  {"trained", TMK_RIGHT, TMK_FIXED},
@@ -317,7 +317,7 @@ static void show_estimate(struct tmk_sheet *sheet, const struct tmk_model_answer
                        a->n_adapted, a->n_adapted == 1 ? "x" : "ces");
 }
 
-void tmk_model_sheet(const struct tmk_model_answer *a, FILE *out)
+void tmk_weights_text(const struct tmk_weights_answer *a, FILE *out)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out)};
     const struct tmk_weights *w = &a->weights;

@@ -8,12 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "kit/arena.h"
-
-struct tmk_names_table { /* hash table of numbers */
-    uint32_t *slots;
-    uint32_t n_slots;
-};
 
 struct tmk_name { /* a string */
     const char *text;
@@ -39,7 +35,7 @@ struct tmk_names {
     uint64_t n_stacks, stack_room;
     uint32_t *stack_frames; /* innermost first */
     uint64_t n_stack_frames, stack_frame_room;
-    struct tmk_names_table string_table, frame_table, stack_table;
+    struct tmk_index string_index, frame_index, stack_index;
     struct tmk_arena arena;
     bool failed; /* no memory: what was asked for since is 0 */
 };

@@ -7,8 +7,6 @@
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
-enum { FIRST_SLOTS = 1024 };
-
 enum place_state { PLACE_LIVE, PLACE_PENDING, PLACE_GONE };
 
 struct tmk_import_place { /* an address at which something happens */
@@ -16,7 +14,6 @@ struct tmk_import_place { /* an address at which something happens */
     uint64_t block;    /* number + 1 of the block that is there at the end; 0: none */
     uint32_t n_allocs; /* still to come */
     uint8_t state;     /* enum place_state, of the last event */
-    bool is_taken;     /* the slot is */
     bool has_events;
 };
 
@@ -34,51 +31,33 @@ struct changes {
 
 /* ---- places ---- */
 
-static struct tmk_import_place *slot_for(const struct tmk_import_history *h, uint64_t address)
+static struct tmk_import_place *find_place(const struct tmk_import_history *h, uint64_t address)
 {
-    uint64_t mask = h->n_place_slots - 1, at = tmk_hash_seeded_u64(address) & mask;
-    while (h->places[at].is_taken && h->places[at].address != address)
-        at = (at + 1) & mask;
-    return &h->places[at];
+    struct tmk_probe probe = tmk_index_probe(&h->place_index, tmk_hash_seeded_u64(address));
+    for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
+        if (h->places[i - 1].address == address)
+            return &h->places[i - 1];
+    return NULL;
 }
 
-static int grow_places(struct tmk_import_history *h)
-{
-    if (h->n_places + 1 <= h->n_place_slots / 2)
-        return 0;
-    struct tmk_import_place *old = h->places;
-    uint64_t n_old = h->n_place_slots;
-    h->n_place_slots = n_old ? 2 * n_old : FIRST_SLOTS;
-    h->places = calloc(h->n_place_slots, sizeof *h->places);
-    if (!h->places) {
-        h->places = old;
-        h->n_place_slots = n_old;
-        return TMK_ENOMEM;
-    }
-    for (uint64_t i = 0; i < n_old; i++)
-        if (old[i].is_taken)
-            *slot_for(h, old[i].address) = old[i];
-    free(old);
-    return 0;
-}
-
-/* Made when there is none; NULL without memory. */
+/* Made when there is none; NULL without memory. Good until the next one is made. */
 static struct tmk_import_place *place_at(struct tmk_import_history *h, uint64_t address)
 {
-    if (grow_places(h) < 0)
+    struct tmk_import_place *known = find_place(h, address);
+    if (known)
+        return known;
+    if (TMK_GROW(h->places, h->n_places + 1, h->place_room) < 0 ||
+        tmk_grow_index(&h->place_index) < 0)
         return NULL;
-    struct tmk_import_place *place = slot_for(h, address);
-    if (!place->is_taken) {
-        *place = (struct tmk_import_place){.address = address, .is_taken = true};
-        h->n_places++;
-    }
-    return place;
+    h->places[h->n_places++] = (struct tmk_import_place){.address = address};
+    tmk_index_add(&h->place_index, tmk_hash_seeded_u64(address), (uint32_t)h->n_places);
+    return &h->places[h->n_places - 1];
 }
 
 uint64_t tmk_import_history_real_bytes(struct tmk_import_history *h, uint64_t address)
 {
-    struct tmk_import_place *place = h->n_place_slots ? slot_for(h, address) : NULL;
-    if (!place || !place->is_taken || place->n_allocs == 0 || --place->n_allocs > 0)
+    struct tmk_import_place *place = find_place(h, address);
+    if (!place || place->n_allocs == 0 || --place->n_allocs > 0)
         return 0;
     bool is_alive = place->block > 0 && place->state != PLACE_GONE;
     return is_alive ? h->snapshot->blocks[place->block - 1].size_bytes : 0;
@@ -291,5 +270,6 @@ void tmk_import_history_fini(struct tmk_import_history *h)
     tmk_import_layout_close(h->layout);
     free(h->seeds);
     free(h->places);
+    free(h->place_index.slots);
     *h = (struct tmk_import_history){0};
 }

@@ -10,6 +10,7 @@
 #ifndef TMK_INTEROP_TORCH_TORCH_HISTORY_H
 #define TMK_INTEROP_TORCH_TORCH_HISTORY_H
 
+#include "base/index.h"
 #include "interop/torch/torch_layout.h"
 #include "interop/torch/torch_snapshot.h"
 
@@ -26,8 +27,9 @@ struct tmk_import_history {
     struct tmk_import_seed *seeds; /* by address */
     uint64_t n_seeds, seed_room;
     struct tmk_import_layout *layout; /* as it was: segments, and the seeds in them */
-    struct tmk_import_place *places;  /* hash table of addresses */
-    uint64_t n_places, n_place_slots;
+    struct tmk_import_place *places;
+    uint64_t n_places, place_room;
+    struct tmk_index place_index; /* of number + 1, by address */
     const struct tmk_import_snapshot *snapshot;
     uint16_t device;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_layout.c - see torch_layout.h.
  *
- * Pieces, used or free, are found by where they begin through a hash table and know their
+ * Pieces, used or free, are found by where they begin through an index and know their
  * neighbours; spans of mapped memory are a sorted array, which changes seldom. An event is a
  * look-up. Only where an address is not where a piece begins is the span walked, from its end. */
 #include "interop/torch/torch_layout.h"
@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/index.h"
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
-enum { FIRST_SLOTS = 1024, SPANS_MOVED = 16 /* in the time of a step */ };
+enum { SPANS_MOVED = 16 /* in the time of a step */ };
 
 struct piece {
     uint64_t address;
@@ -32,10 +33,9 @@ struct tmk_import_layout {
     struct tmk_alloc_conf conf;
     struct piece *pieces; /* from 1 */
     uint64_t n_pieces, piece_room;
-    uint32_t free_piece; /* unused ones, strung together by `after` */
-    uint32_t *slots;
-    uint32_t n_slots, n_filled;
-    struct span *spans; /* by address */
+    uint32_t free_piece;          /* unused ones, strung together by `after` */
+    struct tmk_index piece_index; /* by address */
+    struct span *spans;           /* by address */
     uint64_t n_spans, span_room;
     uint64_t n_odd;
     struct tmk_work_limit *work; /* may be NULL */
@@ -55,67 +55,27 @@ static int check_work(const struct tmk_import_layout *l)
 
 /* ---- pieces by address ---- */
 
-static uint32_t slot_of(const struct tmk_import_layout *l, uint64_t address)
+static uint32_t find_piece(const struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t mask = l->n_slots - 1, at = (uint32_t)tmk_hash_seeded_u64(address) & mask;
-    while (l->slots[at] && l->pieces[l->slots[at]].address != address)
-        at = (at + 1) & mask;
-    return at;
-}
-
-static uint32_t find(const struct tmk_import_layout *l, uint64_t address)
-{
-    return l->slots[slot_of(l, address)];
-}
-
-/* Take out of the table; those behind it that would not be found any more move up. */
-static void forget(struct tmk_import_layout *l, uint64_t address)
-{
-    uint32_t mask = l->n_slots - 1, hole = slot_of(l, address);
-    if (!l->slots[hole])
-        return;
-    for (uint32_t at = (hole + 1) & mask; l->slots[at]; at = (at + 1) & mask) {
-        uint32_t home = (uint32_t)tmk_hash_seeded_u64(l->pieces[l->slots[at]].address) & mask;
-        if (((at - home) & mask) < ((at - hole) & mask))
-            continue; /* it is at home behind the hole */
-        l->slots[hole] = l->slots[at];
-        hole = at;
-    }
-    l->slots[hole] = 0;
-    l->n_filled--;
-}
-
-static int grow_slots(struct tmk_import_layout *l)
-{
-    if (l->n_filled + 1 <= l->n_slots / 2)
-        return 0;
-    uint32_t n_old = l->n_slots, *old = l->slots;
-    uint32_t *slots = calloc((size_t)n_old * 2, sizeof *slots);
-    if (!slots)
-        return TMK_ENOMEM;
-    l->slots = slots;
-    l->n_slots = n_old * 2;
-    for (uint32_t i = 0; i < n_old; i++)
-        if (old[i])
-            l->slots[slot_of(l, l->pieces[old[i]].address)] = old[i];
-    free(old);
-    return 0;
+    struct tmk_probe probe = tmk_index_probe(&l->piece_index, tmk_hash_seeded_u64(address));
+    uint32_t i;
+    while ((i = tmk_probe_next(&probe)) && l->pieces[i].address != address)
+        continue;
+    return i;
 }
 
 /* A piece behind `before` (0: the first of its span); 0 without memory. */
 static uint32_t add_piece(struct tmk_import_layout *l, uint64_t address, uint64_t size_bytes,
                           uint32_t before)
 {
-    if (grow_slots(l) < 0)
+    if (tmk_grow_index(&l->piece_index) < 0)
         return 0;
     uint32_t i = l->free_piece;
     if (i) {
         l->free_piece = l->pieces[i].after;
     } else {
-        struct piece *more = tmk_grow(l->pieces, l->n_pieces + 2, &l->piece_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(l->pieces, l->n_pieces + 2, l->piece_room) < 0)
             return 0;
-        l->pieces = more;
         i = (uint32_t)++l->n_pieces;
     }
     uint32_t after = before ? l->pieces[before].after : 0;
@@ -125,8 +85,7 @@ static uint32_t add_piece(struct tmk_import_layout *l, uint64_t address, uint64_
         l->pieces[before].after = i;
     if (after)
         l->pieces[after].before = i;
-    l->slots[slot_of(l, address)] = i;
-    l->n_filled++;
+    tmk_index_add(&l->piece_index, tmk_hash_seeded_u64(address), i);
     return i;
 }
 
@@ -156,7 +115,7 @@ static struct span *span_at(const struct tmk_import_layout *l, uint64_t address)
 static void remove_piece(struct tmk_import_layout *l, struct span *span, uint32_t i)
 {
     struct piece *p = &l->pieces[i];
-    forget(l, p->address);
+    tmk_index_remove(&l->piece_index, tmk_hash_seeded_u64(p->address), i);
     if (p->before)
         l->pieces[p->before].after = p->after;
     if (p->after)
@@ -208,7 +167,7 @@ static uint32_t cut(struct tmk_import_layout *l, struct span *span, uint32_t i, 
 static uint32_t piece_with(const struct tmk_import_layout *l, const struct span *span,
                            uint64_t address)
 {
-    uint32_t i = find(l, address);
+    uint32_t i = find_piece(l, address);
     uint64_t n = 0;
     for (i = i ? i : span->last; i && l->pieces[i].address > address; n++)
         i = l->pieces[i].before;
@@ -241,7 +200,7 @@ static void remove_span(struct tmk_import_layout *l, uint64_t i)
 
 static uint32_t first_piece(const struct tmk_import_layout *l, const struct span *span)
 {
-    return find(l, span->address);
+    return find_piece(l, span->address);
 }
 
 /* Expandable memory that continues the span before it: one span. */
@@ -409,7 +368,7 @@ int tmk_import_layout_alloc(struct tmk_import_layout *l, uint64_t address, uint6
 
 bool tmk_import_layout_free(struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t i = find(l, address);
+    uint32_t i = find_piece(l, address);
     if (!i || !l->pieces[i].is_used) {
         l->n_odd++;
         return false;
@@ -427,7 +386,7 @@ uint64_t tmk_import_layout_left(const struct tmk_import_layout *l, uint64_t addr
 
 uint64_t tmk_import_layout_block(const struct tmk_import_layout *l, uint64_t address)
 {
-    uint32_t i = find(l, address);
+    uint32_t i = find_piece(l, address);
     return i && l->pieces[i].is_used ? l->pieces[i].size_bytes : 0;
 }
 
@@ -458,19 +417,12 @@ int tmk_import_layout_open(const struct tmk_alloc_conf *conf, struct tmk_work_li
                            struct tmk_import_layout **ret_layout)
 {
     struct tmk_import_layout *l = calloc(1, sizeof *l);
-    uint32_t *slots = calloc(FIRST_SLOTS, sizeof *slots);
-    struct piece *pieces = l ? tmk_grow(NULL, 2, &l->piece_room, sizeof *pieces) : NULL;
-    if (!l || !slots || !pieces) {
+    if (!l || TMK_GROW(l->pieces, 1, l->piece_room) < 0) {
         free(l);
-        free(slots);
-        free(pieces);
         return TMK_ENOMEM;
     }
     l->conf = *conf;
     l->work = work;
-    l->slots = slots;
-    l->n_slots = FIRST_SLOTS;
-    l->pieces = pieces;
     l->pieces[0] = (struct piece){0};
     *ret_layout = l;
     return 0;
@@ -480,7 +432,7 @@ struct tmk_import_layout *tmk_import_layout_close(struct tmk_import_layout *l)
 {
     if (l) {
         free(l->pieces);
-        free(l->slots);
+        free(l->piece_index.slots);
         free(l->spans);
         free(l);
     }
@@ -494,7 +446,7 @@ static bool is_span_valid(const struct tmk_import_layout *l, const struct span *
     uint32_t before = 0;
     for (uint32_t i = first_piece(l, span); i; i = l->pieces[i].after) {
         const struct piece *p = &l->pieces[i];
-        bool follows = p->address == at && p->before == before && find(l, at) == i;
+        bool follows = p->address == at && p->before == before && find_piece(l, at) == i;
         if (!follows || p->size_bytes == 0 || (before && !p->is_used && !l->pieces[before].is_used))
             return false;
         at += p->size_bytes;
@@ -513,5 +465,5 @@ bool tmk_import_layout_is_valid(const struct tmk_import_layout *l)
         if (i > 0 && l->spans[i - 1].address + l->spans[i - 1].size_bytes > l->spans[i].address)
             return false;
     }
-    return n_pieces == l->n_filled;
+    return n_pieces == l->piece_index.n;
 }

@@ -32,12 +32,12 @@ enum {
 struct machine {
     const uint8_t *start, *at, *end;
     struct tmk_arena *arena;
-    struct tmk_cell **stack;
+    struct tmk_checkpoint_value **stack;
     uint64_t n_stack, stack_room;
-    struct tmk_cell **memo;
+    struct tmk_checkpoint_value **memo;
     uint64_t n_memo, memo_room;
-    struct tmk_cell *none;
-    struct tmk_cell *shared[N_SHARED]; /* NULL: not used yet */
+    struct tmk_checkpoint_value *none;
+    struct tmk_checkpoint_value *shared[N_SHARED]; /* NULL: not used yet */
     struct tmk_checkpoint_limit *limit;
     uint64_t uncounted; /* bytes that pay for nothing: skipped ones, and ends of long texts */
     int rc;             /* the first problem */
@@ -138,89 +138,91 @@ static const char *take_line(struct machine *m)
 
 /* ---- values ---- */
 
-static struct tmk_cell *make(struct machine *m, enum tmk_cell_kind kind)
+static struct tmk_checkpoint_value *make(struct machine *m, enum tmk_checkpoint_kind kind)
 {
-    struct tmk_cell *cell = tmk_arena_take(m->arena, sizeof *cell);
-    if (!cell) {
+    struct tmk_checkpoint_value *v = tmk_arena_take(m->arena, sizeof *v);
+    if (!v) {
         fail(m, TMK_ENOMEM, "out of memory");
         return m->none;
     }
-    cell->kind = kind;
-    return cell;
+    v->kind = kind;
+    return v;
 }
 
-static void push(struct machine *m, struct tmk_cell *cell)
+static void push(struct machine *m, struct tmk_checkpoint_value *v)
 {
-    struct tmk_cell **more =
-        tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof(struct tmk_cell *));
+    struct tmk_checkpoint_value **more =
+        tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof(struct tmk_checkpoint_value *));
     if (!more) {
         fail(m, TMK_ENOMEM, "out of memory");
         return;
     }
     m->stack = more;
-    m->stack[m->n_stack++] = cell;
+    m->stack[m->n_stack++] = v;
 }
 
-static struct tmk_cell *pop(struct machine *m)
+static struct tmk_checkpoint_value *pop(struct machine *m)
 {
-    if (m->n_stack == 0 || m->stack[m->n_stack - 1]->kind == TMK_CELL_MARK) {
+    if (m->n_stack == 0 || m->stack[m->n_stack - 1]->kind == TMK_CHECKPOINT_MARK) {
         fail(m, TMK_EDAMAGED, "it takes more than there is");
         return m->none;
     }
     return m->stack[--m->n_stack];
 }
 
-static struct tmk_cell *top(struct machine *m)
+static struct tmk_checkpoint_value *top(struct machine *m)
 {
-    struct tmk_cell *cell = pop(m);
+    struct tmk_checkpoint_value *v = pop(m);
     if (m->rc == 0)
         m->n_stack++;
-    return cell;
+    return v;
 }
 
-static void add_item(struct machine *m, struct tmk_cell *to, struct tmk_cell *item)
+static void add_item(struct machine *m, struct tmk_checkpoint_value *to,
+                     struct tmk_checkpoint_value *item)
 {
     if (to->n == to->room) {
         uint64_t room = to->room ? 2 * to->room : 4;
-        struct tmk_cell **items = tmk_arena_take(m->arena, room * sizeof(struct tmk_cell *));
+        struct tmk_checkpoint_value **items =
+            tmk_arena_take(m->arena, room * sizeof(struct tmk_checkpoint_value *));
         if (!items) {
             fail(m, TMK_ENOMEM, "out of memory");
             return;
         }
         if (to->n > 0)
-            memcpy(items, to->items, to->n * sizeof(struct tmk_cell *));
+            memcpy(items, to->items, to->n * sizeof(struct tmk_checkpoint_value *));
         to->items = items;
         to->room = room;
     }
     to->items[to->n++] = item;
 }
 
-static void push_number(struct machine *m, enum tmk_cell_kind kind, int64_t value)
+static void push_number(struct machine *m, enum tmk_checkpoint_kind kind, int64_t value)
 {
-    struct tmk_cell *cell = make(m, kind);
-    cell->number = value;
-    push(m, cell);
+    struct tmk_checkpoint_value *v = make(m, kind);
+    v->number = value;
+    push(m, v);
 }
 
 /* Nobody writes to such a value, so that it is made once: a number of one byte, or a SHARED_. */
 static void push_shared(struct machine *m, unsigned which)
 {
     if (!m->shared[which]) {
-        struct tmk_cell *cell = make(m, which == SHARED_OTHER   ? TMK_CELL_OTHER
-                                        : which == SHARED_NONE  ? TMK_CELL_NONE
-                                        : which >= SHARED_FALSE ? TMK_CELL_BOOL
-                                                                : TMK_CELL_INT);
-        cell->number = which < SHARED_FALSE ? which : which == SHARED_TRUE;
-        m->shared[which] = cell;
+        struct tmk_checkpoint_value *v = make(m, which == SHARED_OTHER   ? TMK_CHECKPOINT_OTHER
+                                                 : which == SHARED_NONE  ? TMK_CHECKPOINT_NONE
+                                                 : which >= SHARED_FALSE ? TMK_CHECKPOINT_BOOL
+                                                                         : TMK_CHECKPOINT_INT);
+        v->number = which < SHARED_FALSE ? which : which == SHARED_TRUE;
+        m->shared[which] = v;
     }
     push(m, m->shared[which]);
 }
 
 static void push_text(struct machine *m, const char *text)
 {
-    struct tmk_cell *cell = make(m, TMK_CELL_TEXT);
-    cell->text = text;
-    push(m, cell);
+    struct tmk_checkpoint_value *v = make(m, TMK_CHECKPOINT_TEXT);
+    v->text = text;
+    push(m, v);
 }
 
 static void push_skipped(struct machine *m, uint64_t n)
@@ -239,7 +241,7 @@ static void push_long(struct machine *m, uint64_t n)
     uint64_t value = take_number(m, (unsigned)n);
     if (n > 0 && n < 8 && value >> (8 * n - 1))
         value |= ~0ull << (8 * n);
-    push_number(m, TMK_CELL_INT, (int64_t)value);
+    push_number(m, TMK_CHECKPOINT_INT, (int64_t)value);
 }
 
 /* ---- marks, containers ---- */
@@ -248,22 +250,22 @@ static void push_long(struct machine *m, uint64_t n)
 static uint64_t find_mark(struct machine *m)
 {
     for (uint64_t i = m->n_stack; i > 0; i--)
-        if (m->stack[i - 1]->kind == TMK_CELL_MARK)
+        if (m->stack[i - 1]->kind == TMK_CHECKPOINT_MARK)
             return i - 1;
     fail(m, TMK_EDAMAGED, "a mark is missing");
     return m->n_stack;
 }
 
-static void push_from(struct machine *m, enum tmk_cell_kind kind, uint64_t from)
+static void push_from(struct machine *m, enum tmk_checkpoint_kind kind, uint64_t from)
 {
-    struct tmk_cell *cell = make(m, kind);
+    struct tmk_checkpoint_value *v = make(m, kind);
     for (uint64_t i = from; i < m->n_stack && m->rc == 0; i++)
-        add_item(m, cell, m->stack[i]);
+        add_item(m, v, m->stack[i]);
     m->n_stack = from;
-    push(m, cell);
+    push(m, v);
 }
 
-static void push_marked(struct machine *m, enum tmk_cell_kind kind)
+static void push_marked(struct machine *m, enum tmk_checkpoint_kind kind)
 {
     uint64_t mark = find_mark(m);
     if (m->rc < 0)
@@ -278,24 +280,25 @@ static void push_marked(struct machine *m, enum tmk_cell_kind kind)
 static void push_tuple(struct machine *m, uint64_t n)
 {
     for (uint64_t i = 1; i <= n; i++)
-        if (m->n_stack < i || m->stack[m->n_stack - i]->kind == TMK_CELL_MARK) {
+        if (m->n_stack < i || m->stack[m->n_stack - i]->kind == TMK_CHECKPOINT_MARK) {
             fail(m, TMK_EDAMAGED, "it takes more than there is");
             return;
         }
-    push_from(m, TMK_CELL_TUPLE, m->n_stack - n);
+    push_from(m, TMK_CHECKPOINT_TUPLE, m->n_stack - n);
 }
 
 /* What is put into an object that a call made is kept beside its arguments. */
-static struct tmk_cell *container_of(struct machine *m, struct tmk_cell *target)
+static struct tmk_checkpoint_value *container_of(struct machine *m,
+                                                 struct tmk_checkpoint_value *target)
 {
-    if (target->kind == TMK_CELL_LIST || target->kind == TMK_CELL_DICT)
+    if (target->kind == TMK_CHECKPOINT_LIST || target->kind == TMK_CHECKPOINT_DICT)
         return target;
-    if (target->kind != TMK_CELL_CALL) {
+    if (target->kind != TMK_CHECKPOINT_CALL) {
         fail(m, TMK_EDAMAGED, "it puts something into a value that holds none");
         return NULL;
     }
     if (!target->dict)
-        target->dict = make(m, TMK_CELL_DICT);
+        target->dict = make(m, TMK_CHECKPOINT_DICT);
     return target->dict == m->none ? NULL : target->dict;
 }
 
@@ -304,14 +307,14 @@ static void put_into(struct machine *m, uint64_t from, uint64_t below, bool in_p
 {
     if (m->rc < 0)
         return;
-    if (below == 0 || m->stack[below - 1]->kind == TMK_CELL_MARK ||
+    if (below == 0 || m->stack[below - 1]->kind == TMK_CHECKPOINT_MARK ||
         (in_pairs && (m->n_stack - from) % 2 != 0)) {
         fail(m, TMK_EDAMAGED, "it puts something into nothing, or half a pair");
         return;
     }
-    struct tmk_cell *target = container_of(m, m->stack[below - 1]);
-    if (target && (target->kind == TMK_CELL_DICT) != in_pairs) {
-        if (m->stack[below - 1]->kind == TMK_CELL_CALL)
+    struct tmk_checkpoint_value *target = container_of(m, m->stack[below - 1]);
+    if (target && (target->kind == TMK_CHECKPOINT_DICT) != in_pairs) {
+        if (m->stack[below - 1]->kind == TMK_CHECKPOINT_CALL)
             target = NULL; /* a list of a class that nobody knows */
         else
             fail(m, TMK_EDAMAGED, "it puts pairs into a list, or values into a dict");
@@ -343,8 +346,8 @@ static void remember(struct machine *m, uint64_t number)
         fail(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
         return;
     }
-    struct tmk_cell **more =
-        tmk_grow(m->memo, number + 1, &m->memo_room, sizeof(struct tmk_cell *));
+    struct tmk_checkpoint_value **more =
+        tmk_grow(m->memo, number + 1, &m->memo_room, sizeof(struct tmk_checkpoint_value *));
     if (!more) {
         fail(m, TMK_ENOMEM, "out of memory");
         return;
@@ -367,22 +370,22 @@ static void recall(struct machine *m, uint64_t number)
 
 static void push_name(struct machine *m, const char *module, const char *name)
 {
-    struct tmk_cell *cell = make(m, TMK_CELL_NAME);
+    struct tmk_checkpoint_value *v = make(m, TMK_CHECKPOINT_NAME);
     pay(m);
     if (!tmk_work_take(&m->limit->work, strlen(module) + strlen(name))) {
         m->rc = tmk_work_fail(&m->limit->work, m->err);
         return;
     }
-    cell->text = tmk_arena_format(m->arena, "%s.%s", module, name);
-    if (!cell->text)
+    v->text = tmk_arena_format(m->arena, "%s.%s", module, name);
+    if (!v->text)
         fail(m, TMK_ENOMEM, "out of memory");
-    push(m, cell);
+    push(m, v);
 }
 
 static void push_stack_name(struct machine *m)
 {
-    const struct tmk_cell *name = pop(m), *module = pop(m);
-    if (m->rc == 0 && (name->kind != TMK_CELL_TEXT || module->kind != TMK_CELL_TEXT))
+    const struct tmk_checkpoint_value *name = pop(m), *module = pop(m);
+    if (m->rc == 0 && (name->kind != TMK_CHECKPOINT_TEXT || module->kind != TMK_CHECKPOINT_TEXT))
         fail(m, TMK_EDAMAGED, "a name is no text");
     if (m->rc == 0)
         push_name(m, module->text, name->text);
@@ -390,12 +393,13 @@ static void push_stack_name(struct machine *m)
 
 static void push_call(struct machine *m)
 {
-    struct tmk_cell *arguments = pop(m), *function = pop(m), *cell = make(m, TMK_CELL_CALL);
+    struct tmk_checkpoint_value *arguments = pop(m), *function = pop(m),
+                                *v = make(m, TMK_CHECKPOINT_CALL);
     if (m->rc < 0)
         return;
-    add_item(m, cell, function);
-    add_item(m, cell, arguments);
-    push(m, cell);
+    add_item(m, v, function);
+    add_item(m, v, arguments);
+    push(m, v);
 }
 
 static void push_call_with_names(struct machine *m)
@@ -406,18 +410,18 @@ static void push_call_with_names(struct machine *m)
 
 static void set_state(struct machine *m)
 {
-    struct tmk_cell *state = pop(m), *target = top(m);
-    if (m->rc == 0 && target->kind == TMK_CELL_CALL)
+    struct tmk_checkpoint_value *state = pop(m), *target = top(m);
+    if (m->rc == 0 && target->kind == TMK_CHECKPOINT_CALL)
         add_item(m, target, state);
 }
 
 static void push_id(struct machine *m)
 {
-    struct tmk_cell *what = pop(m), *cell = make(m, TMK_CELL_ID);
+    struct tmk_checkpoint_value *what = pop(m), *v = make(m, TMK_CHECKPOINT_ID);
     if (m->rc < 0)
         return;
-    add_item(m, cell, what);
-    push(m, cell);
+    add_item(m, v, what);
+    push(m, v);
 }
 
 /* ---- the loop ---- */
@@ -437,10 +441,10 @@ static bool run_plain(struct machine *m, uint8_t op)
         push_shared(m, (uint8_t)take_number(m, 1));
         return true;
     case 'M':
-        push_number(m, TMK_CELL_INT, (int64_t)take_number(m, 2));
+        push_number(m, TMK_CHECKPOINT_INT, (int64_t)take_number(m, 2));
         return true;
     case 'J':
-        push_number(m, TMK_CELL_INT, (int32_t)(uint32_t)take_number(m, 4));
+        push_number(m, TMK_CHECKPOINT_INT, (int32_t)(uint32_t)take_number(m, 4));
         return true;
     case 0x8a: /* LONG1, LONG4 */
         push_long(m, take_number(m, 1));
@@ -487,14 +491,14 @@ static bool run_container(struct machine *m, uint8_t op)
 {
     switch (op) {
     case '(':
-        push(m, make(m, TMK_CELL_MARK));
+        push(m, make(m, TMK_CHECKPOINT_MARK));
         return true;
     case '}':
-        push(m, make(m, TMK_CELL_DICT));
+        push(m, make(m, TMK_CHECKPOINT_DICT));
         return true;
     case ']':
     case 0x8f: /* EMPTY_SET */
-        push(m, make(m, TMK_CELL_LIST));
+        push(m, make(m, TMK_CHECKPOINT_LIST));
         return true;
     case ')':
         push_tuple(m, 0);
@@ -505,14 +509,14 @@ static bool run_container(struct machine *m, uint8_t op)
         push_tuple(m, op - 0x84u);
         return true;
     case 't':
-        push_marked(m, TMK_CELL_TUPLE);
+        push_marked(m, TMK_CHECKPOINT_TUPLE);
         return true;
     case 'l':
     case 0x91: /* FROZENSET */
-        push_marked(m, TMK_CELL_LIST);
+        push_marked(m, TMK_CHECKPOINT_LIST);
         return true;
     case 'd':
-        push_marked(m, TMK_CELL_DICT);
+        push_marked(m, TMK_CHECKPOINT_DICT);
         return true;
     case 'a': /* APPEND, SETITEM */
         put_last(m, 1, false);
@@ -615,10 +619,10 @@ static void run(struct machine *m)
 }
 
 int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena *arena,
-                               struct tmk_checkpoint_limit *limit, struct tmk_cell **ret,
-                               struct tmk_error *err)
+                               struct tmk_checkpoint_limit *limit,
+                               struct tmk_checkpoint_value **ret, struct tmk_error *err)
 {
-    struct tmk_cell none = {.kind = TMK_CELL_NONE};
+    struct tmk_checkpoint_value none = {.kind = TMK_CHECKPOINT_NONE};
     struct machine m = {.start = pickle,
                         .at = pickle,
                         .end = pickle + n,
@@ -630,7 +634,7 @@ int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena
         fail(&m, TMK_EFORMAT, "this is no pickle");
     run(&m);
     pay(&m);
-    struct tmk_cell *root = pop(&m);
+    struct tmk_checkpoint_value *root = pop(&m);
     free(m.stack);
     free(m.memo);
     if (m.rc == 0)

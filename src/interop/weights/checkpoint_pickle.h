@@ -20,33 +20,33 @@
 #include "interop/pickle/work_limit.h"
 #include "kit/arena.h"
 
-enum tmk_cell_kind {
-    TMK_CELL_NONE,
-    TMK_CELL_BOOL,
-    TMK_CELL_INT,
-    TMK_CELL_OTHER, /* floats, bytes, ints of more than 64 bits: of no use here */
-    TMK_CELL_TEXT,
-    TMK_CELL_TUPLE,
-    TMK_CELL_LIST, /* sets, too */
-    TMK_CELL_DICT, /* keys and values in turn */
-    TMK_CELL_NAME, /* "module.name" */
-    TMK_CELL_CALL, /* items: name, arguments, then states and what was put into it */
-    TMK_CELL_ID,   /* a persistent id; items: one, which says what */
-    TMK_CELL_MARK, /* on the machine's stack only */
+enum tmk_checkpoint_kind {
+    TMK_CHECKPOINT_NONE,
+    TMK_CHECKPOINT_BOOL,
+    TMK_CHECKPOINT_INT,
+    TMK_CHECKPOINT_OTHER, /* floats, bytes, ints of more than 64 bits: of no use here */
+    TMK_CHECKPOINT_TEXT,
+    TMK_CHECKPOINT_TUPLE,
+    TMK_CHECKPOINT_LIST, /* sets, too */
+    TMK_CHECKPOINT_DICT, /* keys and values in turn */
+    TMK_CHECKPOINT_NAME, /* "module.name" */
+    TMK_CHECKPOINT_CALL, /* items: name, arguments, then states and what was put into it */
+    TMK_CHECKPOINT_ID,   /* a persistent id; items: one, which says what */
+    TMK_CHECKPOINT_MARK, /* on the machine's stack only */
 };
 
-struct tmk_cell {
-    enum tmk_cell_kind kind;
+struct tmk_checkpoint_value {
+    enum tmk_checkpoint_kind kind;
     uint32_t seen; /* the reader's own */
     union {
         int64_t number;
         const char *text;
         struct {
-            struct tmk_cell **items;
+            struct tmk_checkpoint_value **items;
             uint64_t n, room;
         };
     };
-    struct tmk_cell *dict; /* CALL: keys and values put into it; NULL: none */
+    struct tmk_checkpoint_value *dict; /* CALL: keys and values put into it; NULL: none */
 };
 
 /* What reading a checkpoint may take: steps, and memory of an arena that may have something in it
@@ -66,7 +66,7 @@ int tmk_checkpoint_limit_check(const struct tmk_checkpoint_limit *l, struct tmk_
  * TMK_EFULL: more than `limit` allows, which has been paid for all that was read afterwards. The
  * values may hold one another in a ring. */
 int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena *arena,
-                               struct tmk_checkpoint_limit *limit, struct tmk_cell **ret,
-                               struct tmk_error *err);
+                               struct tmk_checkpoint_limit *limit,
+                               struct tmk_checkpoint_value **ret, struct tmk_error *err);
 
 #endif

@@ -120,15 +120,15 @@ static bool is_one_of(const char *const *names, const char *name)
     return false;
 }
 
-static const char *text_of(const struct tmk_cell *c)
+static const char *text_of(const struct tmk_checkpoint_value *c)
 {
-    return c && (c->kind == TMK_CELL_TEXT || c->kind == TMK_CELL_NAME) ? c->text : NULL;
+    return c && (c->kind == TMK_CHECKPOINT_TEXT || c->kind == TMK_CHECKPOINT_NAME) ? c->text : NULL;
 }
 
-static const struct tmk_cell *item_of(const struct tmk_cell *c, int i)
+static const struct tmk_checkpoint_value *item_of(const struct tmk_checkpoint_value *c, int i)
 {
-    bool holds =
-        c && c->kind >= TMK_CELL_TUPLE && c->kind != TMK_CELL_NAME && c->kind < TMK_CELL_MARK;
+    bool holds = c && c->kind >= TMK_CHECKPOINT_TUPLE && c->kind != TMK_CHECKPOINT_NAME &&
+                 c->kind < TMK_CHECKPOINT_MARK;
     return holds && i >= 0 && (uint64_t)i < c->n ? c->items[i] : NULL;
 }
 
@@ -140,18 +140,20 @@ static int odd(struct walk *k, const char *name)
 }
 
 /* Whole numbers that are not negative, in a tuple or a torch.Size, into the arena. */
-static bool numbers_of(struct walk *k, const struct tmk_cell *c, const uint64_t **ret, uint32_t *n)
+static bool numbers_of(struct walk *k, const struct tmk_checkpoint_value *c, const uint64_t **ret,
+                       uint32_t *n)
 {
-    if (c && c->kind == TMK_CELL_CALL) /* torch.Size((2, 3)) */
+    if (c && c->kind == TMK_CHECKPOINT_CALL) /* torch.Size((2, 3)) */
         c = item_of(item_of(c, 1), 0);
-    if (!c || (c->kind != TMK_CELL_TUPLE && c->kind != TMK_CELL_LIST) || c->n > TMK_WEIGHT_MAX_DIMS)
+    if (!c || (c->kind != TMK_CHECKPOINT_TUPLE && c->kind != TMK_CHECKPOINT_LIST) ||
+        c->n > TMK_WEIGHT_MAX_DIMS)
         return false;
     tmk_work_take(&k->limit.work, (c->n + 1) * sizeof(uint64_t));
     uint64_t *numbers = tmk_arena_take(&k->w->arena, (c->n + 1) * sizeof *numbers);
     if (!numbers)
         return false;
     for (uint64_t i = 0; i < c->n; i++) {
-        if (c->items[i]->kind != TMK_CELL_INT || c->items[i]->number < 0)
+        if (c->items[i]->kind != TMK_CHECKPOINT_INT || c->items[i]->number < 0)
             return false;
         numbers[i] = (uint64_t)c->items[i]->number;
     }
@@ -204,16 +206,16 @@ static int place(struct walk *k, struct tmk_weight *t, const char *key, uint64_t
 }
 
 /* Behind a persistent id: ("storage", type, key, location, elements). */
-static int place_in(struct walk *k, struct tmk_weight *t, const struct tmk_cell *id,
-                    const struct tmk_cell *first, bool has_dtype)
+static int place_in(struct walk *k, struct tmk_weight *t, const struct tmk_checkpoint_value *id,
+                    const struct tmk_checkpoint_value *first, bool has_dtype)
 {
-    const struct tmk_cell *what = item_of(id, 0), *count = item_of(what, 4);
+    const struct tmk_checkpoint_value *what = item_of(id, 0), *count = item_of(what, 4);
     const char *word = text_of(item_of(what, 0)), *type = text_of(item_of(what, 1)),
                *key = text_of(item_of(what, 2));
     uint64_t claimed = 0;
     if (!word || strcmp(word, "storage") != 0 || !type || !key || !count ||
-        count->kind != TMK_CELL_INT || count->number < 0 || !first || first->kind != TMK_CELL_INT ||
-        first->number < 0)
+        count->kind != TMK_CHECKPOINT_INT || count->number < 0 || !first ||
+        first->kind != TMK_CHECKPOINT_INT || first->number < 0)
         return odd(k, t->name);
     bool is_bytes = strcmp(type, "torch.storage.UntypedStorage") == 0 ||
                     strcmp(type, "torch.UntypedStorage") == 0;
@@ -229,8 +231,9 @@ static int place_in(struct walk *k, struct tmk_weight *t, const struct tmk_cell 
     return place(k, t, key, (uint64_t)first->number, claimed);
 }
 
-static int add_tensor(struct walk *k, const struct maker *maker, const struct tmk_cell *arguments,
-                      const char *name, const struct tmk_weight *as)
+static int add_tensor(struct walk *k, const struct maker *maker,
+                      const struct tmk_checkpoint_value *arguments, const char *name,
+                      const struct tmk_weight *as)
 {
     struct tmk_weight *t = tmk_weights_add(k->w);
     const char *dtype = text_of(item_of(arguments, maker->dtype));
@@ -262,7 +265,7 @@ static int add_tensor(struct walk *k, const struct maker *maker, const struct tm
 
 /* ---- the tree ---- */
 
-static int visit(struct walk *k, struct tmk_cell *c, const char *name, unsigned depth);
+static int visit(struct walk *k, struct tmk_checkpoint_value *c, const char *name, unsigned depth);
 
 /* What a call that is not run was to make: an object whose state we read, or something of which we
  * read nothing. */
@@ -274,32 +277,34 @@ static int note_call(struct walk *k, const char *function, bool has_state)
 }
 
 /* "layers.0" and a key: "layers.0.weight". */
-static const char *join(struct walk *k, const char *name, const struct tmk_cell *key, uint64_t i)
+static const char *join(struct walk *k, const char *name, const struct tmk_checkpoint_value *key,
+                        uint64_t i)
 {
     const char *dot = name[0] ? "." : "", *text = key ? text_of(key) : NULL;
     tmk_work_take(&k->limit.work, strlen(name) + (text ? strlen(text) : 0));
     if (text)
         return tmk_arena_format(&k->w->arena, "%s%s%s", name, dot, text);
-    long long number = !key                                                      ? (long long)i
-                       : key->kind == TMK_CELL_INT || key->kind == TMK_CELL_BOOL ? key->number
-                                                                                 : (long long)i;
+    long long number = !key ? (long long)i
+                       : key->kind == TMK_CHECKPOINT_INT || key->kind == TMK_CHECKPOINT_BOOL
+                           ? key->number
+                           : (long long)i;
     return tmk_arena_format(&k->w->arena, "%s%s%lld", name, dot, number);
 }
 
-static bool may_hold(const struct tmk_cell *c)
+static bool may_hold(const struct tmk_checkpoint_value *c)
 {
-    return c->kind == TMK_CELL_DICT || c->kind == TMK_CELL_LIST || c->kind == TMK_CELL_TUPLE ||
-           c->kind == TMK_CELL_CALL;
+    return c->kind == TMK_CHECKPOINT_DICT || c->kind == TMK_CHECKPOINT_LIST ||
+           c->kind == TMK_CHECKPOINT_TUPLE || c->kind == TMK_CHECKPOINT_CALL;
 }
 
 /* Of a module's state: its tensors' and modules' own names follow. */
-static bool is_inner(const struct tmk_cell *key)
+static bool is_inner(const struct tmk_checkpoint_value *key)
 {
     static const char *const inner[] = {"_parameters", "_buffers", "_modules", NULL};
-    return key->kind == TMK_CELL_TEXT && is_one_of(inner, key->text);
+    return key->kind == TMK_CHECKPOINT_TEXT && is_one_of(inner, key->text);
 }
 
-static int visit_pairs(struct walk *k, const struct tmk_cell *dict, const char *name,
+static int visit_pairs(struct walk *k, const struct tmk_checkpoint_value *dict, const char *name,
                        unsigned depth, bool is_state)
 {
     if (!tmk_work_take(&k->limit.work, dict->n))
@@ -316,7 +321,7 @@ static int visit_pairs(struct walk *k, const struct tmk_cell *dict, const char *
     return 0;
 }
 
-static int visit_items(struct walk *k, const struct tmk_cell *list, const char *name,
+static int visit_items(struct walk *k, const struct tmk_checkpoint_value *list, const char *name,
                        unsigned depth)
 {
     if (!tmk_work_take(&k->limit.work, list->n))
@@ -341,37 +346,41 @@ static const struct maker *maker_of(const char *function)
 }
 
 /* What a parameter's call wraps: the call that makes its tensor. */
-static const struct tmk_cell *unwrap(const struct tmk_cell *c, struct tmk_weight *as)
+static const struct tmk_checkpoint_value *unwrap(const struct tmk_checkpoint_value *c,
+                                                 struct tmk_weight *as)
 {
     const char *function = text_of(item_of(c, 0));
     if (!function || (strcmp(function, "torch._utils._rebuild_parameter") != 0 &&
                       strcmp(function, "torch._utils._rebuild_parameter_with_state") != 0))
         return c;
-    const struct tmk_cell *data = item_of(item_of(c, 1), 0), *grad = item_of(item_of(c, 1), 1);
-    as->is_parameter = grad && grad->kind == TMK_CELL_BOOL;
+    const struct tmk_checkpoint_value *data = item_of(item_of(c, 1), 0),
+                                      *grad = item_of(item_of(c, 1), 1);
+    as->is_parameter = grad && grad->kind == TMK_CHECKPOINT_BOOL;
     as->requires_grad = as->is_parameter && grad->number != 0;
-    return data && data->kind == TMK_CELL_CALL ? data : c;
+    return data && data->kind == TMK_CHECKPOINT_CALL ? data : c;
 }
 
-static int visit_object(struct walk *k, const struct tmk_cell *c, const char *name, unsigned depth)
+static int visit_object(struct walk *k, const struct tmk_checkpoint_value *c, const char *name,
+                        unsigned depth)
 {
     const char *function = text_of(item_of(c, 0));
     bool has_state = c->dict != NULL;
     int rc = c->dict ? visit_pairs(k, c->dict, name, depth, false) : 0;
     for (uint64_t i = 2; i < c->n && rc == 0; i++)
-        if (c->items[i]->kind == TMK_CELL_DICT) {
+        if (c->items[i]->kind == TMK_CHECKPOINT_DICT) {
             rc = visit_pairs(k, c->items[i], name, depth, true);
             has_state = true;
         }
     return rc == 0 && function ? note_call(k, function, has_state) : rc;
 }
 
-static int visit_call(struct walk *k, const struct tmk_cell *c, const char *name, unsigned depth)
+static int visit_call(struct walk *k, const struct tmk_checkpoint_value *c, const char *name,
+                      unsigned depth)
 {
     struct tmk_weight as = {0};
-    const struct tmk_cell *inner = unwrap(c, &as);
+    const struct tmk_checkpoint_value *inner = unwrap(c, &as);
     const char *function = text_of(item_of(inner, 0));
-    const struct tmk_cell *arguments = item_of(inner, 1);
+    const struct tmk_checkpoint_value *arguments = item_of(inner, 1);
     /* A tensor's subclass: (function, class, its arguments, state). */
     if (function && strcmp(function, "torch._tensor._rebuild_from_type_v2") == 0) {
         function = text_of(item_of(arguments, 0));
@@ -381,7 +390,7 @@ static int visit_call(struct walk *k, const struct tmk_cell *c, const char *name
     return maker ? add_tensor(k, maker, arguments, name, &as) : visit_object(k, c, name, depth);
 }
 
-static int visit(struct walk *k, struct tmk_cell *c, const char *name, unsigned depth)
+static int visit(struct walk *k, struct tmk_checkpoint_value *c, const char *name, unsigned depth)
 {
     if (c->seen || !may_hold(c))
         return 0; /* in a ring */
@@ -392,9 +401,9 @@ static int visit(struct walk *k, struct tmk_cell *c, const char *name, unsigned 
     if (depth == MAX_DEPTH)
         return tmk_fail(k->err, TMK_EDAMAGED, "data.pkl: values are nested without end");
     c->seen = 1;
-    rc = c->kind == TMK_CELL_DICT   ? visit_pairs(k, c, name, depth + 1, false)
-         : c->kind == TMK_CELL_CALL ? visit_call(k, c, name, depth + 1)
-                                    : visit_items(k, c, name, depth + 1);
+    rc = c->kind == TMK_CHECKPOINT_DICT   ? visit_pairs(k, c, name, depth + 1, false)
+         : c->kind == TMK_CHECKPOINT_CALL ? visit_call(k, c, name, depth + 1)
+                                          : visit_items(k, c, name, depth + 1);
     c->seen = 0;
     return rc;
 }
@@ -404,7 +413,7 @@ static int visit(struct walk *k, struct tmk_cell *c, const char *name, unsigned 
 /* Checkpoints of a training have the model under one of these, beside other things. */
 static const char *const model_keys[] = {"state_dict", "model_state_dict", "model", "module", NULL};
 
-static uint64_t find_model(const struct tmk_cell *dict)
+static uint64_t find_model(const struct tmk_checkpoint_value *dict)
 {
     for (const char *const *key = model_keys; *key; key++)
         for (uint64_t i = 0; i + 1 < dict->n; i += 2) {
@@ -415,11 +424,12 @@ static uint64_t find_model(const struct tmk_cell *dict)
     return dict->n;
 }
 
-static int visit_root(struct walk *k, struct tmk_cell *root)
+static int visit_root(struct walk *k, struct tmk_checkpoint_value *root)
 {
-    const struct tmk_cell *dict = root->kind == TMK_CELL_CALL ? root->dict : root;
-    uint64_t model = dict && dict->kind == TMK_CELL_DICT ? find_model(dict) : 0, first = k->w->n;
-    if (!dict || dict->kind != TMK_CELL_DICT || model == dict->n)
+    const struct tmk_checkpoint_value *dict = root->kind == TMK_CHECKPOINT_CALL ? root->dict : root;
+    uint64_t model = dict && dict->kind == TMK_CHECKPOINT_DICT ? find_model(dict) : 0,
+             first = k->w->n;
+    if (!dict || dict->kind != TMK_CHECKPOINT_DICT || model == dict->n)
         return visit(k, root, "", 0);
     int rc = visit(k, dict->items[model + 1], "", 0);
     k->is_extra = k->w->n > first;
@@ -435,7 +445,7 @@ int tmk_checkpoint_tensors(struct tmk_weights *w, uint32_t file, const uint8_t *
                            const struct tmk_checkpoint_entries *entries, struct tmk_error *err)
 {
     struct walk k = {.w = w, .file = file, .entries = entries, .err = err};
-    struct tmk_cell *root = NULL;
+    struct tmk_checkpoint_value *root = NULL;
     tmk_checkpoint_limit_init(&k.limit, &w->arena, STEPS_PER_BYTE, w->no_limits);
     int rc = tmk_checkpoint_pickle_read(pickle, n, &w->arena, &k.limit, &root, err);
     if (rc == 0)

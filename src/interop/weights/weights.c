@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/index.h"
 #include "interop/weights/weights_in.h"
 #include "kit/grow.h"
 #include "kit/json_in.h"
@@ -426,34 +427,33 @@ static uint64_t hash_of(const struct tmk_weight *t)
     return tmk_hash_mix(h, tmk_hash_seeded_bytes(t->strides, t->n_dims * sizeof *t->strides));
 }
 
-/* By an open table of data ranges, so that a million tensors take no square of it. */
+/* Number + 1 of a weight that has the same data; 0: none has. */
+static uint32_t find_same(const struct tmk_weights *w, const struct tmk_index *index, uint64_t hash,
+                          const struct tmk_weight *t)
+{
+    struct tmk_probe probe = tmk_index_probe(index, hash);
+    uint32_t i;
+    while ((i = tmk_probe_next(&probe)) && !same_data(&w->all[i - 1], t))
+        continue;
+    return i;
+}
+
+/* By an index of data ranges, so that a million tensors take no square of it. */
 static int find_tied(struct tmk_weights *w)
 {
-    uint64_t n_slots = 16;
-    while (n_slots < 2 * w->n)
-        n_slots *= 2;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return TMK_ENOMEM;
-    for (uint64_t i = 0; i < w->n; i++) {
+    struct tmk_index index = {0};
+    int rc = 0;
+    for (uint64_t i = 0; i < w->n && rc == 0; i++) {
         struct tmk_weight *t = &w->all[i];
         if (t->n_elements == 0 || !t->has_data)
             continue; /* alike, and the same as no other */
-        uint64_t at = hash_of(t);
-        for (;; at++) {
-            uint32_t *slot = &slots[at & (n_slots - 1)];
-            if (*slot == 0) {
-                *slot = (uint32_t)i + 1;
-                break;
-            }
-            if (same_data(&w->all[*slot - 1], t)) {
-                t->same_as = *slot;
-                break;
-            }
-        }
+        uint64_t hash = hash_of(t);
+        t->same_as = find_same(w, &index, hash, t);
+        if (!t->same_as && (rc = tmk_grow_index(&index)) == 0)
+            tmk_index_add(&index, hash, (uint32_t)i + 1);
     }
-    free(slots);
-    return 0;
+    free(index.slots);
+    return rc;
 }
 
 static int find_twice(struct tmk_weights *w)

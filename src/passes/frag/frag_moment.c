@@ -17,7 +17,7 @@ static struct tmk_frag_candidate *device_of(struct tmk_frag_moments *m, uint16_t
         return NULL;
     m->last = m->n_devices;
     m->devices[m->n_devices] =
-        (struct tmk_frag_candidate){.device = device, .sample_total = TMK_FRAG_UNKNOWN};
+        (struct tmk_frag_candidate){.device = device, .sample_total = TMK_BYTES_UNKNOWN};
     return &m->devices[m->n_devices++];
 }
 
@@ -35,8 +35,8 @@ static const struct tmk_device_use *use_of(const struct tmk_state *s, uint16_t d
 static void note_left(struct tmk_frag_candidate *c)
 {
     c->total_bytes = c->sample_total;
-    c->left_bytes = TMK_FRAG_UNKNOWN;
-    if (c->sample_total == TMK_FRAG_UNKNOWN || c->sample_used == TMK_FRAG_UNKNOWN)
+    c->left_bytes = TMK_BYTES_UNKNOWN;
+    if (c->sample_total == TMK_BYTES_UNKNOWN || c->sample_used == TMK_BYTES_UNKNOWN)
         return;
     uint64_t used = c->sample_used + c->segment_bytes - c->sample_segments;
     c->left_bytes = used < c->sample_total ? c->sample_total - used : 0;
@@ -241,7 +241,7 @@ void tmk_frag_moments_restored(struct tmk_frag_moments *m, const struct tmk_repl
             c->segment_bytes += g->size_bytes;
     }
     for (uint32_t i = 0; i < m->n_devices; i++)
-        m->devices[i].sample_total = TMK_FRAG_UNKNOWN;
+        m->devices[i].sample_total = TMK_BYTES_UNKNOWN;
     if (m->moment.kind != TMK_FRAG_TIME)
         consider_all(m, s, s->now_ns);
     else if (s->now_ns <= m->moment.time_ns)

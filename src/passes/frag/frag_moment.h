@@ -27,7 +27,7 @@ struct tmk_frag_candidate {
     uint64_t allocated_bytes;
     bool has_reserved;
     uint64_t reserved_bytes;
-    uint64_t total_bytes, left_bytes; /* of the device; TMK_FRAG_UNKNOWN */
+    uint64_t total_bytes, left_bytes; /* of the device; TMK_BYTES_UNKNOWN */
 
     struct tmk_block *blocks; /* gone since; after collect: all of the moment */
     uint64_t n_blocks, block_room;

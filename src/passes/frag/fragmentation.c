@@ -264,15 +264,15 @@ static void take_totals(const struct tmk_frag_candidate *c, struct tmk_frag_devi
 {
     d->outside_bytes = 0;
     d->sum = (struct tmk_frag_sum){
-        .reserved_bytes = c->has_reserved ? c->reserved_bytes : TMK_FRAG_UNKNOWN,
+        .reserved_bytes = c->has_reserved ? c->reserved_bytes : TMK_BYTES_UNKNOWN,
         .allocated_bytes = c->allocated_bytes,
-        .free_bytes = !c->has_reserved ? TMK_FRAG_UNKNOWN
+        .free_bytes = !c->has_reserved ? TMK_BYTES_UNKNOWN
                       : c->reserved_bytes > c->allocated_bytes
                           ? c->reserved_bytes - c->allocated_bytes
                           : 0,
-        .largest_bytes = TMK_FRAG_UNKNOWN,
-        .allocatable_bytes = TMK_FRAG_UNKNOWN,
-        .whole_bytes = TMK_FRAG_UNKNOWN,
+        .largest_bytes = TMK_BYTES_UNKNOWN,
+        .allocatable_bytes = TMK_BYTES_UNKNOWN,
+        .whole_bytes = TMK_BYTES_UNKNOWN,
         .n_blocks = c->n_blocks,
     };
 }
@@ -280,12 +280,12 @@ static void take_totals(const struct tmk_frag_candidate *c, struct tmk_frag_devi
 /* A request that was refused all the same met a limit that is not the device's. */
 static uint64_t allocatable_new(const struct tmk_frag_candidate *c, const struct tmk_frag_device *d)
 {
-    if (!d->has_segments || c->left_bytes == TMK_FRAG_UNKNOWN)
-        return TMK_FRAG_UNKNOWN;
+    if (!d->has_segments || c->left_bytes == TMK_BYTES_UNKNOWN)
+        return TMK_BYTES_UNKNOWN;
     uint64_t bytes = c->left_bytes + d->sum.whole_bytes;
     bytes -= bytes % DRIVER_GRANULARITY;
     bytes = bytes > d->sum.allocatable_bytes ? bytes : d->sum.allocatable_bytes;
-    return d->is_oom && bytes >= d->request_bytes ? TMK_FRAG_UNKNOWN : bytes;
+    return d->is_oom && bytes >= d->request_bytes ? TMK_BYTES_UNKNOWN : bytes;
 }
 
 static int add_device(struct tmk_fragmentation *f, struct tmk_frag_candidate *c)

@@ -6,14 +6,13 @@
  * joins neighbours as soon as they are free. Segments of 2 MiB are its small pool and serve
  * requests of up to 1 MiB, all others are the large one. Mappings (expandable segments) that follow
  * each other without a hole are one segment. Where the driver's segments were not seen (attach,
- * other backends) reserved totals may still be known, and nothing else: TMK_FRAG_UNKNOWN. */
+ * other backends) reserved totals may still be known, and nothing else: TMK_BYTES_UNKNOWN. */
 #ifndef TMK_PASSES_FRAG_FRAGMENTATION_H
 #define TMK_PASSES_FRAG_FRAGMENTATION_H
 
+#include "kit/amount.h"
 #include "model/run.h"
 #include "passes/peak.h"
-
-#define TMK_FRAG_UNKNOWN UINT64_MAX
 
 enum tmk_frag_kind {
     TMK_FRAG_WORST, /* the last refused allocation; without one, the first time that most was
@@ -30,7 +29,7 @@ struct tmk_frag_moment {
 
 enum tmk_frag_pool { TMK_FRAG_SMALL, TMK_FRAG_LARGE };
 
-/* Of a device, or of one of its pools on one stream. TMK_FRAG_UNKNOWN where it says so. */
+/* Of a device, or of one of its pools on one stream. TMK_BYTES_UNKNOWN where it says so. */
 struct tmk_frag_sum {
     uint64_t reserved_bytes;    /* unknown: the framework has not told, and no segment was seen */
     uint64_t allocated_bytes;   /* in blocks */

@@ -126,24 +126,6 @@ static uint64_t hash_of(const struct tmk_block *b)
     return tmk_hash_u64((uint64_t)b->stack << 32 | (b->context ^ (uint32_t)b->device << 16));
 }
 
-static bool make_slots(struct tmk_leak_groups *g)
-{
-    uint32_t n_slots = g->n_slots ? 2 * g->n_slots : 256;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    for (uint32_t i = 0; i < g->n_groups; i++) {
-        uint64_t at = hash_of(&g->groups[i].latest) & (n_slots - 1);
-        while (slots[at])
-            at = (at + 1) & (n_slots - 1);
-        slots[at] = i + 1;
-    }
-    free(g->slots);
-    g->slots = slots;
-    g->n_slots = n_slots;
-    return true;
-}
-
 static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
     struct tmk_leak_group *more = tmk_grow(g->groups, g->n_groups + 1, &g->room, sizeof *more);
@@ -160,29 +142,28 @@ static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct 
     return more;
 }
 
-static uint64_t slot_of(const struct tmk_leak_groups *g, const struct tmk_block *b)
+static struct tmk_leak_group *find_group(const struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    uint64_t at = hash_of(b) & (g->n_slots - 1);
-    while (g->slots[at] && !is_of_group(&g->groups[g->slots[at] - 1], b))
-        at = (at + 1) & (g->n_slots - 1);
-    return at;
+    struct tmk_probe probe = tmk_index_probe(&g->index, hash_of(b));
+    for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
+        if (is_of_group(&g->groups[i - 1], b))
+            return &g->groups[i - 1];
+    return NULL;
 }
 
 /* NULL: there are too many. */
 static struct tmk_leak_group *group_of(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    if (2 * g->n_groups >= g->n_slots && !make_slots(g)) {
+    struct tmk_leak_group *known = find_group(g, b);
+    if (known || g->n_groups == TMK_LEAK_MAX_GROUPS)
+        return known;
+    if (tmk_grow_index(&g->index) < 0) {
         g->failed = true;
         return NULL;
     }
-    uint64_t at = slot_of(g, b);
-    if (g->slots[at])
-        return &g->groups[g->slots[at] - 1];
-    if (g->n_groups == TMK_LEAK_MAX_GROUPS)
-        return NULL;
     struct tmk_leak_group *new = add_group(g, b);
     if (new)
-        g->slots[at] = (uint32_t)g->n_groups;
+        tmk_index_add(&g->index, hash_of(b), (uint32_t)g->n_groups);
     return new;
 }
 
@@ -218,8 +199,7 @@ static bool is_after_looks(const struct tmk_leak_groups *g)
  * not let go. */
 static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    uint32_t slot = g->n_slots ? g->slots[slot_of(g, b)] : 0;
-    struct tmk_leak_group *group = slot ? &g->groups[slot - 1] : NULL;
+    struct tmk_leak_group *group = find_group(g, b);
     if (!group || b->alloc_ns > group->going_ns || b->size_bytes < group->last_bytes)
         return;
     group->replaced_bytes += group->last_bytes;
@@ -338,8 +318,7 @@ void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state 
     for (uint64_t i = 0; i < g->n_groups; i++)
         free(g->groups[i].bytes);
     g->n_groups = 0;
-    if (g->n_slots)
-        memset(g->slots, 0, g->n_slots * sizeof *g->slots);
+    tmk_index_clear(&g->index);
 }
 
 static void keep_look(struct tmk_leak_groups *g, uint32_t to, uint32_t from)
@@ -419,7 +398,7 @@ void tmk_leak_groups_fini(struct tmk_leak_groups *g)
     for (uint64_t i = 0; i < g->n_groups; i++)
         free(g->groups[i].bytes);
     free(g->groups);
-    free(g->slots);
+    free(g->index.slots);
     tmk_holders_close(g->holders);
     *g = (struct tmk_leak_groups){0};
 }

@@ -13,6 +13,7 @@
 #ifndef TMK_PASSES_LEAK_LEAK_GROUPS_H
 #define TMK_PASSES_LEAK_LEAK_GROUPS_H
 
+#include "base/index.h"
 #include "model/holders.h"
 #include "model/run.h"
 #include "passes/leak/trend.h"
@@ -57,8 +58,7 @@ struct tmk_leak_groups {
 
     struct tmk_leak_group *groups;
     uint64_t n_groups, room;
-    uint32_t *slots; /* hash table of number + 1 */
-    uint32_t n_slots;
+    struct tmk_index index;                       /* of number + 1, by stack, context and device */
     struct tmk_leak_late late[TMK_LEAK_MAX_LATE]; /* the largest */
     bool has_parameters;
     uint64_t end_ns; /* when the first parameter went after the last look, or the trace ended */

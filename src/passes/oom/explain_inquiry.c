@@ -328,7 +328,7 @@ static int ask_gaps(const struct tmk_inquirer *q, struct look *look, struct tmk_
         uint64_t n = ret->n_pinned < MAX_PINNED ? ret->n_pinned : MAX_PINNED;
         for (uint64_t k = 0; k < n; k++)
             ret->pinned_bytes += pinned[k]->free_bytes;
-        ret->has_gaps = d->sum.largest_bytes != TMK_FRAG_UNKNOWN;
+        ret->has_gaps = d->sum.largest_bytes != TMK_BYTES_UNKNOWN;
         for (uint64_t k = 0; k < d->n_segments && !ret->alloc_conf; k++)
             if (d->segments[k].is_expandable) /* it must have been set, whatever else was */
                 ret->alloc_conf = "expandable_segments:True";
@@ -385,7 +385,7 @@ static int fill(struct trials *t, const struct tmk_alloc_conf *conf,
 {
     trial->runs_out = r->has_oom && r->oom.event <= t->end;
     trial->runs_out_before = trial->runs_out && (r->oom.event < t->end || !is_here(r, t->scene));
-    trial->needs_bytes = TMK_SCENE_UNKNOWN;
+    trial->needs_bytes = TMK_BYTES_UNKNOWN;
     bool is_wanted = !trial->runs_out || (is_recorded && !trial->runs_out_before);
     if (!is_wanted || tmk_whatif_facts(t->whatif)->n_events > MAX_SEARCHED)
         return 0;
@@ -461,7 +461,7 @@ int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene,
     const char *recorded = inquiry->alloc_conf ? inquiry->alloc_conf : "";
     struct tmk_alloc_conf conf;
     bool is_for_it = scene->kind == TMK_SCENE_OOM && scene->is_first && !scene->is_of_driver &&
-                     t.whatif && scene->reserved_bytes != TMK_SCENE_UNKNOWN;
+                     t.whatif && scene->reserved_bytes != TMK_BYTES_UNKNOWN;
     if (!is_for_it || tmk_whatif_facts(t.whatif)->is_async || q->n_events > MAX_EVENTS ||
         tmk_alloc_conf_parse(recorded, &conf, NULL) < 0)
         return 0;

@@ -12,7 +12,7 @@ enum { LEAST_PART = 20, MIN_STEPS = 3, N_DEVIATIONS = 5 };
 
 static bool is_known(uint64_t bytes)
 {
-    return bytes != TMK_SCENE_UNKNOWN;
+    return bytes != TMK_BYTES_UNKNOWN;
 }
 
 static uint64_t plus(uint64_t a, uint64_t b)
@@ -84,7 +84,7 @@ static void find_limit(const struct tmk_scene *scene, const struct tmk_inquiry *
     v->limit = kind_of_limit(scene, v->asked_bytes);
     v->free_bytes = is_known(scene->reserved_bytes)
                         ? minus(scene->reserved_bytes, scene->allocated_bytes)
-                        : TMK_SCENE_UNKNOWN;
+                        : TMK_BYTES_UNKNOWN;
     uint64_t below = is_near ? UINT64_MAX : plus(v->held_bytes, v->asked_bytes);
     uint64_t least = v->held_bytes;
     if (v->limit == TMK_LIMIT_CARD && card_limit(scene) > least)

@@ -59,7 +59,7 @@ struct tmk_trial {
     const char *conf;
     bool runs_out;        /* at the scene, or before */
     bool runs_out_before; /* its figures are not the scene's */
-    uint64_t needs_bytes; /* the smallest limit with which nothing runs out; TMK_SCENE_UNKNOWN */
+    uint64_t needs_bytes; /* the smallest limit with which nothing runs out; TMK_BYTES_UNKNOWN */
 };
 
 enum { TMK_MAX_TRIALS = 8 };
@@ -101,7 +101,7 @@ struct tmk_oom_verdict {
     uint64_t held_bytes;                     /* R, or what is known of it */
     uint64_t asked_bytes;                    /* S */
     uint64_t missing_bytes;                  /* at most; 0: a near miss */
-    uint64_t free_bytes;                     /* R - A; TMK_SCENE_UNKNOWN */
+    uint64_t free_bytes;                     /* R - A; TMK_BYTES_UNKNOWN */
     struct tmk_cause_row rows[TMK_N_CAUSES]; /* those that count first, most bytes first */
 };
 

@@ -63,7 +63,7 @@ static bool has_witness(const struct tmk_inquiry *q)
 static uint64_t trial_saves(const struct tmk_case *c, const struct tmk_trial *trial)
 {
     uint64_t with = trial->needs_bytes, without = c->inquiry.trials[0].needs_bytes;
-    if (with == TMK_SCENE_UNKNOWN || without == TMK_SCENE_UNKNOWN)
+    if (with == TMK_BYTES_UNKNOWN || without == TMK_BYTES_UNKNOWN)
         return c->verdict.missing_bytes;
     return without > with ? without - with : 0;
 }
@@ -150,7 +150,7 @@ static void empty_cache(struct tmk_fixing *f)
     const struct tmk_case *c = f->c;
     char size[TMK_AMOUNT_BYTES];
     uint64_t unused = c->verdict.free_bytes;
-    if (!c->scene.is_of_driver || unused == TMK_SCENE_UNKNOWN || !tmk_fixing_is_much(c, unused))
+    if (!c->scene.is_of_driver || unused == TMK_BYTES_UNKNOWN || !tmk_fixing_is_much(c, unused))
         return;
     tmk_fixing_add(
         f,
@@ -171,11 +171,11 @@ static void raise_limit(struct tmk_fixing *f)
     const struct tmk_case *c = f->c;
     uint64_t left = c->scene.card_free_bytes;
     char free_text[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
-    if (c->verdict.limit != TMK_LIMIT_SETTING || left == TMK_SCENE_UNKNOWN || left == 0)
+    if (c->verdict.limit != TMK_LIMIT_SETTING || left == TMK_BYTES_UNKNOWN || left == 0)
         return;
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "limit",
-                                    .saves_bytes = TMK_SCENE_UNKNOWN, /* it is room, no saving */
+                                    .saves_bytes = TMK_BYTES_UNKNOWN, /* it is room, no saving */
                                     .proof = TMK_PROOF_MEASURED,
                                     .avoids = tmk_fixing_covers(c, left),
                                     .cost = A_LINE,
@@ -251,7 +251,7 @@ static void move_others(struct tmk_fixing *f)
     const struct tmk_case *c = f->c;
     const struct tmk_scene *s = &c->scene;
     char size[TMK_AMOUNT_BYTES], device[24];
-    if (c->verdict.limit != TMK_LIMIT_CARD || s->others_bytes == TMK_SCENE_UNKNOWN ||
+    if (c->verdict.limit != TMK_LIMIT_CARD || s->others_bytes == TMK_BYTES_UNKNOWN ||
         !tmk_fixing_is_much(c, s->others_bytes))
         return;
     tmk_fixing_add(f,
@@ -277,8 +277,8 @@ static int by_worth(const void *a, const void *b)
         return p->is_for_cause ? -1 : 1;
     if (p->cost != q->cost)
         return p->cost < q->cost ? -1 : 1;
-    uint64_t m = p->saves_bytes == TMK_SCENE_UNKNOWN ? 0 : p->saves_bytes;
-    uint64_t n = q->saves_bytes == TMK_SCENE_UNKNOWN ? 0 : q->saves_bytes;
+    uint64_t m = p->saves_bytes == TMK_BYTES_UNKNOWN ? 0 : p->saves_bytes;
+    uint64_t n = q->saves_bytes == TMK_BYTES_UNKNOWN ? 0 : q->saves_bytes;
     return m != n ? (m < n ? 1 : -1) : strcmp(p->kind, q->kind);
 }
 

@@ -21,7 +21,7 @@ struct tmk_fix {
     const char *kind;     /* for machines: "expandable_segments", "leak", "batch" ... */
     const char *text;     /* for people; one or two sentences */
     const char *conf;     /* of the allocator, PYTORCH_CUDA_ALLOC_CONF; NULL: it is no such fix */
-    uint64_t saves_bytes; /* TMK_SCENE_UNKNOWN */
+    uint64_t saves_bytes; /* TMK_BYTES_UNKNOWN */
     enum tmk_proof proof;
     bool avoids;   /* it would have been enough */
     double factor; /* batch: the part of it that fits; outlier: how many times the usual. 0: none */

@@ -32,7 +32,7 @@ static void some_smaller_batch(struct tmk_fixing *f)
     tmk_fixing_add(
         f,
         (struct tmk_fix){.kind = "batch",
-                         .saves_bytes = TMK_SCENE_UNKNOWN,
+                         .saves_bytes = TMK_BYTES_UNKNOWN,
                          .proof = TMK_PROOF_ESTIMATE,
                          .cost = THE_BATCH,
                          .is_for_cause = f->c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
@@ -322,7 +322,7 @@ static void fewer_inputs(struct tmk_fixing *f)
     tmk_fixing_add(
         f,
         (struct tmk_fix){.kind = "inputs",
-                         .saves_bytes = TMK_SCENE_UNKNOWN,
+                         .saves_bytes = TMK_BYTES_UNKNOWN,
                          .proof = TMK_PROOF_ESTIMATE,
                          .cost = THE_BATCH},
         "Keep only the batch in use on the card: inputs had %s of it. Load the rest, and "
@@ -335,7 +335,7 @@ static void beside_torch(struct tmk_fixing *f)
     const struct tmk_case *c = f->c;
     const struct tmk_scene *s = &c->scene;
     char size[TMK_AMOUNT_BYTES];
-    if (s->is_of_driver || s->reserved_bytes == TMK_SCENE_UNKNOWN || !s->sees_driver ||
+    if (s->is_of_driver || s->reserved_bytes == TMK_BYTES_UNKNOWN || !s->sees_driver ||
         c->verdict.limit != TMK_LIMIT_CARD || s->segment_bytes <= s->reserved_bytes)
         return;
     uint64_t beside = s->segment_bytes - s->reserved_bytes;
@@ -361,7 +361,7 @@ static void larger_card(struct tmk_fixing *f)
     char need[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     if (c->verdict.rows[0].cause != TMK_CAUSE_DEMAND || c->scene.device == TIDEMARK_HOST)
         return;
-    if (c->scene.card_total_bytes != TMK_SCENE_UNKNOWN &&
+    if (c->scene.card_total_bytes != TMK_BYTES_UNKNOWN &&
         c->scene.request_bytes > c->scene.card_total_bytes) {
         tmk_fixing_add(f,
                        (struct tmk_fix){.kind = "request",
@@ -377,7 +377,7 @@ static void larger_card(struct tmk_fixing *f)
     }
     tmk_fixing_add(f,
                    (struct tmk_fix){.kind = "card",
-                                    .saves_bytes = TMK_SCENE_UNKNOWN,
+                                    .saves_bytes = TMK_BYTES_UNKNOWN,
                                     .proof = TMK_PROOF_ESTIMATE,
                                     .cost = A_CARD,
                                     .is_for_cause = true},

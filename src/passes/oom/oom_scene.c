@@ -102,7 +102,7 @@ static int add_up_blocks(struct place *k, const struct tmk_process *p, const str
 static void look_at_process(const struct tmk_scenes *s, const struct tmk_state *state,
                             struct tmk_scene *scene)
 {
-    scene->reserved_bytes = scene->max_reserved_bytes = TMK_SCENE_UNKNOWN;
+    scene->reserved_bytes = scene->max_reserved_bytes = TMK_BYTES_UNKNOWN;
     for (uint32_t i = 0; i < state->n_devices; i++) {
         const struct tmk_device_use *d = &state->devices[i];
         if (d->device != scene->device)
@@ -125,19 +125,19 @@ static void look_at_process(const struct tmk_scenes *s, const struct tmk_state *
 /* a - b, where both are known and it is not negative. */
 static uint64_t less(uint64_t a, uint64_t b)
 {
-    bool is_known = a != TMK_SCENE_UNKNOWN && b != TMK_SCENE_UNKNOWN && a >= b;
-    return is_known ? a - b : TMK_SCENE_UNKNOWN;
+    bool is_known = a != TMK_BYTES_UNKNOWN && b != TMK_BYTES_UNKNOWN && a >= b;
+    return is_known ? a - b : TMK_BYTES_UNKNOWN;
 }
 
 static void look_at_card(const struct card *c, struct tmk_scene *scene)
 {
     bool is_known = c->was_seen;
-    scene->card_total_bytes = is_known ? c->seen.total_bytes : TMK_SCENE_UNKNOWN;
-    scene->card_used_bytes = is_known ? c->seen.used_bytes : TMK_SCENE_UNKNOWN;
-    scene->own_bytes = is_known ? c->seen.own_bytes : TMK_SCENE_UNKNOWN;
-    scene->others_bytes = is_known ? c->seen.others_bytes : TMK_SCENE_UNKNOWN;
-    scene->others_first_bytes = is_known ? c->first_others_bytes : TMK_SCENE_UNKNOWN;
-    if (scene->card_free_bytes == TMK_SCENE_UNKNOWN)
+    scene->card_total_bytes = is_known ? c->seen.total_bytes : TMK_BYTES_UNKNOWN;
+    scene->card_used_bytes = is_known ? c->seen.used_bytes : TMK_BYTES_UNKNOWN;
+    scene->own_bytes = is_known ? c->seen.own_bytes : TMK_BYTES_UNKNOWN;
+    scene->others_bytes = is_known ? c->seen.others_bytes : TMK_BYTES_UNKNOWN;
+    scene->others_first_bytes = is_known ? c->first_others_bytes : TMK_BYTES_UNKNOWN;
+    if (scene->card_free_bytes == TMK_BYTES_UNKNOWN)
         scene->card_free_bytes = less(scene->card_total_bytes, scene->card_used_bytes);
     scene->outside_bytes = less(scene->own_bytes, is_known ? c->sampled_reserved : 0);
 }
@@ -174,8 +174,8 @@ static void take_oom(struct tmk_scenes *s, const struct tmk_replay *rp, const st
         .request_bytes = ev->size_bytes,
         .is_of_driver = ev->is_of_driver,
         .driver_refused = c->is_pending || ev->is_of_driver,
-        .stated_bytes = ev->capacity_bytes ? ev->capacity_bytes : TMK_SCENE_UNKNOWN,
-        .tells_free = ev->free_bytes != TMK_SCENE_UNKNOWN,
+        .stated_bytes = ev->capacity_bytes ? ev->capacity_bytes : TMK_BYTES_UNKNOWN,
+        .tells_free = ev->free_bytes != TMK_BYTES_UNKNOWN,
         .card_free_bytes = ev->free_bytes,
     };
     const char *owner = ev->is_of_driver ? tmk_holders_get(s->sums->holders, ev->stack)->owner : "";
@@ -198,8 +198,8 @@ static void take_near(struct tmk_scenes *s, const struct tmk_replay *rp, const s
                               .device = ev->device,
                               .request_bytes = bytes,
                               .driver_refused = kind == TMK_SCENE_RETRY,
-                              .stated_bytes = TMK_SCENE_UNKNOWN,
-                              .card_free_bytes = TMK_SCENE_UNKNOWN};
+                              .stated_bytes = TMK_BYTES_UNKNOWN,
+                              .card_free_bytes = TMK_BYTES_UNKNOWN};
     take(s, &c->near, rp, ev, scene);
 }
 
@@ -219,19 +219,19 @@ static void note_sample(struct tmk_scenes *s, const struct tmk_replay *rp,
     const struct tmk_scene *near = &c->near.scene;
     if (!c->was_seen)
         c->seen = *now;
-    if (!c->was_seen || c->first_others_bytes == TMK_SCENE_UNKNOWN)
+    if (!c->was_seen || c->first_others_bytes == TMK_BYTES_UNKNOWN)
         c->first_others_bytes = now->others_bytes;
     c->was_seen = true;
     c->seen.used_bytes = now->used_bytes;
     c->seen.total_bytes = now->total_bytes;
-    if (now->others_bytes != TMK_SCENE_UNKNOWN)
+    if (now->others_bytes != TMK_BYTES_UNKNOWN)
         c->seen.others_bytes = now->others_bytes;
-    if (now->own_bytes != TMK_SCENE_UNKNOWN) {
+    if (now->own_bytes != TMK_BYTES_UNKNOWN) {
         c->seen.own_bytes = now->own_bytes;
         c->sampled_reserved = reserved_on(&rp->state, ev->device);
     }
     uint64_t percent = now->total_bytes / 100;
-    bool is_full = now->used_bytes != TMK_SCENE_UNKNOWN && now->total_bytes != TMK_SCENE_UNKNOWN &&
+    bool is_full = now->used_bytes != TMK_BYTES_UNKNOWN && now->total_bytes != TMK_BYTES_UNKNOWN &&
                    percent > 0 && now->used_bytes / percent >= TMK_NEAR_PERCENT;
     bool is_more = !c->near.is_taken || (near->kind == TMK_SCENE_FULL &&
                                          now->used_bytes > near->card_used_bytes + percent / 2);

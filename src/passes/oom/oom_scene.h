@@ -11,11 +11,10 @@
 #ifndef TMK_PASSES_OOM_OOM_SCENE_H
 #define TMK_PASSES_OOM_OOM_SCENE_H
 
+#include "kit/amount.h"
 #include "model/run.h"
 #include "passes/group.h"
 #include "tidemark/tidemark.h"
-
-#define TMK_SCENE_UNKNOWN UINT64_MAX
 
 enum {
     TMK_NEAR_PERCENT = 95,
@@ -29,7 +28,7 @@ enum tmk_scene_kind {
     TMK_SCENE_FULL,  /* near: the card was almost full */
 };
 
-/* Bytes are TMK_SCENE_UNKNOWN where the trace does not tell. */
+/* Bytes are TMK_BYTES_UNKNOWN where the trace does not tell. */
 struct tmk_scene {
     enum tmk_scene_kind kind;
     uint64_t time_ns; /* trace time */

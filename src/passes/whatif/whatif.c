@@ -198,12 +198,12 @@ static int by_place_address(const void *a, const void *b)
 /* All that is alive was there before: the words so far are taken back, each block is a seed. */
 static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
 {
-    w->seeds = tmk_grow(NULL, w->n_live + 1, &w->seed_room, sizeof *w->seeds);
+    w->seeds = tmk_grow(NULL, w->live_index.n + 1, &w->seed_room, sizeof *w->seeds);
     if (!w->seeds) {
         w->failed = true;
         return;
     }
-    for (uint64_t i = 0; i < w->live_room; i++) {
+    for (uint64_t i = 0; i < w->n_slots; i++) {
         const struct tmk_block *b =
             w->live[i].slot ? tmk_state_find(s, w->device, w->live[i].address) : NULL;
         if (b)
@@ -296,7 +296,7 @@ static void on_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample
     if (sample->own_bytes == UINT64_MAX || sample->own_bytes < w->reserved_bytes)
         return;
     uint64_t outside = sample->own_bytes - w->reserved_bytes;
-    if (f->outside_bytes == TMK_WHATIF_UNKNOWN || outside > f->outside_bytes)
+    if (f->outside_bytes == TMK_BYTES_UNKNOWN || outside > f->outside_bytes)
         f->outside_bytes = outside;
 }
 
@@ -314,8 +314,8 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
 {
     struct tmk_whatif *w = arg;
     const struct tmk_state *s = &rp->state;
-    if (ev->kind == TMK_KIND_MARK && !w->n_seeds && w->n_live && w->facts.n_events == w->n_live &&
-        is_history_mark(w, ev))
+    if (ev->kind == TMK_KIND_MARK && !w->n_seeds && w->live_index.n &&
+        w->facts.n_events == w->live_index.n && is_history_mark(w, ev))
         begin_history(w, (struct tmk_state *)s);
     if (ev->kind == TMK_KIND_SEGMENT_END) {
         on_segment_end(w, ev->time_ns, &rp->ended);
@@ -355,12 +355,12 @@ static int by_address(const void *a, const void *b)
 /* Blocks that we have and the state has not were freed unseen. */
 static void forget_gone(struct tmk_whatif *w, struct tmk_state *s)
 {
-    uint64_t *gone = malloc((w->n_live + 1) * sizeof *gone), n = 0;
+    uint64_t *gone = malloc((w->live_index.n + 1ull) * sizeof *gone), n = 0;
     if (!gone) {
         w->failed = true;
         return;
     }
-    for (uint64_t i = 0; i < w->live_room; i++) {
+    for (uint64_t i = 0; i < w->n_slots; i++) {
         const struct tmk_block *b =
             w->live[i].slot ? tmk_state_find(s, w->device, w->live[i].address) : NULL;
         if (w->live[i].slot && !(b && b->live))
@@ -417,7 +417,7 @@ static void on_restored(void *arg, const struct tmk_replay *rp)
         take_segments(w, s);
     forget_gone(w, s);
     take_found(w, s);
-    if (is_first && w->n_live)
+    if (is_first && w->live_index.n)
         begin_history(w, s);
     else
         w->facts.n_seeded += w->n_found;
@@ -452,9 +452,9 @@ int tmk_whatif_open(const struct tmk_process *p, uint16_t device, struct tmk_wha
     w->p = p;
     w->device = device;
     w->facts.alloc_conf = tmk_reader_info(p->reader, "alloc_conf");
-    w->facts.limit_bytes = TMK_WHATIF_UNKNOWN;
-    w->facts.card_bytes = TMK_WHATIF_UNKNOWN;
-    w->facts.outside_bytes = TMK_WHATIF_UNKNOWN;
+    w->facts.limit_bytes = TMK_BYTES_UNKNOWN;
+    w->facts.card_bytes = TMK_BYTES_UNKNOWN;
+    w->facts.outside_bytes = TMK_BYTES_UNKNOWN;
     w->facts.is_conf_wrong = tmk_alloc_conf_parse(w->facts.alloc_conf, &w->conf, NULL) < 0;
     if (w->facts.is_conf_wrong)
         tmk_alloc_conf_init(&w->conf);
@@ -474,6 +474,7 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
     tmk_space_hints_fini(&w->hints);
     free(w->guesses);
     free(w->live);
+    free(w->live_index.slots);
     free(w->free_slots);
     free(w->held);
     free(w->seeds);
@@ -501,7 +502,7 @@ int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct 
     settle_empty(w, 0, false);
     tmk_whatif_infer_conf(w);
     f->peak_allocated_bytes = d ? d->max_bytes : 0;
-    f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_WHATIF_UNKNOWN;
+    f->peak_reserved_bytes = d && d->has_reserved ? d->max_reserved_bytes : TMK_BYTES_UNKNOWN;
     tmk_whatif_infer_limit(w);
     if (!w->failed && tmk_whatif_sizes_resolve(w->sizes, keep_guess, w) < 0)
         w->failed = true;

@@ -13,14 +13,13 @@
 #ifndef TMK_PASSES_WHATIF_WHATIF_H
 #define TMK_PASSES_WHATIF_WHATIF_H
 
+#include "kit/amount.h"
 #include "model/alloc_conf.h"
 #include "model/run.h"
 
-#define TMK_WHATIF_UNKNOWN UINT64_MAX
-
 struct tmk_whatif;
 
-/* What was recorded. Bytes are TMK_WHATIF_UNKNOWN where the trace does not tell. */
+/* What was recorded. Bytes are TMK_BYTES_UNKNOWN where the trace does not tell. */
 struct tmk_whatif_facts {
     uint64_t n_events;      /* allocations and frees on the device */
     uint64_t n_seeded;      /* blocks that were there before the first event */
@@ -93,7 +92,7 @@ const char *tmk_whatif_recorded_conf(const struct tmk_whatif_facts *f);
 /* What is left for torch of a card, by what the process held beside it; 0: nothing. */
 uint64_t tmk_whatif_share(const struct tmk_whatif_facts *f, uint64_t card_bytes);
 /* `limit_bytes`, or what per_process_memory_fraction of the settings leaves of a card if that is
- * less. TMK_WHATIF_UNKNOWN: the card is not known, and the fraction without effect. */
+ * less. TMK_BYTES_UNKNOWN: the card is not known, and the fraction without effect. */
 uint64_t tmk_whatif_limit(const struct tmk_alloc_conf *conf, uint64_t limit_bytes,
                           uint64_t card_bytes);
 

@@ -23,14 +23,14 @@ const char *tmk_whatif_recorded_conf(const struct tmk_whatif_facts *f)
 
 uint64_t tmk_whatif_share(const struct tmk_whatif_facts *f, uint64_t card_bytes)
 {
-    uint64_t outside = f->outside_bytes == TMK_WHATIF_UNKNOWN ? 0 : f->outside_bytes;
+    uint64_t outside = f->outside_bytes == TMK_BYTES_UNKNOWN ? 0 : f->outside_bytes;
     return card_bytes > outside ? card_bytes - outside : 0;
 }
 
 uint64_t tmk_whatif_limit(const struct tmk_alloc_conf *conf, uint64_t limit_bytes,
                           uint64_t card_bytes)
 {
-    if (conf->memory_fraction >= 1 || card_bytes == TMK_WHATIF_UNKNOWN)
+    if (conf->memory_fraction >= 1 || card_bytes == TMK_BYTES_UNKNOWN)
         return limit_bytes;
     uint64_t allowed = (uint64_t)(conf->memory_fraction * (double)card_bytes);
     return allowed < limit_bytes ? allowed : limit_bytes;

@@ -10,7 +10,7 @@ static uint64_t limit_of_oom(const struct tmk_whatif *w)
     const struct tmk_whatif_facts *f = &w->facts;
     bool is_expandable = w->conf.expandable_segments || (f->is_conf_inferred && !f->is_async);
     uint64_t most = w->least_need ? w->least_need - 1 : 0;
-    bool is_usable = f->peak_reserved_bytes != TMK_WHATIF_UNKNOWN && most > f->peak_reserved_bytes;
+    bool is_usable = f->peak_reserved_bytes != TMK_BYTES_UNKNOWN && most > f->peak_reserved_bytes;
     return is_expandable && is_usable ? most : f->peak_reserved_bytes;
 }
 
@@ -29,7 +29,7 @@ static void suspect_limit(struct tmk_whatif *w)
 {
     struct tmk_whatif_facts *f = &w->facts;
     if (f->n_ooms || f->is_async || w->conf.gc_threshold > 0 ||
-        f->peak_reserved_bytes == TMK_WHATIF_UNKNOWN || w->least_need <= f->peak_reserved_bytes)
+        f->peak_reserved_bytes == TMK_BYTES_UNKNOWN || w->least_need <= f->peak_reserved_bytes)
         return;
     f->n_returns = w->n_needs;
     f->limit_below_bytes = w->least_need;
@@ -38,7 +38,7 @@ static void suspect_limit(struct tmk_whatif *w)
 void tmk_whatif_infer_limit(struct tmk_whatif *w)
 {
     struct tmk_whatif_facts *f = &w->facts;
-    if (f->n_ooms && f->limit_bytes == TMK_WHATIF_UNKNOWN)
+    if (f->n_ooms && f->limit_bytes == TMK_BYTES_UNKNOWN)
         f->limit_bytes = limit_of_oom(w);
     suspect_limit(w);
 }

@@ -17,6 +17,7 @@
 #ifndef TMK_PASSES_WHATIF_WHATIF_INTERNAL_H
 #define TMK_PASSES_WHATIF_WHATIF_INTERNAL_H
 
+#include "base/index.h"
 #include "model/caching_allocator.h"
 #include "model/holders.h"
 #include "passes/whatif/whatif.h"
@@ -27,9 +28,9 @@ enum whatif_other { OTHER_OOM, OTHER_EMPTY, OTHER_STEP, OTHER_TIME, OTHER_DONE }
 enum { OP_SHIFT = 30, OP_TIME_EVERY = 64 };
 enum { NO_SLOT = (1u << OP_SHIFT) - 1 };
 
-struct live_block { /* in the table of live blocks */
+struct live_block {
     uint64_t address;
-    uint32_t slot; /* + 1; 0: the place is empty */
+    uint32_t slot; /* + 1; 0: it is not alive */
 };
 
 /* What an allocation may have asked for, when that is less than the block it got. The block's size
@@ -67,11 +68,12 @@ struct tmk_whatif {
     uint64_t n_pages; /* torch's parts of expandable segments */
     uint64_t n_pools; /* torch's of cudaMallocAsync */
 
-    struct live_block *live; /* open addressing, by address */
-    uint64_t n_live, live_room;
+    struct live_block *live; /* by slot */
+    uint64_t live_room;
+    uint32_t n_slots;            /* that were ever given */
+    struct tmk_index live_index; /* of slot + 1, by address */
     uint32_t *free_slots;
     uint64_t n_free_slots, free_room;
-    uint32_t n_slots;
 
     struct seed_block *seeds; /* by address */
     uint64_t n_seeds, seed_room;

@@ -267,7 +267,7 @@ int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_settin
                       struct tmk_whatif_result *ret_result, struct tmk_error *err)
 {
     bool is_recorded = is_as_recorded(w, setting);
-    uint64_t card = w->facts.card_bytes == TMK_WHATIF_UNKNOWN ? 0 : w->facts.card_bytes;
+    uint64_t card = w->facts.card_bytes == TMK_BYTES_UNKNOWN ? 0 : w->facts.card_bytes;
     struct tmk_caching_setup setup = {.conf = setting->conf,
                                       .limit_bytes = setting->limit_bytes,
                                       .card_bytes = card,

@@ -3,14 +3,15 @@
  *
  * Segments and large blocks are kept by address in sets of model/free_set.h, with size 0, so that
  * the one behind and the one before an address are found. Each large allocation is noted; at the
- * end they are gone through forwards and backwards, with a table of the last cut block by stack and
- * MiB, and the nearer one of both is taken. */
+ * end they are gone through forwards and backwards, with an index of the last cut block by stack
+ * and MiB, and the nearer one of both is taken. */
 #include "passes/whatif/whatif_sizes.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/index.h"
 #include "kit/grow.h"
 #include "model/alloc_conf.h"
 #include "model/free_set.h"
@@ -45,8 +46,7 @@ struct tmk_whatif_sizes {
     struct pieces segments, blocks;
     struct note *notes;
     uint64_t n_notes, note_room;
-    uint64_t *table; /* number of a note + 1, by stack and MiB */
-    uint64_t n_slots;
+    struct tmk_index note_index; /* of number + 1: the last note that is like it */
 };
 
 /* ---- pieces ---- */
@@ -123,7 +123,7 @@ struct tmk_whatif_sizes *tmk_whatif_sizes_close(struct tmk_whatif_sizes *z)
     fini_pieces(&z->segments);
     fini_pieces(&z->blocks);
     free(z->notes);
-    free(z->table);
+    free(z->note_index.slots);
     free(z);
     return NULL;
 }
@@ -210,12 +210,29 @@ static uint64_t hash_of(enum lookup lookup, const struct note *note)
     return tmk_hash_mix(tmk_hash_mix(note->stack, size), with_step ? (uint64_t)note->step : 0);
 }
 
-static uint64_t *slot_of(struct tmk_whatif_sizes *z, enum lookup lookup, const struct note *like)
+/* Number + 1 of the last note that is the same; 0: there is none. */
+static uint32_t find_note(const struct tmk_whatif_sizes *z, uint64_t hash, enum lookup lookup,
+                          const struct note *like)
 {
-    uint64_t i = hash_of(lookup, like) & (z->n_slots - 1);
-    while (z->table[i] && !is_same(lookup, &z->notes[z->table[i] - 1], like))
-        i = (i + 1) & (z->n_slots - 1);
-    return &z->table[i];
+    struct tmk_probe probe = tmk_index_probe(&z->note_index, hash);
+    uint32_t i;
+    while ((i = tmk_probe_next(&probe)) && !is_same(lookup, &z->notes[i - 1], like))
+        continue;
+    return i;
+}
+
+/* From now on note `i` is the last one of those that are the same. */
+static int set_last(struct tmk_whatif_sizes *z, enum lookup lookup, uint64_t i)
+{
+    uint64_t hash = hash_of(lookup, &z->notes[i]);
+    uint32_t old = find_note(z, hash, lookup, &z->notes[i]);
+    if (old)
+        tmk_index_renumber(&z->note_index, hash, old, (uint32_t)i + 1);
+    else if (tmk_grow_index(&z->note_index) < 0)
+        return TMK_ENOMEM;
+    else
+        tmk_index_add(&z->note_index, hash, (uint32_t)i + 1);
+    return 0;
 }
 
 /* A cut block that is like note `i`, but for `mib_less`. */
@@ -223,7 +240,7 @@ static void consider(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t 
 {
     struct note *note = &z->notes[i], like = *note;
     like.bytes -= mib_less << MIB_SHIFT;
-    uint64_t other = *slot_of(z, tries[t].lookup, &like);
+    uint64_t other = find_note(z, hash_of(tries[t].lookup, &like), tries[t].lookup, &like);
     if (!other || tries[t].rank < note->rank)
         return;
     uint64_t bytes = z->notes[other - 1].bytes;
@@ -237,40 +254,28 @@ static void consider(struct tmk_whatif_sizes *z, uint64_t i, size_t t, uint64_t 
     note->rank = tries[t].rank;
 }
 
-static void look_at(struct tmk_whatif_sizes *z, uint64_t i, size_t t)
+static int look_at(struct tmk_whatif_sizes *z, uint64_t i, size_t t)
 {
     const struct note *note = &z->notes[i];
     bool with_mib = tries[t].lookup == BY_MIB || tries[t].lookup == BY_STEP_AND_MIB;
-    if (note->is_cut) {
-        *slot_of(z, tries[t].lookup, note) = i + 1;
-        return;
-    }
+    if (note->is_cut)
+        return set_last(z, tries[t].lookup, i);
     consider(z, i, t, 0);
     if (with_mib)
         consider(z, i, t, 1);
-}
-
-static int make_table(struct tmk_whatif_sizes *z)
-{
-    uint64_t n_slots = 1024;
-    while (n_slots < 2 * z->n_notes)
-        n_slots *= 2;
-    free(z->table);
-    z->table = calloc(n_slots, sizeof *z->table);
-    z->n_slots = n_slots;
-    return z->table ? 0 : TMK_ENOMEM;
+    return 0;
 }
 
 /* Forwards and backwards: the nearer one counts. */
 static int try_all(struct tmk_whatif_sizes *z, size_t t)
 {
-    int rc = make_table(z);
+    int rc = 0;
+    tmk_index_clear(&z->note_index);
     for (uint64_t i = 0; i < z->n_notes && rc == 0; i++)
-        look_at(z, i, t);
-    if (rc == 0)
-        rc = make_table(z);
+        rc = look_at(z, i, t);
+    tmk_index_clear(&z->note_index);
     for (uint64_t i = z->n_notes; i > 0 && rc == 0; i--)
-        look_at(z, i - 1, t);
+        rc = look_at(z, i - 1, t);
     return rc;
 }
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/explain_answer.h - why processes ran out of memory, or nearly did: what `explain`
+ * found, for people and for machines. The report tells of it by the same functions. */
+#ifndef TMK_CLI_ANSWERS_EXPLAIN_ANSWER_H
+#define TMK_CLI_ANSWERS_EXPLAIN_ANSWER_H
+
+#include "cli/output/sheet.h"
+#include "kit/tree.h"
+#include "passes/oom/explain.h"
+
+/* The cases of one process. */
+struct tmk_explain_process {
+    struct tmk_process *p;
+    struct tmk_explanation *explanation;
+};
+
+struct tmk_explain_answer {
+    struct tmk_run *run;
+    struct tmk_explain_process *processes; /* those asked for */
+    uint32_t n;
+};
+
+/* OOMs that happened in all of them. */
+uint64_t tmk_explain_n_ooms(const struct tmk_explain_answer *a);
+
+/* Every case, or that there is none. */
+void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *sheet);
+/* What happened in one case, in a few sentences. */
+void tmk_explain_reason_text(const struct tmk_case *c, struct tmk_sheet *sheet);
+/* The best fixes, numbered. */
+void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet);
+
+/* One object: "ooms" and "near_misses", lists of cases, and "n_ooms". */
+void tmk_explain_json(const struct tmk_explain_answer *a, struct tmk_tree *t, const char *key);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/report_answer.c - see report_answer.h: gathering. */
+#include "cli/answers/report_answer.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/front/target.h"
+#include "cli/output/chart.h"
+#include "cli/output/say.h"
+#include "cli/output/xalloc.h"
+
+/* Sweeps once more, and only who ran out. */
+static int explain(struct tmk_report_answer *r)
+{
+    const struct tmk_process_answer *f = &r->processes[r->chosen];
+    struct tmk_error err = {0};
+    if (tmk_ooms_n(f->ooms) == 0)
+        return 0;
+    int rc = tmk_explanation_open(f->p, NULL, &r->explanation, &err);
+    if (rc < 0)
+        tmk_say("%s: %s", f->p->file, err.text[0] ? err.text : tmk_result_text(rc));
+    return rc == 0 ? 0 : TMK_EXIT_FINDING;
+}
+
+int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, const char *rank)
+{
+    *r = (struct tmk_report_answer){.run = run, .n = tmk_run_n_processes(run)};
+    struct tmk_process *chosen = tmk_target_pick(run, rank);
+    if (!chosen)
+        return TMK_EXIT_USAGE;
+    r->processes = tmk_xcalloc(r->n, sizeof *r->processes);
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct tmk_process *p = tmk_run_process(run, i);
+        if (p == chosen)
+            r->chosen = i;
+        int status = tmk_process_answer_init(&r->processes[i], p, TMK_CHART_COLUMNS);
+        if (status != 0)
+            return status;
+    }
+    return explain(r);
+}
+
+void tmk_report_answer_fini(struct tmk_report_answer *r)
+{
+    for (uint32_t i = 0; r->processes && i < r->n; i++)
+        tmk_process_answer_fini(&r->processes[i]);
+    r->explanation = tmk_explanation_close(r->explanation);
+    free(r->processes);
+    r->processes = NULL;
+}
+
+uint64_t tmk_report_answer_end_ns(const struct tmk_report_answer *r)
+{
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct tmk_process *p = r->processes[i].p;
+        if (p->offset_ns + p->end_ns > end)
+            end = p->offset_ns + p->end_ns;
+    }
+    return end;
+}
+
+const char *tmk_date_text(uint64_t realtime_ns, char *buffer)
+{
+    time_t seconds = (time_t)(realtime_ns / 1000000000u);
+    struct tm t;
+    if (!gmtime_r(&seconds, &t) || strftime(buffer, 32, "%Y-%m-%d %H:%M:%S", &t) == 0)
+        buffer[0] = '\0';
+    return buffer;
+}
+
+const char *tmk_trend_name(enum tmk_trend trend)
+{
+    static const char *const names[] = {
+        [TMK_TREND_TOO_SHORT] = "too_short", [TMK_TREND_STEADY] = "steady",
+        [TMK_TREND_GROWING] = "growing",     [TMK_TREND_SHRINKING] = "shrinking",
+        [TMK_TREND_VARYING] = "varying",
+    };
+    return names[trend];
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/report_answer.h - what a report says, for people (a sheet) and for machines (a tree).
+ */
+#ifndef TMK_CLI_ANSWERS_REPORT_ANSWER_H
+#define TMK_CLI_ANSWERS_REPORT_ANSWER_H
+
+#include "cli/answers/process_answer.h"
+#include "cli/output/sheet.h"
+#include "kit/tree.h"
+#include "passes/oom/explain.h"
+
+struct tmk_report_answer {
+    struct tmk_run *run;
+    struct tmk_process_answer *processes; /* by process, in the run's order */
+    uint32_t n;
+    uint32_t chosen;                     /* the process whose details go on the page */
+    struct tmk_explanation *explanation; /* of that, where it ran out of memory; else NULL */
+};
+
+/* Sweep all processes; `rank` as for tmk_target_pick(). 0 or an exit status after a message; fini
+ * in both cases. The run stays the caller's. */
+int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, const char *rank);
+void tmk_report_answer_fini(struct tmk_report_answer *r);
+
+void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet);
+void tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *tree);
+/* Of one process: the accounts of the cards that it used; nothing without any. */
+void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+/* Of one process: what grows step by step, and what is held but not used; nothing where there is
+ * nothing to say. */
+void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+void tmk_report_frag_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+
+/* When it runs out; nothing where that is not worth a sentence. */
+void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+
+/* "2024-05-01 12:00:00" of the machine's clock, in UTC, into the caller's buffer of 32 bytes. */
+const char *tmk_date_text(uint64_t realtime_ns, char *buffer);
+
+/* End of the run in its own time. */
+uint64_t tmk_report_answer_end_ns(const struct tmk_report_answer *r);
+
+const char *tmk_trend_name(enum tmk_trend trend);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/report_forecast_text.c - when it runs out of memory, in the report: a sentence for
+ * people where the job still runs or is at risk, the columns of the table `forecast` for machines.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "cli/answers/report_answer.h"
+#include "cli/output/xalloc.h"
+#include "kit/amount.h"
+
+static const char *seconds_text(double seconds, char *buffer)
+{
+    return tmk_time_text((uint64_t)(fmin(seconds, 1e9) * 1e9), buffer);
+}
+
+/* "leak" as a word of a sentence. */
+static const char *reason_text(enum tmk_growth_cause cause)
+{
+    static const char *const texts[] = {
+        [TMK_GROWTH_NONE] = "nothing grows",
+        [TMK_GROWTH_STEADY] = "its use grows",
+        [TMK_GROWTH_LEAK] = "what stays after each step grows (a leak)",
+        [TMK_GROWTH_BATCH] = "what a step needs grows",
+        [TMK_GROWTH_STEPS_UP] = "it jumps up again and again",
+        [TMK_GROWTH_FRAGMENTATION] = "what is reserved grows, though no more is needed",
+        [TMK_GROWTH_OTHER_PROCESS] = "others take more and more of it",
+        [TMK_GROWTH_NEARLY_FULL] = "it is almost full, though nothing grows",
+    };
+    return texts[cause];
+}
+
+static char *when_text(const struct tmk_process_answer *f)
+{
+    const struct tmk_forecast *c = &f->forecast;
+    char middle[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES], count[40] = "";
+    if (!c->has_time)
+        return tmk_xstrdup("");
+    if (c->by_step)
+        snprintf(count, sizeof count, " (%.0f steps)", ceil(c->steps_to_oom - 1e-6));
+    char *sure =
+        c->has_confidence ? tmk_xformat(", confidence %.2f", c->confidence) : tmk_xstrdup("");
+    char *text =
+        tmk_xformat("%s %s%s, between %s and %s%s", f->p->live ? "in" : "after another",
+                    seconds_text(c->seconds_to_oom, middle), count,
+                    seconds_text(c->seconds_low, low), seconds_text(c->seconds_high, high), sure);
+    free(sure);
+    return text;
+}
+
+void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
+{
+    const struct tmk_forecast *c = &f->forecast;
+    char device[24], size[TMK_AMOUNT_BYTES];
+    bool has_run_out = !f->p->live && tmk_ooms_n(f->ooms) > 0;
+    if (c->risk == TMK_RISK_UNKNOWN || has_run_out || (!f->p->live && c->risk < TMK_RISK_MEDIUM))
+        return;
+    char *when = when_text(f);
+    tmk_sheet_heading(sheet, "FORECAST");
+    tmk_sheet_text(sheet, "The risk that %s of memory on %s (%s) is %s: %s%s%s.",
+                   f->p->live ? "this job runs out" : "the job would have run out",
+                   tmk_device_name(c->device, device), tmk_size_text(c->capacity_bytes, size),
+                   tmk_risk_text(c->risk), reason_text(c->cause), c->has_time ? "; full " : "",
+                   when);
+    free(when);
+    const char *advice;
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
+        tmk_sheet_item(sheet, advice);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/report_growth_text.c - the report's sections on leaks and fragmentation. Both are
+ * short: the commands of that name tell more. */
+#include <inttypes.h>
+
+#include "base/array.h"
+#include "cli/answers/report_answer.h"
+#include "cli/front/command.h"
+#include "kit/amount.h"
+
+enum { SHOWN_LEAKS = 5, WORTH_A_WORD = 16 << 20, WORTH_PART = 10 };
+
+/* ---- leaks ---- */
+
+static void add_leak_row(struct tmk_table *t, const struct tmk_leak *leak)
+{
+    char site[TMK_FRAME_TEXT_BYTES];
+    tmk_table_cell(t, leak->has_site ? tmk_frame_text(&leak->site, true, site) : NULL);
+    bool has_steps = leak->first_step != TMK_NO_STEP;
+    double rate = has_steps ? leak->bytes_per_step : 60 * leak->bytes_per_second;
+    tmk_table_size(t, tmk_size_whole(rate));
+    tmk_table_size(t, leak->bytes);
+    if (has_steps)
+        tmk_table_cellf(t, "%" PRId64, leak->first_step);
+    else
+        tmk_table_cell(t, NULL);
+    tmk_table_cellf(t, "%.2f", leak->confidence);
+    tmk_table_cell(t, tmk_keeper_name(leak->keeper));
+}
+
+void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
+{
+    bool has_steps = tmk_leakage_n_steps(f->leakage) > 0;
+    const struct tmk_column columns[] = {
+        {"line", TMK_LEFT, TMK_SHRINK},   {has_steps ? "a step" : "a minute", TMK_RIGHT, TMK_FIXED},
+        {"so far", TMK_RIGHT, TMK_FIXED}, {"since", TMK_RIGHT, TMK_FIXED},
+        {"sure", TMK_RIGHT, TMK_FIXED},   {"kept by", TMK_LEFT, TMK_FIXED},
+    };
+    uint64_t n = tmk_leakage_n(f->leakage);
+    if (n == 0)
+        return;
+    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
+    for (uint64_t i = 0; i < n && i < SHOWN_LEAKS; i++)
+        add_leak_row(t, tmk_leakage_get(f->leakage, i));
+    tmk_sheet_heading(sheet, "LEAKS");
+    tmk_sheet_text(sheet, "%s more with every %s; `tidemark leak` says what to do.",
+                   n == 1 ? "This line keeps" : "These lines keep", has_steps ? "step" : "minute");
+    tmk_sheet_table(sheet, t);
+    if (n > SHOWN_LEAKS)
+        tmk_sheet_text(sheet, "%" PRIu64 " more", n - SHOWN_LEAKS);
+}
+
+/* ---- fragmentation ---- */
+
+/* A tenth of what is held, and not little. */
+static bool is_worth_a_word(const struct tmk_frag_sum *s)
+{
+    return s->free_bytes != TMK_BYTES_UNKNOWN && s->free_bytes >= WORTH_A_WORD &&
+           s->free_bytes >= s->reserved_bytes / WORTH_PART;
+}
+
+static void write_device(const struct tmk_process_answer *f, uint64_t i, struct tmk_sheet *sheet)
+{
+    const struct tmk_frag_device *d = tmk_fragmentation_get(f->frag, i);
+    char device[24], held[TMK_AMOUNT_BYTES], unused[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
+    char largest[TMK_AMOUNT_BYTES], whole_text[TMK_AMOUNT_BYTES], pieces[TMK_AMOUNT_BYTES];
+    tmk_sheet_text(sheet, "%s: %s were held %s, after %s, of which %s were not in use.",
+                   tmk_device_name(d->device, device), tmk_size_text(d->sum.reserved_bytes, held),
+                   d->is_oom ? "when memory was refused" : "at most",
+                   tmk_time_text(d->time_ns + f->p->offset_ns, time),
+                   tmk_size_text(d->sum.free_bytes, unused));
+    if (!d->has_segments)
+        return;
+    uint64_t n_pinned = tmk_fragmentation_pinned(f->frag, i, NULL, 0);
+    tmk_sheet_text(
+        sheet,
+        "They were in %s pieces, the largest of %s; empty_cache() would have given %s "
+        "back. %" PRIu64 " segment%s half free or more and kept by blocks: `tidemark "
+        "frag` lists them.",
+        tmk_count_text(d->sum.n_free, pieces), tmk_size_text(d->sum.largest_bytes, largest),
+        tmk_size_text(d->sum.whole_bytes, whole_text), n_pinned, n_pinned == 1 ? " was" : "s were");
+}
+
+void tmk_report_frag_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
+{
+    bool has_heading = false;
+    for (uint64_t i = 0; i < tmk_fragmentation_n(f->frag); i++) {
+        if (!is_worth_a_word(&tmk_fragmentation_get(f->frag, i)->sum))
+            continue;
+        if (!has_heading)
+            tmk_sheet_heading(sheet, "HELD BUT NOT USED");
+        has_heading = true;
+        write_device(f, i, sheet);
+    }
+}

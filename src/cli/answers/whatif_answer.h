@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/whatif_answer.h - what `whatif` found, for people and as JSON. */
+#ifndef TMK_CLI_ANSWERS_WHATIF_ANSWER_H
+#define TMK_CLI_ANSWERS_WHATIF_ANSWER_H
+
+#include "model/run.h"
+#include "passes/whatif/whatif.h"
+
+enum { TMK_WHATIF_MAX_ROWS = 64 };
+
+/* One setting and what came of it. */
+struct tmk_whatif_row {
+    const char *conf; /* its text */
+    struct tmk_whatif_setting setting;
+    struct tmk_whatif_result result;
+    bool has_smallest;
+    uint64_t smallest_bytes; /* the least limit with which nothing runs out */
+};
+
+struct tmk_whatif_answer {
+    const struct tmk_process *p;
+    uint16_t device;
+    const struct tmk_whatif_facts *facts;
+    struct tmk_whatif_row rows[TMK_WHATIF_MAX_ROWS]; /* the recorded settings first */
+    unsigned n_rows;
+    uint64_t capacity_bytes; /* of the card asked about; TMK_BYTES_UNKNOWN: none */
+    uint64_t limit_bytes;    /* of torch's memory; TMK_ALLOC_NO_BOUND: none */
+    const char *limit_from;  /* how that is known; NULL without a limit */
+    bool is_asked;           /* the limit was asked for */
+    bool ignores_fraction;   /* the recorded settings have one of a card that is not known */
+};
+
+void tmk_whatif_text(const struct tmk_whatif_answer *v);
+void tmk_whatif_json(const struct tmk_whatif_answer *v);
+
+/* The row with the least memory of those that run out nowhere; NULL: all do. */
+const struct tmk_whatif_row *tmk_whatif_best(const struct tmk_whatif_answer *v);
+
+#endif

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+/* record/core/ring_space.c - see ring_space.h. */
+#include "record/core/ring_space.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/futex.h"
+#include "base/signals.h"
+#include "record/core/helper.h"
+#include "record/core/recorder.h"
+#include "record/core/seal.h"
+#include "trace/account.h"
+#include "trace/ring_rescue.h"
+
+enum {
+    BUSY_RING_PAGES = 128, /* 2 MiB: what a busy process needs at least */
+    DISK_RING_PAGES = 32,  /* 516 KiB: only the packer grows it, so a burst must fit */
+    GROWING = 1,
+    CLOSED = 2,
+    PLAIN_RING_PAGES = 64, /* 1 MiB: the most for one without a file, which cannot be counted */
+    BATCH_LEAST_PAGES = 4,
+    BATCH_MOST_PAGES = 64,
+    SWEEP_STACK_BYTES = 256 * 1024,
+};
+static const uint64_t grow_limit_ns = 100000000;
+static const uint64_t packer_limit_ns = 30000000; /* for a look of the packer, which sleeps 20 ms */
+static const uint64_t packer_pause_ns = 3000000000u; /* and a disk that hangs costs 1 % */
+static const uint64_t full_pause_ns = 20000000;      /* before pages are asked for again */
+static const uint64_t close_limit_ns = 500000000;
+static const uint64_t sweep_every_ns = 1000000000u;
+static const uint64_t default_max_size = 2ull << 30;
+
+enum ring_kind { NONE, PRIVATE, AS_MEMORY, AS_DISK };
+
+static struct {
+    struct tmk_account account;
+    bool has_own_descriptors; /* the packer thread */
+    struct tmk_disk_share disk;
+    uint64_t held_bytes; /* by the ring */
+    enum ring_kind kind;
+    char ring_path[3584];                  /* "": no file */
+    _Atomic uint32_t is_growing;           /* GROWING, CLOSED */
+    _Atomic uint64_t no_asking_before_ns;  /* for more pages */
+    _Atomic uint64_t no_waiting_before_ns; /* for the packer, who may be asked */
+    _Atomic bool is_wanted;                /* a page, by a thread that found none */
+    _Atomic uint32_t n_answers; /* times that the packer has grown the ring, or emptied it */
+    pthread_t packer;
+} room;
+
+/* The thread that looks for dead processes. It may outlive its recording, and what that knew: it
+ * has its own copy of what it needs. */
+static struct {
+    _Atomic pid_t owner; /* of the thread; 0: there is none. A forked child has its parent's here */
+    _Atomic bool has_found; /* something, the last time */
+    uint32_t n_nodes;
+    char folder[sizeof tmk_recorder.settings.run_folder];
+    char rings[TMK_ACCOUNT_PATH_BYTES];
+} sweep;
+
+static const char *run_folder(void)
+{
+    return tmk_recorder.settings.run_folder;
+}
+
+/* ---- the account ---- */
+
+/* File systems that several nodes may have. */
+static bool is_shared_disk(const char *folder)
+{
+    static const uint32_t kinds[] = {
+        0x6969,     /* NFS */
+        0x0bd00bd0, /* Lustre */
+        0x47504653, /* GPFS */
+        0x19830326, /* BeeGFS */
+        0x00c36400, /* Ceph */
+        0xff534d42, /* CIFS */
+        0xfe534d42, /* SMB2 */
+        0x65735546, /* FUSE */
+        0x01021997, /* 9P */
+    };
+    struct statfs fs;
+    if (statfs(folder, &fs) < 0)
+        return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if ((uint32_t)fs.f_type == kinds[i])
+            return true;
+    return false;
+}
+
+static uint32_t n_nodes(void)
+{
+    const struct tmk_ranks *r = &tmk_recorder.ranks;
+    if (r->world_size <= 1 || r->local_size < 1 || !is_shared_disk(run_folder()))
+        return 1;
+    return (uint32_t)((r->world_size + r->local_size - 1) / r->local_size);
+}
+
+/* A child has a copy of its parent's, but not the mapping. */
+void tmk_ring_space_reset(void)
+{
+    memset(&room, 0, sizeof room);
+    room.packer = pthread_self();
+}
+
+enum { N_FOLDERS = 3 };
+
+static void list_folders(const char *ret[N_FOLDERS])
+{
+    ret[0] = tmk_recorder.ring_folders[0];
+    ret[1] = tmk_recorder.ring_folders[1];
+    ret[2] = "/dev/shm";
+}
+
+bool tmk_ring_space_count_refusal(enum tmk_stop reason)
+{
+    const char *folders[N_FOLDERS];
+    list_folders(folders);
+    return room.account.page
+               ? tmk_account_count_refusal(&room.account, reason)
+               : tmk_account_count_refusal_in(folders, N_FOLDERS, run_folder(), reason);
+}
+
+int tmk_ring_space_open(bool has_own_descriptors)
+{
+    const char *folders[N_FOLDERS];
+    list_folders(folders);
+    room.has_own_descriptors = has_own_descriptors;
+    int rc = tmk_account_open(&room.account, folders, N_FOLDERS, run_folder(), NULL);
+    if (rc == 0 && !has_own_descriptors)
+        tmk_account_leave_unlocked(&room.account);
+    if (rc == 0)
+        rc = tmk_disk_share_open(&room.disk, run_folder(), n_nodes(), NULL);
+    return rc;
+}
+
+/* ---- the ring ---- */
+
+/* A ring with a descriptor that the program would have is none: the program may close it, and a
+ * forked child would keep the ring alive. */
+static int make_ring_in(const struct tmk_identity *id, const char *trace_path, const char *folder,
+                        uint32_t n_pages, uint32_t max_pages)
+{
+    struct tmk_ring *ring = &tmk_recorder.ring;
+    struct tmk_text path;
+    tmk_text_init(&path, room.ring_path, sizeof room.ring_path);
+    tmk_identity_ring_path(id, folder, &path);
+    int rc = path.cut ? TMK_EINVAL
+                      : tmk_ring_create(ring, room.ring_path, n_pages, max_pages, id->trace_id,
+                                        trace_path, NULL);
+    if (rc == 0 && ring->has_lock_fd && !room.has_own_descriptors) {
+        unlink(room.ring_path);
+        tmk_ring_close(ring);
+        rc = TMK_EIO;
+    }
+    return rc;
+}
+
+/* A ring that has no file, because a file-size limit was in the way, is private memory: a SIGKILL
+ * would leave it counted, so it is not. */
+static void note_ring(enum ring_kind kind, uint64_t bytes)
+{
+    room.held_bytes = bytes;
+    room.kind = tmk_recorder.ring.has_file ? kind : PRIVATE;
+    if (room.kind == PRIVATE && kind == AS_MEMORY)
+        tmk_account_give_memory(&room.account, bytes);
+    if (room.kind == PRIVATE && kind == AS_DISK)
+        tmk_disk_share_give(&room.disk, bytes);
+}
+
+static bool make_on_tmpfs(const struct tmk_identity *id, const char *trace_path, uint32_t n_pages)
+{
+    uint64_t bytes = tmk_ring_bytes(n_pages);
+    if (!room.account.on_tmpfs || !tmk_account_take_memory(&room.account, 0, bytes))
+        return false;
+    if (make_ring_in(id, trace_path, room.account.folder, n_pages, TMK_RING_PAGES) < 0) {
+        tmk_account_give_memory(&room.account, bytes);
+        return false;
+    }
+    note_ring(AS_MEMORY, bytes);
+    return true;
+}
+
+static bool make_on_disk(const struct tmk_identity *id, const char *trace_path, uint32_t n_pages)
+{
+    uint64_t bytes = tmk_ring_bytes(n_pages);
+    if (!tmk_disk_share_take(&room.disk, bytes))
+        return false;
+    if (make_ring_in(id, trace_path, run_folder(), n_pages, TMK_RING_PAGES) < 0) {
+        tmk_disk_share_give(&room.disk, bytes);
+        return false;
+    }
+    note_ring(AS_DISK, bytes);
+    return true;
+}
+
+/* Where a busy process would not find room to grow on tmpfs, rings go to the disk. */
+static bool is_cramped(void)
+{
+    return room.account.page->memory_limit / 2 < tmk_ring_bytes(BUSY_RING_PAGES);
+}
+
+/* There is no room: perhaps dead processes have it. */
+static uint32_t rescue_dead(void)
+{
+    return room.account.on_tmpfs
+               ? tmk_ring_rescue_all(&room.account, &room.disk, room.account.folder, run_folder())
+               : 0;
+}
+
+int tmk_ring_space_make_ring(const struct tmk_identity *id, const char *trace_path, char *path,
+                             size_t path_size)
+{
+    bool cramped = room.account.on_tmpfs && is_cramped();
+    bool made =
+        (!cramped && make_on_tmpfs(id, trace_path, TMK_RING_FIRST_PAGES)) ||
+        (!cramped && rescue_dead() > 0 && make_on_tmpfs(id, trace_path, TMK_RING_FIRST_PAGES)) ||
+        make_on_disk(id, trace_path, DISK_RING_PAGES) ||
+        make_on_disk(id, trace_path, TMK_RING_FIRST_PAGES) ||
+        make_on_tmpfs(id, trace_path, TMK_RING_FIRST_PAGES);
+    if (!made && tmk_ring_create(&tmk_recorder.ring, NULL, PLAIN_RING_PAGES, PLAIN_RING_PAGES,
+                                 id->trace_id, trace_path, NULL) < 0)
+        return TMK_ENOMEM;
+    if (!tmk_recorder.ring.has_file)
+        room.ring_path[0] = '\0';
+    if (strlen(room.ring_path) < path_size)
+        strcpy(path, room.ring_path);
+    return 0;
+}
+
+static bool take(uint64_t bytes)
+{
+    switch (room.kind) {
+    case AS_MEMORY:
+        return tmk_account_take_memory(&room.account, room.held_bytes, bytes);
+    case AS_DISK:
+        return tmk_disk_share_take(&room.disk, bytes);
+    case PRIVATE:
+        return room.held_bytes + bytes <= tmk_ring_bytes(PLAIN_RING_PAGES);
+    default:
+        return false;
+    }
+}
+
+static void give_back(uint64_t bytes)
+{
+    if (room.kind == AS_MEMORY)
+        tmk_account_give_memory(&room.account, bytes);
+    else if (room.kind == AS_DISK)
+        tmk_disk_share_give(&room.disk, bytes);
+}
+
+/* No thread adds pages from now on: false when one is at it and does not come to an end. */
+static bool stop_growing(void)
+{
+    uint64_t end = tmk_clock_monotonic_ns() + close_limit_ns;
+    uint32_t nobody = 0;
+    while (!atomic_compare_exchange_strong(&room.is_growing, &nobody, CLOSED)) {
+        if (nobody == CLOSED || tmk_clock_monotonic_ns() >= end)
+            return nobody == CLOSED;
+        tmk_futex_wait_while(&room.is_growing, nobody, grow_limit_ns);
+        nobody = 0;
+    }
+    return true;
+}
+
+void tmk_ring_space_close(void)
+{
+    bool is_quiet = stop_growing();
+    bool is_ending = atomic_load(&tmk_recorder.is_ending); /* the memory goes with the process */
+    if (room.ring_path[0])
+        unlink(room.ring_path);
+    if (is_ending || (is_quiet && tmk_ring_abandon(&tmk_recorder.ring)))
+        give_back(room.held_bytes);
+    room.ring_path[0] = '\0';
+    room.held_bytes = 0;
+    room.kind = NONE;
+    if (!is_quiet) /* what a thread still uses stays mapped */
+        return;
+    tmk_disk_share_close(&room.disk);
+    tmk_account_close(&room.account);
+}
+
+/* ---- growing ---- */
+
+/* Twice as many as there are, within limits: 64 take some 200 µs. */
+static uint32_t batch_pages(void)
+{
+    uint32_t n = tmk_ring_n_pages(&tmk_recorder.ring);
+    return n < BATCH_LEAST_PAGES ? BATCH_LEAST_PAGES : n < BATCH_MOST_PAGES ? n : BATCH_MOST_PAGES;
+}
+
+/* One batch, counted before it is taken. */
+static int grow_counted(bool may_open)
+{
+    uint64_t bytes = (uint64_t)batch_pages() * TMK_PAGE_BYTES;
+    if (!take(bytes))
+        return TMK_EFULL;
+    int rc = tmk_ring_grow(&tmk_recorder.ring, batch_pages(), may_open);
+    uint64_t used = rc < 0 ? 0 : (uint64_t)rc * TMK_PAGE_BYTES;
+    if (used < bytes)
+        give_back(bytes - used);
+    room.held_bytes += used;
+    return rc;
+}
+
+/* The number of pages added, TMK_EBUSY when another thread is at it, TMK_EFULL. No signal handler
+ * comes between: it might jump out and leave the flag. */
+static int grow(bool may_open)
+{
+    sigset_t before;
+    uint32_t nobody = 0;
+    tmk_signals_hold(&before);
+    int rc = TMK_EBUSY;
+    if (atomic_compare_exchange_strong(&room.is_growing, &nobody, GROWING)) {
+        rc = grow_counted(may_open);
+        tmk_futex_set(&room.is_growing, 0);
+    } else if (nobody == CLOSED) {
+        rc = TMK_EFULL;
+    }
+    tmk_signals_release(&before);
+    return rc;
+}
+
+static void pause_asking(uint64_t ns)
+{
+    atomic_store(&room.no_asking_before_ns, tmk_clock_monotonic_ns() + ns);
+}
+
+static void ask_packer(void)
+{
+    atomic_store(&room.is_wanted, true);
+    tmk_futex_wake(&tmk_recorder.control->stop);
+}
+
+/* Another thread may be at it, or may take what was added. Whoever waited in vain, or was told that
+ * there is no more, keeps the others from asking for a while, and has the packer empty pages. */
+static struct tmk_page *grow_and_take(uint32_t thread)
+{
+    uint64_t now = tmk_clock_monotonic_ns(), end = now + grow_limit_ns;
+    int rc;
+    do {
+        rc = grow(false);
+        struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
+        if (page)
+            return page;
+        if (rc == TMK_EBUSY)
+            tmk_futex_wait_while(&room.is_growing, GROWING, grow_limit_ns);
+        now = tmk_clock_monotonic_ns();
+    } while ((rc >= 0 || rc == TMK_EBUSY) && now < end);
+    pause_asking(rc == TMK_EBUSY ? 10 * grow_limit_ns : full_pause_ns);
+    ask_packer();
+    return NULL;
+}
+
+/* Twice, because the packer's first answer may be to somebody else. */
+static struct tmk_page *wait_for_packer(uint32_t thread)
+{
+    uint64_t now = tmk_clock_monotonic_ns(), end = now + packer_limit_ns;
+    struct tmk_page *page = NULL;
+    bool has_answered = true;
+    for (int try = 0; try < 2 && has_answered && !page; try++) {
+        uint32_t n_answers = atomic_load(&room.n_answers);
+        page = tmk_ring_take(&tmk_recorder.ring, thread);
+        if (page)
+            return page;
+        ask_packer();
+        now = tmk_clock_monotonic_ns();
+        has_answered = tmk_futex_wait_while(&room.n_answers, n_answers, now < end ? end - now : 0);
+        page = tmk_ring_take(&tmk_recorder.ring, thread);
+    }
+    if (!page && !has_answered)
+        atomic_store(&room.no_waiting_before_ns, tmk_clock_monotonic_ns() + packer_pause_ns);
+    return page;
+}
+
+/* A ring on a disk is grown by the packer alone: the disk may hang. It is woken, and waited for
+ * while it makes progress, so that a burst of events on a busy machine is not lost. Where it does
+ * not answer it is asked, but not waited for. */
+static struct tmk_page *ask_and_take(uint32_t thread)
+{
+    struct tmk_page *page = NULL;
+    if (pthread_equal(room.packer, pthread_self()))
+        return NULL;
+    if (tmk_clock_monotonic_ns() >= atomic_load(&room.no_waiting_before_ns))
+        page = wait_for_packer(thread);
+    else
+        ask_packer();
+    if (!page)
+        pause_asking(full_pause_ns);
+    return page;
+}
+
+static bool may_ask(void)
+{
+    return tmk_clock_monotonic_ns() >= atomic_load(&room.no_asking_before_ns);
+}
+
+struct tmk_page *tmk_ring_space_take_page(uint32_t thread)
+{
+    struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
+    if (page || !tmk_seal_enter())
+        return page;
+    if (may_ask())
+        page = room.kind == AS_DISK ? ask_and_take(thread) : grow_and_take(thread);
+    tmk_seal_leave();
+    return page;
+}
+
+bool tmk_ring_space_is_wanted(void)
+{
+    return atomic_load(&room.is_wanted);
+}
+
+bool tmk_ring_space_take_wish(void)
+{
+    return atomic_exchange(&room.is_wanted, false);
+}
+
+void tmk_ring_space_answer(void)
+{
+    atomic_fetch_add(&room.n_answers, 1);
+    tmk_futex_wake(&room.n_answers);
+}
+
+static uint32_t grow_by(uint32_t n_pages)
+{
+    uint32_t added = 0;
+    while (added < n_pages) {
+        int rc = grow(true);
+        if (rc < 0)
+            break;
+        added += (uint32_t)rc;
+    }
+    return added;
+}
+
+uint32_t tmk_ring_space_grow_ahead(uint32_t n_pages)
+{
+    uint32_t added = grow_by(n_pages);
+    if (added > 0)
+        tmk_ring_space_answer();
+    return added;
+}
+
+/* ---- the trace ---- */
+
+uint64_t tmk_ring_space_trace_bytes(int64_t local_size)
+{
+    uint64_t size = tmk_recorder.settings.max_size_bytes ? tmk_recorder.settings.max_size_bytes
+                                                         : default_max_size;
+    uint64_t parts = local_size > 2 ? (uint64_t)local_size : 2; /* others will come */
+    uint64_t share = tmk_disk_share_left(&room.disk) / parts;
+    if (size > share)
+        size = share;
+    return size < TMK_MAX_SIZE_LEAST ? TMK_MAX_SIZE_LEAST : size;
+}
+
+bool tmk_ring_space_grant(void *unused, uint64_t bytes)
+{
+    (void)unused;
+    return tmk_disk_share_take(&room.disk, bytes);
+}
+
+void tmk_ring_space_give_back(uint64_t bytes)
+{
+    tmk_disk_share_give(&room.disk, bytes);
+}
+
+/* ---- dead processes ---- */
+
+/* With an account of its own, because the recording may end meanwhile, and with descriptors of its
+ * own or not at all: copies of the program's would keep open what it closes. */
+static void *sweep_main(void *unused)
+{
+    const char *folders[] = {sweep.rings};
+    struct tmk_account account = {0};
+    struct tmk_disk_share disk = {.fd = -1};
+    prctl(PR_SET_NAME, "tidemark-sweep", 0, 0, 0);
+    if (sweep.folder[0] && tmk_fd_leave_all_but(-1) &&
+        tmk_account_open(&account, folders, 1, sweep.folder, NULL) == 0 &&
+        tmk_disk_share_open(&disk, sweep.folder, sweep.n_nodes, NULL) == 0) {
+        uint32_t n = tmk_ring_rescue_all(&account, &disk, sweep.rings, sweep.folder);
+        atomic_store(&sweep.has_found, n > 0);
+    }
+    tmk_disk_share_close(&disk);
+    tmk_account_close(&account);
+    atomic_store(&sweep.owner, 0);
+    return unused;
+}
+
+/* There is one such thread in a process. */
+static void start_sweep(void)
+{
+    pid_t self = getpid(), before = atomic_load(&sweep.owner);
+    if (before == self || !atomic_compare_exchange_strong(&sweep.owner, &before, self))
+        return;
+    sweep.n_nodes = room.disk.n_nodes;
+    memcpy(sweep.folder, run_folder(), sizeof sweep.folder);
+    memcpy(sweep.rings, room.account.folder, sizeof sweep.rings);
+    if (!tmk_helper_start(sweep_main, NULL, SWEEP_STACK_BYTES))
+        atomic_store(&sweep.owner, 0);
+}
+
+void tmk_ring_space_look(void)
+{
+    const struct tmk_account_page *p = room.account.page;
+    uint64_t every_ns = atomic_load(&sweep.has_found) ? sweep_every_ns : 2 * sweep_every_ns;
+    if (room.account.on_tmpfs && atomic_load(&p->memory_used) > room.held_bytes &&
+        tmk_account_may_sweep(&room.account, every_ns))
+        start_sweep();
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* record/identity/secret_names.c - see secret_names.h.
+ *
+ * A name is taken apart into words: at everything but letters and digits, and where a small letter
+ * meets a capital; digits at a word's end and a plural s do not count. Then:
+ *
+ *   1. a name that begins with "no", "skip" ... is a switch, and one that ends in "file", "len" ...
+ *      says something about the secret: neither has one for a value
+ *   2. "password", "secret" ... make it secret anywhere; "auth", "cookie" ... as its last word
+ *   3. "token" and "key" are words of language models, too. After "api", "hf" ... they are secret
+ *      anywhere; else only as the last word, and not after "eos", "max", "image" ...
+ *   4. what is written together counts like two words: HFTOKEN, dbpassword, openaikey
+ *
+ * What is unknown is secret: --foo-token is, and a list of harmless words is what has to grow. */
+#include "record/identity/secret_names.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_WORDS = 16 };
+
+struct word {
+    const char *text;
+    size_t n;
+    bool is_plural;
+};
+
+typedef const char *const table[];
+
+/* ---- 1. what is no secret ---- */
+
+static table switches = {"no",     "not",     "non",     "skip",  "disable",
+                         "enable", "without", "require", "allow", NULL};
+
+static table about = {"file",    "path",     "dir",    "folder",   "env",      "var",
+                      "name",    "mode",     "type",   "method",   "len",      "length",
+                      "dim",     "size",     "count",  "rate",     "ratio",    "prob",
+                      "dropout", "loss",     "limit",  "bit",      "ttl",      "timeout",
+                      "expiry",  "version",  "format", "policy",   "endpoint", "host",
+                      "port",    "provider", "level",  "required", "enabled",  NULL};
+
+/* Of no weight at the end: token_value, auth_header, webhook_url. */
+static table weightless = {"value", "string", "header", "plain", "url", "uri", NULL};
+
+/* ---- 2. what is one ---- */
+
+static table anywhere = {"password", "passwd",     "passphrase", "passcode",      "secret",
+                         "apikey",   "credential", "cred",       "authorization", NULL};
+
+static table at_the_end = {"auth", "oauth", "bearer", "pwd",       "pw",  "pass",    "cookie",
+                           "jwt",  "otp",   "totp",   "signature", "sig", "webhook", NULL};
+
+/* As the end of a word. "pass" and "auth" are so in words that have nothing to do with them. */
+static table ends_anywhere = {"password", "passwd",     "passphrase",    "secret",
+                              "apikey",   "credential", "authorization", NULL};
+static table ends_at_the_end = {"pwd", "pass", "auth", NULL};
+static table ends_in_vain = {"bypass",   "compass",   "encompass", "trespass",  "surpass",
+                             "overpass", "underpass", "lowpass",   "highpass",  "bandpass",
+                             "allpass",  "onepass",   "twopass",   "multipass", "singlepass",
+                             "noauth",   NULL};
+
+/* ---- 3. what may be one ---- */
+
+/* Before "token" or "key": whose, or what for. */
+static table strong = {
+    "access",   "account",    "admin",     "anthropic", "api",        "app",      "auth",
+    "aws",      "azure",      "bearer",    "bot",       "client",     "cohere",   "comet",
+    "csrf",     "decryption", "deploy",    "docker",    "encryption", "gcp",      "gemini",
+    "github",   "gitlab",     "google",    "gpg",       "hf",         "hub",      "huggingface",
+    "identity", "jwt",        "kaggle",    "license",   "master",     "mistral",  "mlflow",
+    "neptune",  "ngc",        "npm",       "nvidia",    "openai",     "private",  "pypi",
+    "refresh",  "registry",   "replicate", "root",      "secret",     "security", "service",
+    "session",  "shared",     "signing",   "slack",     "ssh",        "ssl",      "storage",
+    "telegram", "tls",        "vault",     "wandb",     "xsrf",       NULL};
+
+/* A number of them, wherever it stands before. */
+static table counts = {"n",   "num", "number", "max",   "min", "total",
+                       "per", "avg", "mean",   "count", NULL};
+
+/* Before "token": one of a text, or of a vocabulary. */
+static table token_kinds = {
+    "action",   "added",   "additional", "audio",    "batch",   "begin",   "bos",    "byte",
+    "char",     "class",   "cls",        "context",  "ctx",     "decoder", "draft",  "encoder",
+    "end",      "eom",     "eos",        "eot",      "eval",    "extra",   "fim",    "first",
+    "forced",   "frame",   "global",     "ignore",   "image",   "img",     "input",  "last",
+    "latent",   "line",    "local",      "mask",     "memory",  "middle",  "new",    "newline",
+    "next",     "output",  "pad",        "patch",    "prefix",  "prev",    "prompt", "query",
+    "register", "seen",    "sep",        "soft",     "source",  "special", "speech", "src",
+    "start",    "stop",    "sub",        "suffix",   "summary", "system",  "target", "test",
+    "text",     "tgt",     "think",      "thinking", "tool",    "train",   "unk",    "val",
+    "video",    "virtual", "vision",     "visual",   "vocab",   "warmup",  "word",   NULL};
+
+/* Before "key": of a table, a sample, an attention. */
+static table key_kinds = {
+    "answer",   "attention",   "attn",    "audio",   "batch",  "cache",    "caption",
+    "chosen",   "col",         "column",  "content", "dict",   "feature",  "field",
+    "foreign",  "group",       "hash",    "hot",     "image",  "img",      "index",
+    "input",    "instruction", "item",    "join",    "json",   "kv",       "label",
+    "lookup",   "map",         "mask",    "message", "metric", "monitor",  "order",
+    "output",   "partition",   "primary", "prompt",  "query",  "question", "record",
+    "rejected", "response",    "reward",  "row",     "sample", "score",    "sort",
+    "state",    "target",      "text",    "time",    "video",  NULL};
+
+/* Before "pass": one of several. */
+static table pass_kinds = {"first", "second",  "one",      "two", "single",
+                           "multi", "forward", "backward", NULL};
+
+/* ---- words ---- */
+
+static bool is_in(const struct word *w, const char *const *words)
+{
+    for (; *words; words++)
+        if (strlen(*words) == w->n && strncasecmp(w->text, *words, w->n) == 0)
+            return true;
+    return false;
+}
+
+/* Whether it is more than `end`, and ends in that; *ret is what stands before. */
+static bool ends_in(const struct word *w, const char *end, struct word *ret)
+{
+    size_t n = strlen(end);
+    if (w->n <= n || strncasecmp(w->text + w->n - n, end, n) != 0)
+        return false;
+    *ret = (struct word){w->text, w->n - n, false};
+    return true;
+}
+
+static bool ends_in_any(const struct word *w, const char *const *ends)
+{
+    struct word before;
+    for (; *ends; ends++)
+        if (ends_in(w, *ends, &before))
+            return true;
+    return false;
+}
+
+static bool is_plural(const struct word *w)
+{
+    return w->n > 3 && tolower((unsigned char)w->text[w->n - 1]) == 's' &&
+           tolower((unsigned char)w->text[w->n - 2]) != 's';
+}
+
+/* As the tables have it. */
+static struct word bare_word(const char *text, size_t n)
+{
+    struct word w = {text, n, false};
+    while (w.n > 1 && isdigit((unsigned char)w.text[w.n - 1]))
+        w.n--;
+    w.is_plural = is_plural(&w);
+    w.n -= w.is_plural;
+    return w;
+}
+
+/* The last MAX_WORDS of a name; returns how many. Numbers are no words. */
+static size_t split(const char *name, size_t n, struct word *to)
+{
+    size_t start = 0, n_words = 0;
+    for (size_t i = 0; i <= n; i++) {
+        bool ends = i == n || !isalnum((unsigned char)name[i]);
+        bool turns = !ends && i > start && isupper((unsigned char)name[i]) &&
+                     islower((unsigned char)name[i - 1]);
+        if (!ends && !turns)
+            continue;
+        struct word w = bare_word(name + start, i - start);
+        if (w.n > 0 && !isdigit((unsigned char)w.text[w.n - 1])) {
+            if (n_words == MAX_WORDS)
+                memmove(to, to + 1, --n_words * sizeof *to);
+            to[n_words++] = w;
+        }
+        start = i + ends;
+    }
+    return n_words;
+}
+
+/* ---- the rule ---- */
+
+/* A word that may be secret by those before it. */
+struct place {
+    const struct word *words;
+    size_t i;           /* its number */
+    struct word before; /* next to it, or the first part of it; n 0: nothing is */
+    bool is_last;
+    bool may_be_number; /* found by step 3 for want of anything against it */
+};
+
+static bool is_counted(const struct place *p)
+{
+    for (size_t i = 0; i < p->i; i++)
+        if (is_in(&p->words[i], counts))
+            return true;
+    return is_in(&p->before, counts);
+}
+
+static bool is_ambiguous_secret(struct place *p, const char *const *kinds, bool needs_strong)
+{
+    if (is_in(&p->before, strong))
+        return true;
+    p->may_be_number = true;
+    return p->is_last && !needs_strong && !is_counted(p) && !is_in(&p->before, kinds);
+}
+
+/* Is it "token", or does it end in that? Then what is before it is in *p. */
+static bool is_or_ends_in(struct place *p, const char *end)
+{
+    const struct word *w = &p->words[p->i];
+    size_t n = strlen(end);
+    p->before = p->i > 0 ? w[-1] : (struct word){0};
+    return (w->n == n && strncasecmp(w->text, end, n) == 0) || ends_in(w, end, &p->before);
+}
+
+/* Whether that is "api", or ends in such a word: AWSACCESSKEY. */
+static bool ends_strong(const struct word *w)
+{
+    enum { LEAST = 4 };
+    for (const char *const *s = strong; *s; s++)
+        if (strlen(*s) >= LEAST && ends_in_any(w, (const char *const[]){*s, NULL}))
+            return true;
+    return is_in(w, strong);
+}
+
+static bool is_secret_word(struct place *p)
+{
+    const struct word *w = &p->words[p->i];
+    if (is_in(w, ends_in_vain))
+        return false;
+    if (is_in(w, anywhere) || ends_in_any(w, ends_anywhere))
+        return true;
+    if (is_or_ends_in(p, "token"))
+        return is_ambiguous_secret(p, token_kinds, false);
+    if (is_or_ends_in(p, "key"))
+        return w->n == strlen("key") ? is_ambiguous_secret(p, key_kinds, w->is_plural)
+                                     : ends_strong(&p->before);
+    if (is_or_ends_in(p, "pass"))
+        return p->is_last && !is_counted(p) && !is_in(&p->before, pass_kinds);
+    return p->is_last && (is_in(w, at_the_end) || ends_in_any(w, ends_at_the_end));
+}
+
+enum tmk_secrecy tmk_secret_name(const char *name, size_t n)
+{
+    struct word words[MAX_WORDS];
+    size_t n_words = split(name, n, words);
+    while (n_words > 1 && is_in(&words[n_words - 1], weightless))
+        n_words--;
+    if (n_words == 0 || is_in(&words[0], switches) || is_in(&words[n_words - 1], about))
+        return TMK_SECRET_NOT;
+    for (size_t i = 0; i < n_words; i++) {
+        struct place p = {.words = words, .i = i, .is_last = i + 1 == n_words};
+        if (is_secret_word(&p))
+            return !words[i].is_plural ? TMK_SECRET_ONE
+                   : p.may_be_number   ? TMK_SECRET_OR_NUMBER
+                                       : TMK_SECRET_SOME;
+    }
+    return TMK_SECRET_NOT;
+}
+
+/* ---- values ---- */
+
+/* How tokens of services begin. Names of files and packages may begin so too, where `n_run` is not
+ * zero: then so many letters and digits in a row have to be in them, which names do not have. */
+static const struct {
+    const char *begin;
+    size_t n_least, n_run;
+} tokens[] = {
+    {"hf_", 20, 16},   {"sk-", 20, 16},      {"eyJ", 20, 16},  {"ghp_", 20, 16},
+    {"gho_", 20, 16},  {"ghu_", 20, 16},     {"ghs_", 20, 16}, {"ghr_", 20, 16},
+    {"npm_", 20, 16},  {"pypi-", 20, 16},    {"gsk_", 20, 16}, {"r8_", 20, 16},
+    {"xai-", 20, 16},  {"AKIA", 20, 16},     {"ASIA", 20, 16}, {"github_pat_", 20, 0},
+    {"glpat-", 20, 0}, {"nvapi-", 20, 0},    {"AIza", 30, 0},  {"xoxb-", 20, 0},
+    {"xoxa-", 20, 0},  {"xoxp-", 20, 0},     {"xoxr-", 20, 0}, {"xoxs-", 20, 0},
+    {"xapp-", 20, 0},  {"dckr_pat_", 20, 0}, {"ya29.", 20, 0}, {"SG.", 40, 16},
+};
+
+static size_t longest_run(const char *text, size_t n)
+{
+    size_t longest = 0, run = 0;
+    for (size_t i = 0; i < n; i++) {
+        run = isalnum((unsigned char)text[i]) ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+static bool is_token(const char *text, size_t n)
+{
+    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
+        size_t n_begin = strlen(tokens[i].begin);
+        if (n >= tokens[i].n_least && strncmp(text, tokens[i].begin, n_begin) == 0 &&
+            longest_run(text + n_begin, n - n_begin) >= tokens[i].n_run)
+            return true;
+    }
+    return false;
+}
+
+size_t tmk_secret_token(const char *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((i == 0 || !isalnum((unsigned char)word[i - 1])) && is_token(word + i, n - i))
+            return i;
+    return n;
+}

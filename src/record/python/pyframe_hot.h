@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* record/python/pyframe_hot.h - what is read of Python for each stack, in two cache lines.
+ *
+ * pyframe.c fills it in when it has found an interpreter. */
+#ifndef TMK_RECORD_PYFRAME_HOT_H
+#define TMK_RECORD_PYFRAME_HOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/core/thread_slot.h"
+
+enum { TMK_PYFRAME_MAX = 128 }; /* deeper stacks lose their outermost frames, and say so */
+
+struct tmk_lane;
+struct tmk_pyknown;
+struct tmk_pyanchor;
+
+/* Which stack the calling thread has (pyknown.h), whose lane this is. */
+typedef struct tmk_pyknown tmk_pyknown_function(struct tmk_lane *lane,
+                                                const struct tmk_pyanchor *anchor);
+/* The anchor of a call, inside another's; false when there is none. */
+typedef bool tmk_pyknown_entry(struct tmk_pyanchor *ret, const struct tmk_pyanchor *before);
+
+/* What stacks of autograd's threads need: torch has given each a state of Python's, too, but mostly
+ * no frame is on it. */
+struct tmk_pyframe_worker {
+    struct tmk_thread_slot slot; /* as below */
+    uint16_t thread_frame;       /* of the layout (pylayout.h), as the next two */
+    uint16_t cframe_frame;
+    bool indirect;
+    _Atomic uint64_t backward; /* generation << 32 | stack, of its last call (pystack.c) */
+};
+
+/* What each stack needs, in one cache line, and what those do, in the next. */
+struct tmk_pyframe_hot {
+    tmk_pyknown_function *_Atomic find[2]; /* with an anchor: the second; NULL: not ready yet */
+    struct tmk_thread_slot slot; /* of Python's state of this thread, where it was found */
+    const void *main_interpreter;
+    _Atomic uint64_t epoch; /* of stacks that are known (pyknown.h) */
+    tmk_pyknown_entry *_Atomic enter;
+    _Alignas(64) struct tmk_pyframe_worker worker;
+};
+_Static_assert(sizeof(struct tmk_pyframe_hot) <= 128, "two lines");
+extern struct tmk_pyframe_hot tmk_pyframe_hot;
+
+/* The calling thread runs no Python function. False also when it is not known. */
+static inline bool tmk_pyframe_is_idle(void)
+{
+    const struct tmk_pyframe_worker *w = &tmk_pyframe_hot.worker;
+    void *thread;
+    if (__builtin_expect(!tmk_thread_slot_read(&w->slot, &thread), 0))
+        return false;
+    const void *frame = thread ? *(void *const *)((const char *)thread + w->thread_frame) : NULL;
+    if (frame && w->indirect)
+        frame = *(void *const *)((const char *)frame + w->cframe_frame);
+    return !frame;
+}
+
+static inline bool tmk_pyframe_is_ready(void)
+{
+    return atomic_load_explicit(&tmk_pyframe_hot.find[0], memory_order_acquire) != NULL;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* record/torch/block_hooks.h - what torch says of its blocks.
+ *
+ * Every block that torch's native caching allocators hand out or take back passes through a few
+ * exported functions of libc10, called through import slots. We stand in front of them: by defining
+ * the same names (preloaded, or loaded into the global scope before torch), or by writing our
+ * addresses into the slots (import_slots.h). Each hook records and then calls on, so that whoever
+ * else listens, torch.profiler for one, hears as before; but not when nobody can be listening.
+ * Hooks run under torch's allocator lock, with or without the GIL: they take no lock and call
+ * neither Python nor torch, but for what they stand in front of and the question for the current
+ * stream.
+ *
+ * Another library may do the same. It is called on to, and may in its turn find us behind itself:
+ * then torch's own is called, and nothing recorded twice.
+ *
+ * Host tensors are recorded until an accelerator is first used, or all along when asked to
+ * (tmk_recorder.settings.cpu_tensors). */
+#ifndef TMK_RECORD_BLOCK_HOOKS_H
+#define TMK_RECORD_BLOCK_HOOKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/core/lane.h"
+#include "record/torch/torch_hook.h"
+
+#define TMK_NAME_USAGE_113 "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define TMK_NAME_OOM "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+#define TMK_NAME_OOM_113 "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
+#define TMK_NAME_CPU_NEW "_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"
+#define TMK_NAME_CPU_DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
+#define TMK_NAME_CPU_OOM "_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"
+#define TMK_NAME_NODE                                                                              \
+    "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"           \
+    "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
+
+/* The hooks. A Device is two bytes, type and index, and comes in a register. */
+tmk_usage_function tmk_block_hook_usage_113;
+void tmk_block_hook_oom(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
+void tmk_block_hook_oom_113(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
+void tmk_block_hook_cpu_new(void *self, void *address, size_t size);
+void tmk_block_hook_cpu_delete(void *self, void *address);
+void tmk_block_hook_cpu_oom(void *self, size_t size);
+void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *queue);
+
+/* The long way of a block that fast_path.c has not taken; `caller` is an address in the library
+ * that reported it. */
+void tmk_block_hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
+                          uint16_t device, const void *caller);
+
+/* Blocks that are the driver's own, of torch's backend that does not report any (driver/
+ * driver_table.h): the stack of one that is about to be recorded, and an allocation that failed. */
+uint32_t tmk_block_hook_stack(struct tmk_lane *lane);
+void tmk_block_hook_note_oom(uint16_t device, uint64_t size);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* record/torch/hook_table.c - the functions of torch that we stand in front of (torch_hook.h).
+ *
+ * Names with "lll" are those of torch 1.13, with "lmm" of 2.x: sizes became unsigned. */
+#include "record/core/hot.h"
+#include "record/torch/block_hooks.h"
+#include "record/torch/fast_path.h"
+#include "record/torch/runtime_calls.h"
+#include "record/torch/torch_hook.h"
+#include "record/torch/torch_stubs.h"
+
+struct tmk_hook tmk_hooks[TMK_N_HOOKS] TMK_HOT_DATA = {
+    [TMK_HOOK_USAGE] = {.name = TMK_NAME_USAGE,
+                        .library = "libc10.so",
+                        .ours = (void *)tmk_fast_path_usage},
+    [TMK_HOOK_USAGE_113] = {.name = TMK_NAME_USAGE_113,
+                            .library = "libc10.so",
+                            .ours = (void *)tmk_block_hook_usage_113},
+    [TMK_HOOK_OOM] = {.name = TMK_NAME_OOM,
+                      .library = "libc10.so",
+                      .ours = (void *)tmk_block_hook_oom},
+    [TMK_HOOK_OOM_113] = {.name = TMK_NAME_OOM_113,
+                          .library = "libc10.so",
+                          .ours = (void *)tmk_block_hook_oom_113},
+    [TMK_HOOK_CPU_NEW] = {.name = TMK_NAME_CPU_NEW,
+                          .library = "libc10.so",
+                          .ours = (void *)tmk_block_hook_cpu_new},
+    [TMK_HOOK_CPU_DELETE] = {.name = TMK_NAME_CPU_DELETE,
+                             .library = "libc10.so",
+                             .ours = (void *)tmk_block_hook_cpu_delete,
+                             .is_free = true},
+    [TMK_HOOK_CPU_OOM] = {.name = TMK_NAME_CPU_OOM,
+                          .library = "libc10.so",
+                          .ours = (void *)tmk_block_hook_cpu_oom},
+    [TMK_HOOK_BACKWARD] = {.name = TMK_NAME_BACKWARD,
+                           .library = "libtorch_cpu.so",
+                           .ours = (void *)tmk_stub_backward,
+                           .is_stub = true},
+    [TMK_HOOK_POOL_BOOL] = {.name = TMK_NAME_POOL_BOOL,
+                            .library = "libc10_cuda.so",
+                            .ours = (void *)tmk_stub_pool_bool,
+                            .is_stub = true},
+    [TMK_HOOK_POOL_INT] = {.name = TMK_NAME_POOL_INT,
+                           .library = "libc10_cuda.so",
+                           .ours = (void *)tmk_stub_pool_int,
+                           .is_stub = true},
+    [TMK_HOOK_EXTERNAL] = {.name = TMK_NAME_EXTERNAL,
+                           .library = "libc10_cuda.so",
+                           .ours = (void *)tmk_stub_external,
+                           .is_stub = true},
+    [TMK_HOOK_NODE] = {.name = TMK_NAME_NODE,
+                       .library = "libtorch_cpu.so",
+                       .ours = (void *)tmk_block_hook_node},
+    [TMK_HOOK_PUSH] = {.name = TMK_NAME_PUSH,
+                       .library = "libc10.so",
+                       .ours = (void *)tmk_stub_push,
+                       .is_stub = true},
+    [TMK_HOOK_GUARD] = {.name = TMK_NAME_GUARD,
+                        .library = "libc10.so",
+                        .ours = (void *)tmk_stub_guard,
+                        .is_stub = true},
+    [TMK_HOOK_MALLOC] = {.name = "cudaMalloc",
+                         .library = "libc10_cuda.so",
+                         .ours = (void *)tmk_runtime_calls_malloc,
+                         .is_caller = true},
+    [TMK_HOOK_FREE] = {.name = "cudaFree",
+                       .library = "libc10_cuda.so",
+                       .ours = (void *)tmk_runtime_calls_free,
+                       .is_free = true,
+                       .is_caller = true},
+};

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* record/torch/tally.c - see tally.h. */
+#include "record/torch/tally.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "record/core/fast_path_state.h"
+#include "record/core/recorder.h"
+#include "record/core/torch_state.h"
+#include "record/driver/driver_changes.h"
+#include "record/identity/host_memory.h"
+#include "record/python/python.h"
+#include "record/torch/address_table.h"
+#include "record/torch/runtime_calls.h"
+#include "record/torch/torch_slots.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+
+/* Lines of its own for each: devices are used by different threads. What is said with each block
+ * comes first. */
+struct figures {
+    _Atomic uint64_t allocated, reserved;
+    _Atomic uint64_t peak_allocated, peak_reserved; /* since the window began */
+    _Atomic uint64_t n_changes;                     /* of what was given, when this was said */
+    _Atomic uint32_t device;                        /* plus 1; 0: nothing was said */
+    _Atomic uint32_t n_said;                        /* how often */
+    _Atomic bool is_explained;                      /* what is reserved, by the runtime's calls */
+    _Atomic uint64_t past_allocated, past_reserved; /* the highest before the window */
+    _Atomic uint64_t told_after; /* what the rest was told: what was said and changed before */
+    _Atomic uint64_t told_allocated, told_reserved;
+} __attribute__((aligned(64)));
+
+/* 42 MiB, room for two millions of blocks; of these most programs touch the first two. */
+enum { TABLE_BITS = 17, N_LEVELS = 3 };
+
+static struct {
+    struct figures devices[TMK_TORCH_DEVICES];
+    struct figures host;
+    _Atomic uintptr_t slots; /* 0: nobody wants to know of the host's blocks */
+    _Atomic bool has_missed; /* there was no room for one of them */
+} tally;
+
+static struct tmk_address_table host_table(void)
+{
+    uintptr_t slots = atomic_load_explicit(&tally.slots, memory_order_acquire);
+    return (struct tmk_address_table){(struct tmk_address_slot *)slots, TABLE_BITS, N_LEVELS};
+}
+
+/* ---- accelerators ---- */
+
+static inline void set(_Atomic uint64_t *figure, uint64_t value)
+{
+    atomic_store_explicit(figure, value, memory_order_relaxed);
+}
+
+static inline uint64_t get(const _Atomic uint64_t *figure)
+{
+    return atomic_load_explicit(figure, memory_order_relaxed);
+}
+
+/* Of what torch has reserved, without a word of it; and of what it may have said unheard. */
+static uint64_t n_changes_now(void)
+{
+    return tmk_driver_changes_now() + tmk_runtime_calls_changes() + get(&tmk_torch_slots.n_gaps);
+}
+
+void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_bytes)
+{
+    struct figures *f = &tally.devices[device % TMK_TORCH_DEVICES];
+    set(&f->allocated, allocated_bytes);
+    set(&f->reserved, reserved_bytes);
+    if (allocated_bytes > get(&f->peak_allocated))
+        set(&f->peak_allocated, allocated_bytes);
+    if (reserved_bytes > get(&f->peak_reserved))
+        set(&f->peak_reserved, reserved_bytes);
+    atomic_store_explicit(&f->is_explained, tmk_runtime_calls_explains(device, reserved_bytes),
+                          memory_order_relaxed);
+    atomic_store_explicit(&f->n_changes, n_changes_now(), memory_order_release);
+    uint32_t n_said = atomic_load_explicit(&f->n_said, memory_order_relaxed);
+    atomic_store_explicit(&f->n_said, n_said + 1, memory_order_release);
+    atomic_store_explicit(&f->device, device + 1U, memory_order_release);
+}
+
+/* ---- the host ---- */
+
+/* Somebody tells us of the host's blocks. */
+static inline void note_host(void)
+{
+    if (atomic_load_explicit(&tally.host.device, memory_order_relaxed) == 0)
+        atomic_store_explicit(&tally.host.device, TIDEMARK_HOST + 1U, memory_order_relaxed);
+}
+
+void tmk_tally_host_alloc(const void *address, uint64_t size_bytes)
+{
+    struct tmk_address_table table = host_table();
+    note_host();
+    if (!table.slots)
+        return;
+    if (!tmk_address_table_put(&table, (uintptr_t)address, size_bytes)) {
+        atomic_store_explicit(&tally.has_missed, true, memory_order_relaxed);
+        return;
+    }
+    uint64_t now = atomic_fetch_add(&tally.host.allocated, size_bytes) + size_bytes;
+    uint64_t peak = get(&tally.host.peak_allocated);
+    while (now > peak && !atomic_compare_exchange_weak(&tally.host.peak_allocated, &peak, now))
+        ;
+}
+
+void tmk_tally_host_free(const void *address)
+{
+    struct tmk_address_table table = host_table();
+    note_host();
+    if (table.slots)
+        atomic_fetch_sub(&tally.host.allocated, tmk_address_table_take(&table, (uintptr_t)address));
+}
+
+bool tmk_tally_want(void)
+{
+    atomic_store(&tmk_torch_hot.is_tallied, true);
+    tmk_fast_path_close();
+    struct tmk_address_table table = host_table();
+    if (table.slots)
+        return true;
+    size_t n_bytes = sizeof(struct tmk_address_slot) * tmk_address_slots_before(&table, N_LEVELS);
+    void *slots = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (slots == MAP_FAILED)
+        return false;
+    madvise(slots, n_bytes, MADV_NOHUGEPAGE); /* or not: then it takes more than it needs */
+    uintptr_t none = 0;
+    if (!atomic_compare_exchange_strong(&tally.slots, &none, (uintptr_t)slots))
+        munmap(slots, n_bytes);
+    return true;
+}
+
+/* ---- asking ---- */
+
+static struct figures *figures_of(uint16_t device)
+{
+    return device == TIDEMARK_HOST ? &tally.host : &tally.devices[device % TMK_TORCH_DEVICES];
+}
+
+/* While nothing is recorded, the hooks may not even be in torch: then none seen is not none there.
+ */
+static bool is_host_known(void)
+{
+    bool is_heard = atomic_load_explicit(&tally.host.device, memory_order_relaxed) != 0;
+    return host_table().slots && (is_heard || !tmk_recorder_is_off()) &&
+           !atomic_load_explicit(&tally.has_missed, memory_order_relaxed);
+}
+
+/* Torch uses its own allocator there, and we hear it. */
+static bool is_said(const struct figures *f, uint16_t device)
+{
+    return atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
+           tmk_torch_slots_are_heard();
+}
+
+/* What it has reserved does not change unheard and unseen, provided that the runtime's calls
+ * explain it, or in any case. */
+static bool is_seen(uint16_t device, bool is_explained)
+{
+    uint64_t n_changes;
+    return (is_explained && tmk_runtime_calls_is_seen()) ||
+           (tmk_driver_changes_devices(&n_changes) >> (device & 63) & 1);
+}
+
+/* What was said and what has changed: while it is the same, so is what torch would answer. */
+static uint64_t state_of(const struct figures *f)
+{
+    uint64_t n_said = atomic_load_explicit(&f->n_said, memory_order_acquire);
+    return n_said << 32 | (uint32_t)n_changes_now();
+}
+
+static bool read_card(uint16_t device, struct tmk_tally *ret)
+{
+    const struct figures *f = figures_of(device);
+    if (!is_said(f, device))
+        return false;
+    uint64_t n_changes = atomic_load_explicit(&f->n_changes, memory_order_acquire);
+    bool is_explained = atomic_load_explicit(&f->is_explained, memory_order_relaxed);
+    if (n_changes == n_changes_now() && is_seen(device, is_explained)) {
+        ret->allocated_bytes = get(&f->allocated);
+        ret->reserved_bytes = get(&f->reserved);
+    } else if (atomic_load(&f->told_after) == state_of(f) && is_seen(device, true)) {
+        ret->allocated_bytes = get(&f->told_allocated);
+        ret->reserved_bytes = get(&f->told_reserved);
+    } else {
+        return false;
+    }
+    ret->peak_allocated_bytes = get(&f->peak_allocated);
+    ret->peak_reserved_bytes = get(&f->peak_reserved);
+    return true;
+}
+
+uint64_t tmk_tally_ask(uint16_t device)
+{
+    return device == TIDEMARK_HOST ? 0 : state_of(figures_of(device));
+}
+
+static inline uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* One at a time; another is let go: who asks next will be told. When a call has come since the
+ * question, or comes now, the state is another and never again that one. */
+void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *answer)
+{
+    static atomic_flag is_telling = ATOMIC_FLAG_INIT;
+    struct figures *f = figures_of(device);
+    uint32_t whose = atomic_load(&f->device);
+    if (device == TIDEMARK_HOST || (whose && whose != device + 1U) ||
+        atomic_flag_test_and_set(&is_telling))
+        return;
+    set(&f->past_allocated, larger(get(&f->past_allocated), answer->peak_allocated_bytes));
+    set(&f->past_reserved, larger(get(&f->past_reserved), answer->peak_reserved_bytes));
+    if (is_said(f, device) &&
+        is_seen(device, tmk_runtime_calls_explains(device, answer->reserved_bytes))) {
+        atomic_store(&f->told_after, 0);
+        set(&f->told_allocated, answer->allocated_bytes);
+        set(&f->told_reserved, answer->reserved_bytes);
+        atomic_store(&f->told_after, asked);
+    }
+    atomic_flag_clear(&is_telling);
+}
+
+static bool read_host(struct tmk_tally *ret)
+{
+    if (!is_host_known())
+        return false;
+    ret->allocated_bytes = ret->reserved_bytes = get(&tally.host.allocated);
+    ret->peak_allocated_bytes = ret->peak_reserved_bytes = get(&tally.host.peak_allocated);
+    return true;
+}
+
+bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret)
+{
+    return device == TIDEMARK_HOST ? read_host(ret) : read_card(device, ret);
+}
+
+bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
+{
+    if (!tmk_tally_read_window(device, ret))
+        return false;
+    const struct figures *f = figures_of(device);
+    ret->peak_allocated_bytes = larger(ret->peak_allocated_bytes, get(&f->past_allocated));
+    ret->peak_reserved_bytes =
+        larger(ret->peak_reserved_bytes,
+               get(device == TIDEMARK_HOST ? &f->past_allocated : &f->past_reserved));
+    return true;
+}
+
+/* What is allocated while this runs may be missed in the peak, by the blocks of that moment. */
+void tmk_tally_begin_window(uint16_t device)
+{
+    struct figures *f = figures_of(device);
+    set(&f->past_allocated, larger(get(&f->past_allocated), get(&f->peak_allocated)));
+    set(&f->past_reserved, larger(get(&f->past_reserved), get(&f->peak_reserved)));
+    set(&f->peak_allocated, get(&f->allocated));
+    set(&f->peak_reserved, get(&f->reserved));
+}
+
+/* ---- for the Python package ---- */
+
+__attribute__((visibility("default"))) struct tmk_object *tidemark_record_tally_function(void);
+__attribute__((visibility("default"))) int tidemark_record_want_tally(void);
+__attribute__((visibility("default"))) int tidemark_record_host_memory(uint64_t *ret_two);
+__attribute__((visibility("default"))) void tidemark_record_begin_window(unsigned device);
+__attribute__((visibility("default"))) int tidemark_record_window(unsigned device,
+                                                                  uint64_t *ret_two);
+__attribute__((visibility("default"))) int tidemark_record_see_runtime(void);
+__attribute__((visibility("default"))) uint64_t tidemark_record_begin_segments(void);
+__attribute__((visibility("default"))) int tidemark_record_end_segments(uint64_t begun);
+__attribute__((visibility("default"))) void
+tidemark_record_segment(unsigned device, uint64_t address, uint64_t size_bytes);
+__attribute__((visibility("default"))) uint64_t tidemark_record_ask(unsigned device);
+__attribute__((visibility("default"))) void tidemark_record_tell(unsigned device, uint64_t asked,
+                                                                 uint64_t allocated_bytes,
+                                                                 uint64_t reserved_bytes,
+                                                                 uint64_t peak_allocated_bytes,
+                                                                 uint64_t peak_reserved_bytes);
+
+static const struct tmk_python *python; /* there while its functions can be called */
+
+/* tally(device): bytes of five numbers, the time (ns since 1970) and the four figures; empty when
+ * they are not known. */
+static struct tmk_object *python_tally(struct tmk_object *unused, struct tmk_object *device)
+{
+    struct {
+        uint64_t time_ns;
+        struct tmk_tally tally;
+    } row;
+    (void)unused;
+    long number = python->PyLong_AsLong(device);
+    if (number == -1 && python->PyErr_Occurred())
+        return NULL;
+    if (!tmk_tally_read((uint16_t)number, &row.tally))
+        return python->PyBytes_FromStringAndSize("", 0);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    row.time_ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+    /* cppcheck-suppress returnDanglingLifetime ; it copies */
+    return python->PyBytes_FromStringAndSize((const char *)&row, (long)sizeof row);
+}
+
+/* With Python's lock: that as a function of Python's, for a call by ctypes would cost more than
+ * the answer. NULL: with an exception set, or, where Python's functions are not found, without. */
+struct tmk_object *tidemark_record_tally_function(void)
+{
+    static struct tmk_python_method method = {"tally", python_tally, TMK_PYTHON_ONE_ARGUMENT, NULL};
+    const char *reason;
+    python = tmk_python_find(&reason);
+    return python ? python->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+}
+
+int tidemark_record_want_tally(void)
+{
+    return tmk_tally_want();
+}
+
+/* Total and available bytes, in a container by its limit; 0: not known. */
+int tidemark_record_host_memory(uint64_t *ret_two)
+{
+    struct tmk_host_memory memory;
+    if (!tmk_host_memory_read(&memory))
+        return 0;
+    ret_two[0] = memory.total_bytes;
+    ret_two[1] = memory.available_bytes;
+    return 1;
+}
+
+void tidemark_record_begin_window(unsigned device)
+{
+    tmk_tally_begin_window((uint16_t)device);
+}
+
+/* Peaks since then, allocated and reserved; 0: not known. */
+int tidemark_record_window(unsigned device, uint64_t *ret_two)
+{
+    struct tmk_tally found;
+    if (!tmk_tally_read_window((uint16_t)device, &found))
+        return 0;
+    ret_two[0] = found.peak_allocated_bytes;
+    ret_two[1] = found.peak_reserved_bytes;
+    return 1;
+}
+
+/* 1: what torch has got by cudaMalloc() before now should be told: begin, each segment, end. */
+int tidemark_record_see_runtime(void)
+{
+    return tmk_runtime_calls_see();
+}
+
+uint64_t tidemark_record_begin_segments(void)
+{
+    return tmk_runtime_calls_begin_list();
+}
+
+/* 0: torch's segments have changed meanwhile. */
+int tidemark_record_end_segments(uint64_t begun)
+{
+    return tmk_runtime_calls_end_list(begun);
+}
+
+void tidemark_record_segment(unsigned device, uint64_t address, uint64_t size_bytes)
+{
+    tmk_runtime_calls_note((uint16_t)device, address, size_bytes);
+}
+
+uint64_t tidemark_record_ask(unsigned device)
+{
+    return tmk_tally_ask((uint16_t)device);
+}
+
+void tidemark_record_tell(unsigned device, uint64_t asked, uint64_t allocated_bytes,
+                          uint64_t reserved_bytes, uint64_t peak_allocated_bytes,
+                          uint64_t peak_reserved_bytes)
+{
+    tmk_tally_tell((uint16_t)device, asked,
+                   &(struct tmk_tally){allocated_bytes, reserved_bytes, peak_allocated_bytes,
+                                       peak_reserved_bytes});
+}

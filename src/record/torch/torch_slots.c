@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* record/torch/torch_slots.c - see torch_slots.h. */
+#include "record/torch/torch_slots.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "record/core/fast_path_state.h"
+#include "record/core/recorder.h"
+#include "record/core/torch_state.h"
+#include "record/loader/import_slots.h"
+#include "record/loader/library.h"
+#include "record/torch/torch_hook.h"
+
+enum { MAX_ORIGINALS = 512 };
+
+struct tmk_torch_slots tmk_torch_slots;
+
+/* What stood in the slots that we wrote. */
+static struct original {
+    uintptr_t *slot;
+    uintptr_t value;
+} originals[MAX_ORIGINALS];
+static uint32_t n_originals;
+
+/* Slots that tmk_torch_slots_switch() has written, and whose they are: it goes back and forth for
+ * every few steps of a training, and looking through all modules takes longer than those, and
+ * leaves the caches full of what it read. */
+static struct {
+    uintptr_t *slot;
+    struct tmk_hook *hook;
+} switched[MAX_ORIGINALS];
+static uint32_t n_switched;
+
+struct walk {
+    bool in;
+    bool stubs;                      /* too */
+    bool frees;                      /* those hooks, or all others */
+    bool callers;                    /* likewise; to take out, all */
+    bool switches;                   /* slots are kept, and stay writable */
+    const struct tmk_hook *only;     /* this one, if not NULL */
+    uintptr_t *unfound[TMK_N_HOOKS]; /* a slot of each hook whose function is not found yet */
+    uint32_t n_ours[TMK_N_HOOKS];    /* slots that lead to us now */
+    struct tmk_slot_count count;
+};
+
+/* ---- turns ---- */
+
+static _Atomic pid_t turn_holder; /* a child does not have what its parent has */
+
+bool tmk_torch_slots_take_turn(void)
+{
+    pid_t self = getpid(), holder = atomic_load(&turn_holder);
+    return holder != self && atomic_compare_exchange_strong(&turn_holder, &holder, self);
+}
+
+void tmk_torch_slots_end_turn(void)
+{
+    atomic_store(&turn_holder, 0);
+}
+
+/* ---- what is seen ---- */
+
+void tmk_torch_slots_set_heard(bool is_heard)
+{
+    atomic_store(&tmk_torch_slots.are_out, !is_heard);
+    atomic_fetch_add(&tmk_torch_slots.n_gaps, 1);
+}
+
+void tmk_torch_slots_set_runtime_seen(bool is_seen)
+{
+    atomic_store(&tmk_torch_slots.is_runtime_seen, is_seen);
+    if (!is_seen)
+        atomic_store(&tmk_torch_slots.is_runtime_tried, false);
+}
+
+/* ---- one slot ---- */
+
+static uintptr_t original_of(const uintptr_t *slot)
+{
+    for (uint32_t i = 0; i < n_originals; i++)
+        if (originals[i].slot == slot)
+            return originals[i].value;
+    return 0;
+}
+
+static void keep_original(uintptr_t *slot, uintptr_t value)
+{
+    if (n_originals < MAX_ORIGINALS && original_of(slot) == 0)
+        originals[n_originals++] = (struct original){slot, value};
+}
+
+/* What is to be there. */
+static uintptr_t value_of(const uintptr_t *slot, const struct tmk_hook *hook, bool in)
+{
+    uintptr_t before = in ? (uintptr_t)hook->ours : original_of(slot);
+    return before ? before : atomic_load_explicit(&hook->real, memory_order_acquire);
+}
+
+static void visit_hooked(struct walk *w, const struct tmk_import_slot *place, struct tmk_hook *hook)
+{
+    uintptr_t *slot = place->at;
+    uintptr_t now = __atomic_load_n(slot, __ATOMIC_ACQUIRE), ours = (uintptr_t)hook->ours;
+    uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
+    bool unbound = tmk_import_slot_is_unbound(place, now); /* lazily: leads to the loader */
+    if (!real && hook->is_caller && w->in && !unbound) {
+        real = now;
+        atomic_store_explicit(&hook->real, real, memory_order_release);
+    }
+    if (!real)
+        w->unfound[hook - tmk_hooks] = slot;
+    w->n_ours[hook - tmk_hooks] += now == ours;
+    if (!real || (w->in ? now == ours : now != ours))
+        return;
+    if (w->in && now != real && !unbound) { /* another library stands in front of torch already */
+        atomic_store(&hook->foreign, true);
+        tmk_fast_path_close();
+        atomic_store_explicit(&hook->real, now, memory_order_release);
+    }
+    if (w->in)
+        keep_original(slot, now);
+    if (!tmk_import_slot_write(place, value_of(slot, hook, w->in), w->switches)) {
+        w->count.n_failed++;
+        return;
+    }
+    w->count.n_patched++;
+    w->n_ours[hook - tmk_hooks] += w->in;
+    if (w->switches && n_switched < MAX_ORIGINALS) {
+        switched[n_switched].slot = slot;
+        switched[n_switched++].hook = hook;
+    }
+}
+
+/* ---- modules ---- */
+
+static struct tmk_hook *hook_named(const char *name)
+{
+    if (strncmp(name, "_ZN", 3) != 0 && strncmp(name, "cuda", 4) != 0) /* most are neither */
+        return NULL;
+    for (int i = 0; i < TMK_N_HOOKS; i++)
+        if (strcmp(tmk_hooks[i].name, name) == 0)
+            return &tmk_hooks[i];
+    return NULL;
+}
+
+static bool is_wanted(const struct walk *w, const struct tmk_hook *hook, const char *path)
+{
+    bool is_node = hook == &tmk_hooks[TMK_HOOK_NODE];
+    if (hook->is_free != w->frees || (hook->is_stub && !w->stubs) || (w->only && hook != w->only) ||
+        (is_node && w->in && tmk_recorder.settings.no_modules))
+        return false;
+    if (hook->is_caller && !tmk_library_is_named(path, hook->library))
+        return false;
+    return !w->in || hook->is_caller == w->callers;
+}
+
+static void visit_slot(const struct tmk_import_slot *slot, void *arg)
+{
+    struct walk *w = arg;
+    struct tmk_hook *hook = hook_named(slot->name);
+    if (hook && is_wanted(w, hook, slot->path))
+        visit_hooked(w, slot, hook);
+}
+
+/* ---- all of them ---- */
+
+/* A free without its block is nothing; a block without its free would live for ever. So frees are
+ * seen first, and seen last. */
+static void visit_in_order(struct walk *w)
+{
+    w->frees = w->in;
+    tmk_import_slots_visit(visit_slot, w);
+    w->frees = !w->in;
+    tmk_import_slots_visit(visit_slot, w);
+}
+
+/* The real functions are looked for before and between, not under the loader's lock, in which
+ * looking would wait for another of its locks. */
+static void visit_all(struct walk *w)
+{
+    bool found = false;
+    for (int i = 0; i < TMK_N_HOOKS; i++)
+        tmk_hook_find_real(&tmk_hooks[i], NULL);
+    visit_in_order(w);
+    for (int i = 0; i < TMK_N_HOOKS; i++)
+        found |= w->unfound[i] && tmk_hook_find_real(&tmk_hooks[i], w->unfound[i]);
+    if (found)
+        visit_in_order(w);
+}
+
+static struct tmk_slot_count patch(struct walk *w)
+{
+    if (!w->in) {
+        tmk_torch_slots_set_heard(false);
+        tmk_torch_slots_set_runtime_seen(false);
+    }
+    n_switched = 0;
+    visit_all(w);
+    if (w->in)
+        tmk_torch_slots_set_heard(true);
+    return w->count;
+}
+
+struct tmk_slot_count tmk_torch_slots_put_in(void)
+{
+    struct tmk_slot_count count = patch(&(struct walk){.in = true, .stubs = true});
+    if (count.n_patched > 0) { /* torch was there before us */
+        tmk_torch_expect_streams();
+        tmk_torch_expect_listeners();
+    }
+    return count;
+}
+
+bool tmk_torch_slots_put_in_runtime(void)
+{
+    struct walk w = {.in = true, .callers = true};
+    n_switched = 0;
+    visit_all(&w);
+    if (w.count.n_failed || !w.n_ours[TMK_HOOK_MALLOC] || !w.n_ours[TMK_HOOK_FREE])
+        return false;
+    tmk_torch_slots_set_runtime_seen(true);
+    return true;
+}
+
+struct tmk_slot_count tmk_torch_slots_take_out(void)
+{
+    struct tmk_slot_count count = patch(&(struct walk){.stubs = true});
+    n_originals = 0;
+    return count;
+}
+
+/* It was taken out, if at all, because modules were not wanted. */
+void tmk_torch_slots_switch_nodes(bool in)
+{
+    static bool is_out;
+    struct walk w = {.in = in, .only = &tmk_hooks[TMK_HOOK_NODE]};
+    if (is_out == !in || !tmk_torch_slots_take_turn())
+        return;
+    n_switched = 0;
+    visit_all(&w);
+    is_out = !in;
+    tmk_torch_slots_end_turn();
+}
+
+/* ---- back and forth ---- */
+
+/* Those that were switched before. The runtime's are only put in when they are asked for. */
+static uint32_t switch_again(bool in, bool frees)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_switched; i++) {
+        struct tmk_hook *hook = switched[i].hook;
+        uintptr_t value = value_of(switched[i].slot, hook, in);
+        if (hook->is_free != frees || (in && hook->is_caller) || *switched[i].slot == value)
+            continue;
+        __atomic_store_n(switched[i].slot, value, __ATOMIC_RELEASE);
+        n++;
+    }
+    return n;
+}
+
+struct tmk_slot_count tmk_torch_slots_switch(bool in)
+{
+    if (n_switched == 0)
+        return patch(&(struct walk){.in = in, .switches = true});
+    tmk_torch_slots_set_heard(in);
+    if (!in)
+        tmk_torch_slots_set_runtime_seen(false);
+    uint32_t n = switch_again(in, in); /* as in visit_in_order() */
+    return (struct tmk_slot_count){.n_patched = n + switch_again(in, !in)};
+}

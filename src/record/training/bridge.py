@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: MIT
+"""The Python half of record/training/bridge.c: names. Runs in the watched process, seldom and with the
+interpreter's lock: when a module is called that has no name yet, when an optimizer is met, and at
+steps 1, 2, 4, 8 ... to see what has changed meanwhile.
+
+The C half has put into this namespace: instances, named, forget, expect, tag, parameter, gradients,
+begin, end, skip, hush, calm, workspaces, categories. Nothing here keeps anything alive, nor changes an
+object of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and
+before 2.0 zero_grad() are wrapped, and restored by disarm().
+"""
+import functools
+import gc
+import sys
+import time
+import types
+import weakref
+
+torch = sys.modules["torch"]
+Module = torch.nn.Module
+Optimizer = torch.optim.Optimizer
+PARAMETER, OPTIMIZER_STATE, BUFFER = 1, 3, 8
+REQUIRES_GRAD, IS_BUFFER, IS_TRAINED = 1, 2, 4
+DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
+FREE_SECONDS, SHARE = 0.3, 0.01  # of the time: for looking around, see may_look()
+
+# Modules that only wrap another: the class that has the child by that name, None: any.
+SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wrapped_module", None),
+          ("module", "DistributedDataParallel"), ("module", "DataParallel"),
+          ("module", "FullyShardedDataParallel"), ("module", "DeepSpeedEngine"),
+          ("_module", "GradSampleModule")}
+
+references = {}  # id: weak reference, of modules and optimizers that C knows by address
+roots = []       # (weak reference, prefix of its names)
+parameters = {}  # name: (address, bytes, flags), as it was last said
+names = {}       # id of a parameter: (weak reference to its module, key, name)
+own_roots = set()  # ids of roots that were called, themselves or in part: see note_parameters()
+updates = {}     # id of an optimizer: how often it has stepped, of those that C does not count
+wrapped = []     # (class, name of the method, theirs, ours)
+own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
+n_parameters = 0
+looked = armed_at = 0.0  # seconds: how long in all, since when
+
+
+def ended(reference):
+    references.pop(reference.key, None)
+    updates.pop(reference.key, None)
+    own_roots.discard(reference.key)
+    forget(reference.key)
+
+
+def hold(thing):
+    references[id(thing)] = weakref.KeyedRef(thing, ended, id(thing))
+
+
+# ---- modules ----
+
+def walk(module, name, seen):
+    """The module and those in it with their names, as named_modules(), but without the shells'."""
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    yield module, name
+    for key, child in list(module._modules.items()):
+        if child is None:
+            continue
+        shell = (key, None) in SHELLS or (key, type(module).__name__) in SHELLS
+        path = name if shell else f"{name}.{key}" if name else key
+        yield from walk(child, path, seen)
+
+
+def name_module(module, name):
+    cls = type(module)
+    if id(module) not in references:
+        hold(module)
+    named(id(module), name, f"{cls.__module__}.{cls.__qualname__}")
+
+
+def live_roots():
+    roots[:] = [(reference, prefix) for reference, prefix in roots if reference() is not None]
+    return [(reference(), prefix) for reference, prefix in roots]
+
+
+def name_roots():
+    for root, prefix in live_roots():
+        for module, path in walk(root, prefix, set()):
+            name_module(module, path or type(module).__name__)
+
+
+def new_prefix(root):
+    """One root has none; others have their class's name before their modules' names. A root that is
+    gone leaves its prefix to the next."""
+    taken = {prefix for _, prefix in live_roots()}
+    if "" not in taken:
+        return ""
+    base = type(root).__name__
+    serial, prefix = 1, base
+    while prefix in taken:
+        serial += 1
+        prefix = f"{base}#{serial}"
+    return prefix
+
+
+def add_root(root):
+    inside = {id(module) for module, _ in walk(root, "", set())}
+    before = [prefix for old, prefix in live_roots() if id(old) in inside]
+    prefix = before[0] if before else new_prefix(root)
+    roots[:] = [pair for pair in roots if id(pair[0]()) not in inside]
+    roots.append((weakref.ref(root), prefix))
+
+
+def is_replica(module):
+    return bool(module.__dict__.get("_is_replica"))  # DataParallel's, made anew for each forward
+
+
+def search(module):
+    """The outermost module around this one, and other outermost ones that have parameters: a copy
+    with averaged weights is never called. Takes note of optimizers on the way."""
+    parents, modules = {}, []
+    for thing in instances():
+        if isinstance(thing, Optimizer):
+            meet(thing)
+        elif not is_replica(thing):
+            modules.append(thing)
+            for child in (thing.__dict__.get("_modules") or {}).values():
+                parents.setdefault(id(child), thing)
+    seen = set()
+    while id(module) in parents and id(module) not in seen:
+        seen.add(id(module))
+        module = parents[id(module)]
+    return module, [other for other in modules if id(other) not in parents and other is not module and
+                    any(part._parameters for part, _ in walk(other, "", set()))]
+
+
+def may_look():
+    """A program that makes modules and optimizers all the time shall not wait for us all the time."""
+    return looked <= FREE_SECONDS + SHARE * (time.monotonic() - armed_at)
+
+
+def learn(module, is_root):
+    """C has met a module that it has no name for. When we have looked around for long, it has its
+    class's name."""
+    global looked
+    began = time.monotonic()
+    if is_replica(module) and is_root:
+        for part, path in walk(module, "", set()):
+            name_module(part, path or type(part).__name__)
+    elif not may_look() or not look_around(module):
+        for part, path in walk(module, type(module).__name__, set()):
+            name_module(part, path)
+    looked += time.monotonic() - began
+
+
+def look_around(module):
+    """Name the module by the model that it is in. False when it is in none, as a loss is."""
+    if not module._modules and not module._parameters:
+        return False  # made on the spot, as in nn.Softmax(-1)(x)
+    for root, _ in live_roots():  # it may have been put into one
+        if any(part is module for part, _ in walk(root, "", set())):
+            name_roots()
+            note_parameters()
+            return True
+    top, others = search(module)
+    add_root(top)
+    known = {id(part) for root, _ in live_roots() for part, _ in walk(root, "", set())}
+    for other in others:
+        if id(other) not in known:
+            add_root(other)
+    name_roots()
+    note_parameters()
+    wrap_steps()
+    return True
+
+
+def called(module):
+    """The program has called it, for the first time."""
+    if not module._modules and not module._parameters:
+        return  # a loss, made anew for each batch maybe
+    for root, _ in live_roots():
+        if id(root) not in own_roots and any(part is module for part, _ in walk(root, "", set())):
+            own_roots.add(id(root))
+            note_parameters()
+
+
+def watch(thing):
+    """tidemark.watch(): what cannot be found by itself."""
+    if isinstance(thing, Module):
+        add_root(thing)
+        own_roots.add(id(thing))
+        name_roots()
+    elif isinstance(thing, Optimizer):
+        wrap_steps()
+        meet(thing)
+    note_parameters()
+    if isinstance(thing, Optimizer) and categories and calm():
+        note_state(thing)
+
+
+# ---- tensors ----
+
+def only_devices():
+    """The function modes that are on are those of torch.set_default_device(), which do not mind."""
+    modes = torch.overrides._get_current_function_mode_stack()
+    return all(type(mode).__module__ == "torch.utils._device" for mode in modes)
+
+
+def place(tensor):
+    """Device and address of its storage; (None, 0) when it has no memory of its own."""
+    tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's
+    device = DEVICES.get(tensor.device.type)
+    if device is None:
+        return None, 0
+    try:
+        address = getattr(tensor, "untyped_storage", None) or tensor.storage
+        return device << 8 | (tensor.device.index or 0) if device else 0, address().data_ptr()
+    except (RuntimeError, ValueError, NotImplementedError, AttributeError):
+        return None, 0
+
+
+def say(tensor, category, name):
+    device, address = place(tensor)
+    if device is not None and address:
+        tag(device, address, category, name)
+
+
+def note_tensor(tensor, name, flags, category):
+    global n_parameters
+    device, address = place(tensor)
+    if device is None:
+        return
+    size = tensor.numel() * tensor.element_size()
+    if parameters.get(name) == (address, size, flags):
+        return
+    parameters[name] = address, size, flags
+    n_parameters += 1
+    dtype = str(tensor.dtype).replace("torch.", "")
+    parameter(n_parameters, name, flags, device, address, size, f"{dtype} {list(tensor.shape)}")
+    if address:
+        tag(device, address, category, name)
+
+
+def trained():
+    """Ids of what optimizers have on their lists."""
+    found = set()
+    for reference in list(references.values()):
+        thing = reference()
+        if isinstance(thing, Optimizer):
+            for group in thing.param_groups:
+                found.update(map(id, group["params"]))
+    return found
+
+
+def parameter_of(module, key):
+    """By a weak reference to the module: torch does not get on with those to tensors."""
+    module = module()
+    return None if module is None else module._parameters.get(key)
+
+
+def name_of(tensor):
+    """A parameter's, None: it is none that we know."""
+    module, key, name = names.get(id(tensor), (None, None, None))
+    return name if module is not None and parameter_of(module, key) is tensor else None
+
+
+def note_parameters():
+    if not categories or not calm():
+        return
+    lists = trained()
+    names.clear()
+    others = set()  # models that are not called, by another thread maybe: their gradients are let alone
+    for root, prefix in live_roots():
+        for module, path in walk(root, prefix, set()):
+            start = path + "." if path else ""
+            for key, tensor in list(module._parameters.items()):
+                if tensor is None or id(tensor) in names:  # tied: the first name counts
+                    continue
+                names[id(tensor)] = weakref.ref(module), key, start + key
+                if id(root) not in own_roots:
+                    others.add(start + key)
+                flags = tensor.requires_grad * REQUIRES_GRAD | (id(tensor) in lists) * IS_TRAINED
+                note_tensor(tensor, start + key, flags, PARAMETER)
+            for key, tensor in list(module._buffers.items()):
+                if tensor is not None:
+                    note_tensor(tensor, start + key, IS_BUFFER, BUFFER)
+    known = [(*entry, parameter_of(*entry[:2])) for entry in names.values()]
+    gradients([(module, key, name, place(tensor)[0] or 0)
+               for module, key, name, tensor in known
+               if tensor is not None and tensor.requires_grad and name not in others])
+
+
+def note_masters(optimizer):
+    """Parameters that are in no module: an optimizer's own copies in full precision, or tensors that
+    are trained themselves."""
+    is_mixed = any(getattr(parameter_of(module, key), "dtype", None) in (torch.float16, torch.bfloat16)
+                   for module, key, _ in names.values())
+    for i, group in enumerate(optimizer.param_groups):
+        for k, tensor in enumerate(group["params"]):
+            if name_of(tensor) is not None:
+                continue
+            name = f"{type(optimizer).__name__}.{i}.{k}"
+            is_master = is_mixed and tensor.dtype is torch.float32
+            say(tensor, OPTIMIZER_STATE if is_master else PARAMETER, name)
+
+
+def note_state(optimizer):
+    for tensor, state in list(optimizer.state.items()):
+        if not isinstance(state, dict):
+            continue
+        name = name_of(tensor) or "?"
+        for key, value in list(state.items()):
+            for part in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(part, torch.Tensor):
+                    say(part, OPTIMIZER_STATE, f"{name}.{key}")
+    note_masters(optimizer)
+
+
+# ---- optimizers ----
+
+def meet(optimizer):
+    if id(optimizer) not in references and not is_shell(optimizer) and hasattr(optimizer, "state"):
+        hold(optimizer)
+        expect(id(optimizer))
+        wrap_own(optimizer)
+
+
+def is_shell(optimizer):
+    return isinstance(optimizer.__dict__.get("optimizer"), Optimizer)  # accelerate's, for one
+
+
+def refresh(optimizer):
+    """It has stepped once, twice, four, eight ... times."""
+    global looked
+    began = time.monotonic()
+    wrap_steps()
+    if categories and calm() and may_look():
+        note_parameters()
+        note_state(optimizer)
+        workspaces()
+        looked += time.monotonic() - began
+
+
+def updated(optimizer):
+    """It has stepped, and is one of more than C counts."""
+    n = updates[id(optimizer)] = updates.get(id(optimizer), 0) + 1
+    if n & (n - 1) == 0:
+        refresh(optimizer)
+
+
+def wrap(step):
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+
+    @functools.wraps(step)
+    def wrapper(self, *args, **kwargs):
+        if compiling is not None and compiling() or is_shell(self):
+            return step(self, *args, **kwargs)
+        if id(self) not in references:
+            meet(self)
+        token, returned = begin(self), False
+        if token is None:
+            return step(self, *args, **kwargs)
+        try:
+            result = step(self, *args, **kwargs)
+            returned = True
+            return result
+        finally:
+            end(self, token, returned)
+
+    return wrapper
+
+
+def wrap_own(optimizer):
+    """A schedule puts a step() into the optimizer itself. When that was before our time, the class's is
+    called from inside of it, and it is not ours."""
+    step = optimizer.__dict__.get("step")
+    if step is None or is_ours(step):
+        return
+    reference = weakref.ref(optimizer)
+    if type(step) is types.MethodType:
+        ours = types.MethodType(wrap(step.__func__), step.__self__)
+    else:
+        wrapped_step = wrap(lambda self, *args, **kwargs: step(*args, **kwargs))
+
+        @functools.wraps(step)
+        def ours(*args, **kwargs):
+            return wrapped_step(reference(), *args, **kwargs)
+
+    own_steps.append((reference, weakref.ref(getattr(ours, "__func__", ours)), weakref.ref(
+        getattr(step, "__func__", step))))
+    optimizer.step = ours
+
+
+def unwrap_own():
+    for reference, ours, theirs in own_steps:
+        optimizer, before = reference(), theirs()
+        step = None if optimizer is None else optimizer.__dict__.get("step")
+        if before is None or step is None or getattr(step, "__func__", step) is not ours():
+            continue
+        optimizer.step = types.MethodType(before, optimizer) if type(step) is types.MethodType else before
+    own_steps.clear()
+
+
+def is_ours(step):
+    ours = [one[3] for one in wrapped] + [one[1]() for one in own_steps]
+    step = getattr(step, "__func__", step)
+    while step is not None:
+        if any(step is one for one in ours):
+            return True
+        step = getattr(step, "__wrapped__", None)
+    return False
+
+
+def wrap_steps():
+    classes = [Optimizer]
+    while classes:
+        cls = classes.pop()
+        classes.extend(cls.__subclasses__())
+        step = cls.__dict__.get("step")
+        if type(step) is not type(wrap) or is_ours(step):
+            continue
+        wrapped.append((cls, "step", step, wrap(step)))
+        cls.step = wrapped[-1][3]
+
+
+def wrap_update(update):
+    """GradScaler.update(): a step whose gradients were not finite ends without the optimizer."""
+    @functools.wraps(update)
+    def wrapper(self, *args, **kwargs):
+        try:
+            return update(self, *args, **kwargs)
+        finally:
+            if self.is_enabled():
+                skip()
+
+    return wrapper
+
+
+def wrap_zero_grad(zero_grad):
+    """Before 2.0 it makes tensors, for the profiler. The next step does not begin with those."""
+    @functools.wraps(zero_grad)
+    def wrapper(self, *args, **kwargs):
+        hush(1)
+        try:
+            return zero_grad(self, *args, **kwargs)
+        finally:
+            hush(0)
+
+    return wrapper
+
+
+def wrap_old():
+    zero_grad = Optimizer.__dict__.get("zero_grad")
+    if torch.__version__.startswith("1.") and type(zero_grad) is type(wrap) and not is_ours(zero_grad):
+        wrapped.append((Optimizer, "zero_grad", zero_grad, wrap_zero_grad(zero_grad)))
+        Optimizer.zero_grad = wrapped[-1][3]
+
+
+def wrap_scaler():
+    module = sys.modules.get("torch.amp.grad_scaler") or sys.modules.get("torch.cuda.amp.grad_scaler")
+    cls = getattr(module, "GradScaler", None)
+    update = None if cls is None else cls.__dict__.get("update")
+    if type(update) is type(wrap) and not is_ours(update):
+        wrapped.append((cls, "update", update, wrap_update(update)))
+        cls.update = wrapped[-1][3]
+
+
+def reset():
+    global looked, armed_at
+    looked, armed_at = 0.0, time.monotonic()
+    for things in (references, roots, parameters, names, own_roots, updates):
+        things.clear()
+
+
+def arm():
+    """The function, the method and the classes that C is to watch."""
+    reset()
+    wrap_steps()
+    wrap_scaler()
+    wrap_old()
+    engine = torch._C._ImperativeEngine
+    # By its own name: __call__ may be another's for a while, torch.fx's when it traces.
+    call = Module.__dict__.get("_wrapped_call_impl") or Module.__dict__["_call_impl"]
+    return call, engine.__dict__["run_backward"], torch.Tensor
+
+
+def disarm():
+    unwrap_own()
+    for cls, name, theirs, ours in wrapped:
+        if cls.__dict__.get(name) is ours:
+            setattr(cls, name, theirs)
+    wrapped[:] = [one for one in wrapped if one[0].__dict__.get(one[1]) is not one[2]]
+    reset()

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* record/training/bridge_python.h - the Python side of the bridge, bridge.py, as C sees it.
+ *
+ * All with the interpreter's lock, but for tmk_bridge_is_off(). */
+#ifndef TMK_RECORD_BRIDGE_PYTHON_H
+#define TMK_RECORD_BRIDGE_PYTHON_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "record/core/recorder.h"
+#include "record/python/python.h"
+
+struct tmk_bridge {
+    bool modules, categories;
+    const struct tmk_python *py;
+    struct tmk_object *names; /* bridge.py's namespace */
+    struct tmk_object *learn, *called, *refresh, *updated, *wrap_steps, *only_devices;
+    struct tmk_object *tensor_class; /* torch.Tensor */
+};
+extern struct tmk_bridge tmk_bridge;
+
+/* Nothing that it sees is to be recorded. */
+static inline bool tmk_bridge_is_off(void)
+{
+    const struct tmk_control *c = &tmk_control_page.control;
+    uint32_t armed = atomic_load_explicit(&c->bridge, memory_order_relaxed);
+    return armed != atomic_load_explicit(&c->generation, memory_order_relaxed) || armed == 0;
+}
+
+extern const char tmk_bridge_source[]; /* bridge.py */
+
+/* Call one of bridge.py's functions. NULL arguments end the list. Mistakes that it makes are
+ * dropped; false when something else was raised in it, by a ^C or another signal's handler: that is
+ * the program's, and stays raised. */
+bool tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b);
+
+/* Drop what is raised if it is a mistake of ours. True when nothing is raised any more. */
+bool tmk_bridge_drop_mistake(const struct tmk_python *py);
+
+#endif

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT */
+/* record/training/tensor_tags.c - which tensors are gradients and inputs; see tensor_tags.h.
+ *
+ * Gradients are made anew in each backward, so they are tagged in each: by gradients.c where they
+ * are made, or else here afterwards, by a few calls of tensor methods for each parameter. Which of
+ * the two, and which are parts of larger blocks, as in DDP's buckets, is found out by looking at
+ * all of them: after backwards 1, 2, 4, 7, 11 ..., at least each 61st, when the list of parameters
+ * is new, and when gradients.c asks for it. None of what is called lets other threads of Python's
+ * run. */
+#include "record/training/tensor_tags.h"
+
+#include <stddef.h>
+
+#include "base/region.h"
+#include "base/text.h"
+#include "record/core/intern.h"
+#include "record/core/lane.h"
+#include "record/training/bridge_python.h"
+#include "record/training/gradients.h"
+#include "tidemark/tidemark.h"
+
+enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };
+
+struct source { /* a parameter; torch does not get on with weak references to those */
+    struct tmk_object *reference; /* weak, to its module; the same for all of a module's */
+    struct tmk_object *key;       /* its place among the module's parameters */
+    struct tmk_gradients_parameter parameter;
+    bool asks_python; /* gradients.c does not tag it, we do */
+};
+
+static struct {
+    struct tmk_region memory;
+    struct source *sources;
+    uint32_t n;
+    uint64_t n_backwards;
+    bool is_new;        /* the list is, or something of what is known of it */
+    bool is_watched;    /* gradients.c tells when there are gradients that it does not tag */
+    uint32_t n_asking;  /* those of asks_python */
+    uint64_t looked;    /* at all: after which backward */
+    uint64_t next_look; /* for a stranger: not before this backward */
+    uint32_t n_futile;  /* such looks that found nothing, in a row */
+    uint32_t bucket;    /* name of what holds several */
+    struct tmk_object *grad, *data_ptr, *get_device, *parameters; /* names of attributes */
+    struct tmk_object *storage_offset, *element_size, *cdata;
+    struct tmk_object *none, *tuple_class, *list_class, *dict_class;
+} tags;
+
+static void forget_list(void)
+{
+    for (uint32_t i = 0; i < tags.n; i++) {
+        tmk_bridge.py->Py_DecRef(tags.sources[i].reference);
+        tmk_bridge.py->Py_DecRef(tags.sources[i].key);
+    }
+    tags.n = 0;
+}
+
+void tmk_tensor_tags_reset(void)
+{
+    forget_list();
+    tags.n_asking = tags.n_futile = 0;
+    tags.is_watched = false;
+    tags.n_backwards = tags.looked = tags.next_look = 0;
+    tmk_gradients_reset();
+}
+
+static struct tmk_object *class_of(struct tmk_object *fresh)
+{
+    struct tmk_object *class = fresh ? tmk_python_type(fresh) : NULL;
+    tmk_bridge.py->Py_DecRef(fresh);
+    return class;
+}
+
+void tmk_tensor_tags_init(void)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    tmk_tensor_tags_reset();
+    if (tags.grad)
+        return;
+    tags.grad = py->PyUnicode_InternFromString("grad");
+    tags.data_ptr = py->PyUnicode_InternFromString("data_ptr");
+    tags.get_device = py->PyUnicode_InternFromString("get_device");
+    tags.parameters = py->PyUnicode_InternFromString("_parameters");
+    tags.storage_offset = py->PyUnicode_InternFromString("storage_offset");
+    tags.element_size = py->PyUnicode_InternFromString("element_size");
+    tags.cdata = py->PyUnicode_InternFromString("_cdata");
+    tags.none = py->Py_BuildValue("");
+    tags.tuple_class = class_of(py->PyTuple_New(0));
+    tags.list_class = class_of(py->Py_BuildValue("[]"));
+    tags.dict_class = class_of(py->Py_BuildValue("{}"));
+    if (tmk_region_init(&tags.memory, MAX_GRADIENTS * sizeof *tags.sources) == 0)
+        tags.sources = tags.memory.base;
+}
+
+/* ---- tensors ---- */
+
+/* What a method of a tensor's answers, a number; `otherwise` when it raises. */
+static uint64_t ask(struct tmk_object *tensor, struct tmk_object *method, uint64_t otherwise)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *answer = py->PyObject_VectorcallMethod(method, &tensor, 1, NULL);
+    uint64_t value = answer ? (uint64_t)py->PyLong_AsLong(answer) : otherwise;
+    py->Py_DecRef(answer);
+    if (!answer)
+        py->PyErr_Clear();
+    return value;
+}
+
+static void put(uint16_t device, uint64_t address, unsigned category, uint32_t name)
+{
+    struct tmk_lane *lane = address ? tmk_lane_enter() : NULL;
+    if (!lane)
+        return;
+    tmk_lane_put(lane, TMK_KIND_TAG, device, name, address, category);
+    tmk_lane_leave(lane);
+}
+
+/* ---- gradients ---- */
+
+static uint32_t intern_text(const char *text)
+{
+    struct tmk_lane *lane = text ? tmk_lane_enter() : NULL;
+    uint32_t id = lane ? tmk_intern_string(lane, text) : 0;
+    if (lane)
+        tmk_lane_leave(lane);
+    return id;
+}
+
+static uint32_t intern(struct tmk_object *name)
+{
+    return intern_text(tmk_bridge.py->PyUnicode_AsUTF8AndSize(name, NULL));
+}
+
+struct tmk_object *tmk_tensor_tags_gradients(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *list = py->PyTuple_GetItem(arguments, 0), *row;
+    (void)self;
+    forget_list();
+    tags.is_new = true;
+    tags.bucket = intern_text("gradient bucket");
+    for (long i = 0; tags.sources && i < MAX_GRADIENTS && (row = py->PyList_GetItem(list, i));
+         i++) {
+        struct source *source = &tags.sources[tags.n++];
+        *source = (struct source){
+            .reference = py->PyTuple_GetItem(row, 0),
+            .key = py->PyTuple_GetItem(row, 1),
+            .parameter = {.name = intern(py->PyTuple_GetItem(row, 2)),
+                          .device = (uint16_t)py->PyLong_AsLong(py->PyTuple_GetItem(row, 3))}};
+        py->Py_IncRef(source->reference);
+        py->Py_IncRef(source->key);
+    }
+    for (long i = tags.n; py->PyList_GetItem(list, i); i++)
+        tmk_lane_count_unnamed(); /* a gradient that no name will be found for */
+    py->PyErr_Clear();            /* the list has ended */
+    return py->Py_BuildValue("");
+}
+
+/* The parameters of a module by key, a new reference; NULL when it is gone. */
+static struct tmk_object *parameters_of(struct tmk_object *reference)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *module = py->PyWeakref_GetObject(reference); /* borrowed */
+    if (!module || module == tags.none)
+        return NULL;
+    struct tmk_object *parameters = py->PyObject_GetAttr(module, tags.parameters);
+    if (!parameters)
+        py->PyErr_Clear();
+    return parameters;
+}
+
+/* A module is gone. Another tensor may come to be where one of its parameters was. */
+void tmk_tensor_tags_forget(void)
+{
+    const struct tmk_object *last = NULL;
+    bool is_ours = false;
+    if (!tmk_gradients_are_watched())
+        return;
+    for (uint32_t i = 0; i < tags.n && !is_ours; i++) {
+        struct tmk_object *reference = tags.sources[i].reference;
+        if (reference != last)
+            is_ours = tmk_bridge.py->PyWeakref_GetObject(reference) == tags.none;
+        last = reference;
+    }
+    if (!is_ours)
+        return;
+    tags.is_new = true;
+    tmk_gradients_stop();
+}
+
+/* Returns its address; 0: it has none, or several. */
+static uint64_t put_gradient(const struct tmk_gradients_parameter *p, struct tmk_object *grad,
+                             bool is_careful)
+{
+    uint64_t address = ask(grad, tags.data_ptr, 0);
+    uint64_t offset = is_careful && address ? ask(grad, tags.storage_offset, 0) : 0;
+    if (offset)
+        put(p->device, address - offset * ask(grad, tags.element_size, 0), TIDEMARK_GRADIENT,
+            tags.bucket);
+    else
+        put(p->device, address, TIDEMARK_GRADIENT, p->name);
+    return address;
+}
+
+static uint64_t cdata_of(struct tmk_object *tensor)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *number = py->PyObject_GetAttr(tensor, tags.cdata);
+    uint64_t cdata = number ? py->PyLong_AsUnsignedLongLong(number) : 0;
+    bool failed = py->PyErr_Occurred();
+    py->Py_DecRef(number);
+    py->PyErr_Clear();
+    return failed ? 0 : cdata;
+}
+
+struct look {             /* at all of them */
+    uint32_t n_gradients; /* with an address, of parameters that gradients.c knows */
+    bool is_other;        /* there are parameters that it does not know */
+    bool is_trial;        /* there are some to try that were not tried before */
+};
+
+/* What gradients.c knew of it is good still, whatever list it is on. */
+static void learn(struct source *source, struct tmk_object *parameter, bool has_gradient,
+                  uint64_t address, struct look *look)
+{
+    struct tmk_gradients_parameter *p = &source->parameter, before = {0};
+    p->cdata = cdata_of(parameter);
+    bool is_known = tmk_gradients_find(p->cdata, &before);
+    bool is_first = before.state == TMK_GRADIENT_LISTED;
+    bool is_gone = is_first && before.said == TMK_GRADIENT_SOMEWHERE && !has_gradient;
+    p->said = is_first ? 0 : before.said;
+    p->state = before.state;
+    if (is_gone || (has_gradient && !address))
+        p->state = TMK_GRADIENT_ODD;
+    else if (has_gradient && p->said == address)
+        p->state = TMK_GRADIENT_TRUSTED;
+    else if (has_gradient && (p->said || p->state != TMK_GRADIENT_TRUSTED))
+        p->state = TMK_GRADIENT_TRIED;
+    source->asks_python =
+        p->state == TMK_GRADIENT_TRIED || (p->state == TMK_GRADIENT_ODD && !has_gradient);
+    look->is_other |= p->cdata && !is_known;
+    look->is_trial |=
+        p->cdata && p->state == TMK_GRADIENT_TRIED && before.state != TMK_GRADIENT_TRIED;
+    look->n_gradients += is_known && address != 0;
+}
+
+/* Its gradient, if it has one, is tagged. With a look it is learnt what can be. */
+static void note_gradient(struct source *source, struct tmk_object *parameter, struct look *look)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    py->Py_IncRef(parameter);
+    struct tmk_object *grad = py->PyObject_GetAttr(parameter, tags.grad);
+    uint64_t address = 0;
+    if (!grad)
+        py->PyErr_Clear();
+    else if (tmk_python_type(grad) == tmk_bridge.tensor_class)
+        address = put_gradient(&source->parameter, grad, look != NULL);
+    if (look)
+        learn(source, parameter, grad && grad != tags.none, address, look);
+    py->Py_DecRef(grad);
+    py->Py_DecRef(parameter);
+}
+
+/* Of all, or of those that gradients.c does not tag. */
+static void note_all(struct look *look)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    const struct tmk_object *of = NULL; /* whose parameters these are */
+    struct tmk_object *parameters = NULL;
+    for (uint32_t i = 0; i < tags.n; i++) {
+        struct source *source = &tags.sources[i];
+        if (!look && !source->asks_python)
+            continue;
+        if (source->reference != of) {
+            py->Py_DecRef(parameters);
+            parameters = parameters_of(source->reference);
+            of = source->reference;
+        }
+        struct tmk_object *parameter =
+            parameters ? py->PyDict_GetItem(parameters, source->key) : NULL; /* borrowed */
+        source->parameter.cdata = look ? 0 : source->parameter.cdata;
+        if (parameter && parameter != tags.none)
+            note_gradient(source, parameter, look);
+    }
+    py->Py_DecRef(parameters);
+}
+
+static void make_table(void)
+{
+    tmk_gradients_clear(tags.n);
+    for (uint32_t i = 0; i < tags.n; i++)
+        tmk_gradients_put(&tags.sources[i].parameter);
+    tags.is_watched = tags.n > 0 && tmk_gradients_watch();
+    tags.n_asking = 0;
+    for (uint32_t i = 0; i < tags.n; i++) {
+        tags.sources[i].asks_python |= !tags.is_watched;
+        tags.n_asking += tags.sources[i].asks_python;
+    }
+}
+
+/* Tensors that are no parameters of modules have gradients, too: ever more seldom is it looked
+ * whether a stranger is on the list, while it never is. */
+static void look_at_all(bool for_stranger)
+{
+    enum { MOST_FUTILE = 6 };
+    struct look look = {0};
+    note_all(&look);
+    bool is_learnt = tmk_gradients_learn(look.n_gradients);
+    tags.is_new = is_learnt || look.is_trial; /* the next backward tells whether that is true */
+    if (look.is_other)
+        tags.n_futile = 0;
+    else if (for_stranger && tags.n_futile < MOST_FUTILE)
+        tags.n_futile++;
+    tags.looked = tags.n_backwards;
+    tags.next_look = tags.n_backwards + (UINT64_C(1) << tags.n_futile);
+    make_table();
+}
+
+static bool is_look_due(uint64_t n)
+{
+    enum { EVERY = 61 }; /* odd: many programs do the same again after 2, 4 or 8 */
+    bool is_listed = tmk_gradients_met_listed();
+    uint64_t wait = tags.looked / 2 < EVERY ? tags.looked / 2 + 1 : EVERY;
+    return tags.is_new || is_listed || n >= tags.looked + wait;
+}
+
+/* An exception may be on its way: it is put aside meanwhile. Python's collector is put off, because
+ * what it runs lets other threads run, and those may begin a backward. */
+void tmk_tensor_tags_note_gradients(void)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *error[3];
+    uint64_t n = ++tags.n_backwards;
+    bool for_stranger = tmk_gradients_met_stranger() && n >= tags.next_look;
+    bool looks = is_look_due(n) || for_stranger;
+    if (!py->PyGC_Disable || !py->PyGC_Enable)
+        return; /* before 3.10 they are known by what the stage says, without names */
+    bool is_made = tmk_gradients_met_untrusted() || !tags.is_watched; /* maybe */
+    if (!looks && !(tags.n_asking > 0 && is_made))
+        return;
+    py->PyErr_Fetch(&error[0], &error[1], &error[2]);
+    bool was_on = py->PyGC_Disable();
+    if (looks)
+        look_at_all(for_stranger);
+    else
+        note_all(NULL);
+    if (was_on)
+        py->PyGC_Enable();
+    py->PyErr_Restore(error[0], error[1], error[2]);
+}
+
+/* ---- inputs ---- */
+
+static void note_input(struct tmk_object *tensor, uint32_t name)
+{
+    tmk_bridge.py->Py_IncRef(tensor);
+    int64_t index = (int64_t)ask(tensor, tags.get_device, UINT64_MAX);
+    uint16_t device = index < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)index);
+    put(device, ask(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
+    tmk_bridge.py->Py_DecRef(tensor);
+}
+
+static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned depth);
+
+static uint32_t note_dict(struct tmk_object *dict, uint32_t name, unsigned depth)
+{
+    struct tmk_object *key, *value;
+    long place = 0;
+    uint32_t n = 0;
+    while (n < MAX_INPUTS && tmk_bridge.py->PyDict_Next(dict, &place, &key, &value))
+        n += note_value(value, name, depth + 1);
+    return n;
+}
+
+static uint32_t note_sequence(struct tmk_object *sequence, uint32_t name, unsigned depth, bool list)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    long n = list ? py->PyList_Size(sequence) : py->PyTuple_Size(sequence);
+    uint32_t n_noted = 0;
+    for (long i = 0; i < n && i < MAX_INPUTS && n_noted < MAX_INPUTS; i++) {
+        struct tmk_object *value =
+            list ? py->PyList_GetItem(sequence, i) : py->PyTuple_GetItem(sequence, i);
+        n_noted += value ? note_value(value, name, depth + 1) : 0;
+    }
+    return n_noted;
+}
+
+/* Plain tensors, also in plain containers. Returns how many. */
+static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned depth)
+{
+    struct tmk_object *type = tmk_python_type(value);
+    if (type == tmk_bridge.tensor_class) {
+        note_input(value, name);
+        return 1;
+    }
+    if (depth >= MAX_DEPTH)
+        return 0;
+    if (type == tags.dict_class)
+        return note_dict(value, name, depth);
+    if (type == tags.list_class || type == tags.tuple_class)
+        return note_sequence(value, name, depth, type == tags.list_class);
+    return 0;
+}
+
+/* Of one of the first MAX_INPUTS. */
+static uint32_t numbered(size_t i)
+{
+    static uint64_t known[MAX_INPUTS]; /* generation << 32 | name */
+    char text[32];
+    struct tmk_text out;
+    uint32_t generation = atomic_load(&tmk_control_page.control.bridge);
+    if (known[i] >> 32 == generation)
+        return (uint32_t)known[i];
+    tmk_text_init(&out, text, sizeof text);
+    tmk_text_add(&out, "input[%u]", (unsigned)i);
+    uint32_t name = intern_text(text);
+    known[i] = name ? (uint64_t)generation << 32 | name : 0;
+    return name;
+}
+
+void tmk_tensor_tags_note_inputs(struct tmk_object *const *values, size_t n,
+                                 struct tmk_object *keywords)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    long n_keywords = keywords ? py->PyTuple_Size(keywords) : 0;
+    for (size_t i = 0; i < n && i < MAX_INPUTS; i++)
+        note_value(values[i], numbered(i), 0);
+    for (long i = 0; i < n_keywords && i < MAX_INPUTS; i++)
+        note_value(values[n + (size_t)i], intern(py->PyTuple_GetItem(keywords, i)), 0);
+    if (py->PyErr_Occurred())
+        py->PyErr_Clear();
+}

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/* record/training/training_context.c - see training_context.h. */
+#include "record/training/training_context.h"
+
+#include "record/core/hot.h"
+#include "record/core/intern.h"
+#include "tidemark/tidemark.h"
+
+__thread struct tmk_training_context tmk_training_context
+    __attribute__((tls_model("initial-exec")));
+
+static const char *const stage_names[TMK_N_CONTEXT_STAGES] = {
+    [TMK_CONTEXT_FORWARD] = "forward",
+    [TMK_CONTEXT_EVAL] = "eval",
+    [TMK_CONTEXT_BACKWARD] = "backward",
+    [TMK_CONTEXT_OPTIMIZER] = "optimizer",
+};
+
+/* ---- ranges ---- */
+
+static void push(struct tmk_lane *lane, uint32_t kind, uint32_t name)
+{
+    tmk_lane_put(lane, TMK_KIND_PUSH, 0, name, kind, 0);
+}
+
+static void pop(struct tmk_lane *lane, uint32_t kind, uint32_t thread)
+{
+    tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, thread);
+}
+
+/* A name's id is the same all through a recording. Whoever has it has its definition on record. */
+static void push_stage(struct tmk_lane *lane, enum tmk_training_context_stage stage)
+{
+    static _Atomic uint64_t known[TMK_N_CONTEXT_STAGES]; /* generation << 32 | name */
+    uint64_t name = atomic_load_explicit(&known[stage], memory_order_acquire);
+    if (name >> 32 != lane->generation) {
+        name = (uint64_t)lane->generation << 32 | tmk_intern_string(lane, stage_names[stage]);
+        if ((uint32_t)name)
+            atomic_store_explicit(&known[stage], name, memory_order_release);
+    }
+    push(lane, TIDEMARK_STAGE, (uint32_t)name);
+}
+
+static void end_node(struct tmk_lane *lane, struct tmk_training_context *w)
+{
+    if (w->node)
+        pop(lane, TIDEMARK_MODULE, 0);
+    w->node = 0;
+}
+
+static void end_lingering(struct tmk_lane *lane, struct tmk_training_context *w)
+{
+    if (!w->lingers)
+        return;
+    pop(lane, TIDEMARK_STAGE, 0);
+    w->is_open = w->is_closure;
+    w->stage = w->is_closure ? TMK_CONTEXT_OPTIMIZER : TMK_CONTEXT_NONE;
+    w->lingers = w->is_closure = false;
+}
+
+struct tmk_training_context tmk_training_context_open(struct tmk_lane *lane,
+                                                      enum tmk_training_context_stage stage)
+{
+    struct tmk_training_context *w = tmk_training_context_now(lane);
+    end_lingering(lane, w);
+    struct tmk_training_context before = *w;
+    *w = (struct tmk_training_context){.generation = before.generation,
+                                       .backward = before.backward,
+                                       .n_own = before.n_own,
+                                       .runs_backward = before.runs_backward,
+                                       .stage = (uint8_t)stage,
+                                       .is_open = before.n_own == 0};
+    if (w->is_open)
+        push_stage(lane, stage);
+    return before;
+}
+
+void tmk_training_context_close(struct tmk_lane *lane, const struct tmk_training_context *before)
+{
+    struct tmk_training_context *w = tmk_training_context_now(lane);
+    end_lingering(lane, w);
+    end_node(lane, w);
+    if (w->is_open)
+        pop(lane, TIDEMARK_STAGE, 0);
+    if (before->generation == w->generation)
+        *w = *before;
+}
+
+/* Not inside backward, which goes on with its own. */
+void tmk_training_context_linger(struct tmk_lane *lane, const struct tmk_training_context *before)
+{
+    struct tmk_training_context *w = tmk_training_context_now(lane);
+    if (!w->is_open || before->stage == TMK_CONTEXT_BACKWARD) {
+        tmk_training_context_close(lane, before);
+        return;
+    }
+    w->module = 0;
+    w->n_calls = 0;
+    w->lingers = true;
+    w->is_closure = before->stage == TMK_CONTEXT_OPTIMIZER;
+}
+
+void tmk_training_context_push_module(struct tmk_lane *lane, uint32_t name)
+{
+    push(lane, TIDEMARK_MODULE, name);
+}
+
+void tmk_training_context_pop_module(struct tmk_lane *lane)
+{
+    pop(lane, TIDEMARK_MODULE, 0);
+}
+
+void tmk_training_context_own(struct tmk_lane *lane, bool opens)
+{
+    struct tmk_training_context *w = tmk_training_context_now(lane);
+    if (opens) {
+        end_lingering(lane, w);
+        if (w->n_own < UINT8_MAX)
+            w->n_own++;
+    } else if (w->n_own > 0) {
+        w->n_own--;
+    }
+}
+
+/* ---- backward's nodes ---- */
+
+enum { MAX_WORKERS = 64 };
+
+/* Threads that have a stage "backward" open on behalf of another's. Beyond so many, a range stays
+ * open until its thread opens the next. */
+static struct {
+    _Atomic uint32_t backward; /* counts those that have ended */
+    _Atomic uint32_t n;
+    _Atomic uint32_t threads[MAX_WORKERS]; /* 0: free */
+} workers;
+
+/* The number is never less than the places taken: who takes them back may stop at 0. */
+static void join_workers(uint32_t thread)
+{
+    atomic_fetch_add(&workers.n, 1);
+    for (uint32_t i = 0; i < MAX_WORKERS; i++) {
+        uint32_t free_place = 0;
+        if (atomic_compare_exchange_strong(&workers.threads[i], &free_place, thread))
+            return;
+    }
+    atomic_fetch_sub(&workers.n, 1);
+}
+
+/* A worker's first node of this backward. What it has left of an earlier one is closed already. */
+__attribute__((noinline)) static void
+begin_worker(struct tmk_lane *lane, struct tmk_training_context *w, uint32_t backward)
+{
+    *w = (struct tmk_training_context){.generation = w->generation,
+                                       .backward = backward,
+                                       .n_own = w->n_own,
+                                       .stage = TMK_CONTEXT_BACKWARD,
+                                       .is_open = true,
+                                       .is_worker = true};
+    push_stage(lane, TMK_CONTEXT_BACKWARD);
+    join_workers(lane->thread);
+}
+
+static bool is_in_backward(const struct tmk_training_context *w, uint32_t backward)
+{
+    return w->stage == TMK_CONTEXT_BACKWARD && (!w->is_worker || w->backward == backward);
+}
+
+__attribute__((noinline)) static void enter_node(struct tmk_lane *lane, uint32_t name,
+                                                 uint32_t backward)
+{
+    struct tmk_training_context *w = tmk_training_context_now(lane);
+    if (!is_in_backward(w, backward))
+        begin_worker(lane, w, backward);
+    if (w->node == name)
+        return;
+    end_node(lane, w);
+    if (name)
+        push(lane, TIDEMARK_MODULE, name);
+    w->node = name;
+}
+
+void tmk_training_context_work(struct tmk_lane *lane)
+{
+    enter_node(lane, 0, atomic_load_explicit(&workers.backward, memory_order_relaxed));
+}
+
+/* Most nodes are of the same module as the one before. */
+TMK_HOT_CODE_ALIGNED(4, 16) void tmk_training_context_node(uint32_t name)
+{
+    const struct tmk_training_context *w = &tmk_training_context;
+    uint32_t backward = atomic_load_explicit(&workers.backward, memory_order_relaxed);
+    uint32_t generation =
+        atomic_load_explicit(&tmk_recorder.control->generation, memory_order_relaxed);
+    if (w->node == name && w->generation == generation && is_in_backward(w, backward))
+        return;
+    struct tmk_lane *lane = tmk_lane_enter();
+    if (!lane)
+        return;
+    enter_node(lane, name, backward);
+    tmk_lane_leave(lane);
+}
+
+/* The next block of each thread tells that it works: none has this number. Never 0, which those
+ * have that have told nothing. */
+static void end_quiet(bool modules)
+{
+    static _Atomic uint32_t n;
+    uint32_t next = atomic_fetch_add(&n, 1) % (TMK_TORCH_NEVER_QUIET - 1) + 1;
+    atomic_store(&tmk_fast_path.quiet, modules ? TMK_TORCH_NEVER_QUIET : next);
+}
+
+void tmk_training_context_end_workers(struct tmk_lane *lane)
+{
+    atomic_fetch_add(&workers.backward, 1);
+    end_quiet(atomic_load(&tmk_fast_path.quiet) == TMK_TORCH_NEVER_QUIET);
+    for (uint32_t i = 0; i < MAX_WORKERS && atomic_load(&workers.n) > 0; i++) {
+        uint32_t thread = atomic_exchange(&workers.threads[i], 0);
+        if (!thread)
+            continue;
+        atomic_fetch_sub(&workers.n, 1);
+        pop(lane, TIDEMARK_MODULE, thread);
+        pop(lane, TIDEMARK_STAGE, thread);
+    }
+}
+
+/* Whether there was such a worker. */
+static bool leave_workers(uint32_t thread)
+{
+    for (uint32_t i = 0; i < MAX_WORKERS; i++) {
+        uint32_t found = thread;
+        if (atomic_compare_exchange_strong(&workers.threads[i], &found, 0)) {
+            atomic_fetch_sub(&workers.n, 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tmk_training_context_is_working(struct tmk_lane *lane)
+{
+    struct tmk_training_context *w = tmk_training_context_now(lane);
+    if (!w->is_worker)
+        return false;
+    if (w->backward == atomic_load(&workers.backward) &&
+        atomic_load(&tmk_recorder.control->n_backwards) > 0)
+        return true;
+    if (leave_workers(lane->thread)) {
+        end_node(lane, w);
+        pop(lane, TIDEMARK_STAGE, 0);
+    }
+    *w = (struct tmk_training_context){.generation = w->generation, .n_own = w->n_own};
+    lane->quiet = 0;
+    return false;
+}
+
+void tmk_training_context_enter_backward(void)
+{
+    atomic_fetch_add(&tmk_recorder.control->n_backwards, 1);
+}
+
+/* None were counted when we are a child forked inside of it. */
+uint32_t tmk_training_context_leave_backward(void)
+{
+    _Atomic uint32_t *n_backwards = &tmk_recorder.control->n_backwards;
+    uint32_t n = atomic_load(n_backwards);
+    while (n > 0 && !atomic_compare_exchange_weak(n_backwards, &n, n - 1))
+        ;
+    return n > 0 ? n - 1 : 0;
+}
+
+/* ---- steps ---- */
+
+enum { MAX_OPTIMIZERS = 64, MANY = 2 };
+
+/* A step ends when all optimizers that are waited for have stepped. All are, to begin with; those
+ * that others overtake are given up, and waited for again when they step after all, but not for
+ * ever: one that steps every fifth time goes with the step it falls into. */
+struct optimizer {
+    const void *object;
+    bool is_awaited;
+    bool stepped; /* in this step */
+    uint8_t n_given_up;
+    uint32_t n_updates;
+};
+
+static struct {
+    _Atomic bool is_due;             /* the next one begins with the next block */
+    bool is_own;                     /* the program counts itself */
+    bool begun;                      /* a step has */
+    bool trains;                     /* not mere inference */
+    bool updates;                    /* an optimizer has stepped */
+    int64_t next;                    /* number of the next one */
+    uint32_t n_backwards, n_updates; /* in this one */
+    unsigned n_optimizers;
+    struct optimizer optimizers[MAX_OPTIMIZERS];
+} steps;
+
+static void begin_step(struct tmk_lane *lane)
+{
+    if (steps.is_own)
+        return;
+    steps.begun = true;
+    steps.n_backwards = steps.n_updates = 0;
+    atomic_store(&steps.is_due, false);
+    end_lingering(lane, tmk_training_context_now(lane));
+    tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)steps.next++, 0);
+    for (unsigned i = 0; i < steps.n_optimizers; i++)
+        steps.optimizers[i].stepped = false;
+}
+
+/* Who trains without an optimizer of torch's has made the update before the next forward. */
+void tmk_training_context_root(struct tmk_lane *lane)
+{
+    bool by_hand = steps.n_optimizers == 0 && steps.n_backwards > 0;
+    if (!steps.begun || !steps.trains || by_hand)
+        begin_step(lane);
+    else
+        tmk_training_context_begin_due(lane);
+}
+
+static void begin_training(struct tmk_lane *lane)
+{
+    steps.trains = true;
+    if (!steps.begun)
+        begin_step(lane);
+    else
+        tmk_training_context_begin_due(lane);
+}
+
+void tmk_training_context_backward(struct tmk_lane *lane)
+{
+    begin_training(lane);
+    steps.n_backwards++;
+}
+
+bool tmk_training_context_lacks_update(void)
+{
+    uint32_t n = steps.n_backwards;
+    return (n & (n - 1)) == 0 && (n > 1 || !steps.updates);
+}
+
+bool tmk_training_context_skip_update(void)
+{
+    if (steps.n_backwards > 0 && steps.n_updates == 0 && !steps.is_own)
+        atomic_store(&steps.is_due, true);
+    return tmk_training_context_is_due();
+}
+
+bool tmk_training_context_is_due(void)
+{
+    return atomic_load(&steps.is_due);
+}
+
+void tmk_training_context_begin_due(struct tmk_lane *lane)
+{
+    if (atomic_exchange(&steps.is_due, false))
+        begin_step(lane);
+}
+
+static struct optimizer *find_optimizer(const void *object)
+{
+    for (unsigned i = 0; i < steps.n_optimizers; i++)
+        if (steps.optimizers[i].object == object)
+            return &steps.optimizers[i];
+    return NULL;
+}
+
+void tmk_training_context_expect(const void *optimizer)
+{
+    steps.trains = true;
+    if (!find_optimizer(optimizer) && steps.n_optimizers < MAX_OPTIMIZERS)
+        steps.optimizers[steps.n_optimizers++] =
+            (struct optimizer){.object = optimizer, .is_awaited = true};
+}
+
+void tmk_training_context_forget(const void *optimizer)
+{
+    struct optimizer *o = find_optimizer(optimizer);
+    if (o)
+        *o = steps.optimizers[--steps.n_optimizers];
+}
+
+/* One has stepped already, and others that were waited for have not: they do not go with it. The
+ * step should have ended before; it ends now, and from now on without them. */
+static void give_up_waiting(struct tmk_lane *lane)
+{
+    for (unsigned i = 0; i < steps.n_optimizers; i++) {
+        struct optimizer *o = &steps.optimizers[i];
+        if (!o->is_awaited || o->stepped)
+            continue;
+        o->is_awaited = false;
+        if (o->n_given_up < MANY)
+            o->n_given_up++;
+    }
+    begin_step(lane);
+}
+
+void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimizer)
+{
+    begin_training(lane);
+    tmk_training_context_expect(optimizer);
+    struct optimizer *o = find_optimizer(optimizer);
+    if (!o)
+        return;
+    if (o->stepped) {
+        o->is_awaited = true;
+        give_up_waiting(lane);
+    } else if (o->n_given_up < MANY) {
+        o->is_awaited = true;
+    }
+}
+
+bool tmk_training_context_end_update(const void *optimizer, enum tmk_training_update *ret_time)
+{
+    struct optimizer *o = find_optimizer(optimizer);
+    unsigned n_left = 0;
+    uint32_t n = o ? ++o->n_updates : 0;
+    *ret_time = !o                   ? TMK_UPDATE_UNCOUNTED
+                : (n & (n - 1)) == 0 ? TMK_UPDATE_ROUND
+                                     : TMK_UPDATE_OTHER;
+    steps.updates = true;
+    steps.n_updates++;
+    if (o)
+        o->stepped = true;
+    for (unsigned i = 0; i < steps.n_optimizers; i++)
+        n_left += steps.optimizers[i].is_awaited && !steps.optimizers[i].stepped;
+    bool is_awaited = !o || o->is_awaited;
+    if (n_left == 0 && is_awaited && !steps.is_own)
+        atomic_store(&steps.is_due, true);
+    return tmk_training_context_is_due();
+}
+
+void tmk_training_context_own_step(struct tmk_lane *lane)
+{
+    steps.is_own = true;
+    atomic_store(&steps.is_due, false);
+    end_lingering(lane, tmk_training_context_now(lane));
+}
+
+void tmk_training_context_reset(bool modules)
+{
+    __builtin_memset(&steps, 0, sizeof steps);
+    end_quiet(modules);
+    atomic_store(&workers.n, 0);
+    for (uint32_t i = 0; i < MAX_WORKERS; i++)
+        atomic_store(&workers.threads[i], 0);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* record/training/workspaces.c - the scratch memory that torch gives to cuBLAS; see workspaces.h.
+ *
+ * One block for each handle and stream, taken from the caching allocator at the first product of
+ * matrices and kept: no tensor, so nobody would know whose it is. Torch keeps them in two maps
+ * (std::map<std::tuple<void *, void *>, at::DataPtr>, from 2.0 on) that exported functions return.
+ * We read them, as far as they look like what we know, through the kernel, which answers where a
+ * pointer of ours would crash. */
+#include "record/training/workspaces.h"
+
+#include <stddef.h>
+
+#include "record/core/recorder.h"
+#include "record/loader/library.h"
+#include "record/loader/peek.h"
+#include "record/training/bridge_python.h"
+#include "tidemark/tidemark.h"
+
+enum { MAX_WORKSPACES = 256, MAX_DEPTH = 64 };
+
+struct map { /* std::map: a red-black tree */
+    uint64_t compare;
+    uint64_t header_color;
+    uint64_t root;
+    uint64_t first, last;
+    uint64_t n;
+};
+
+struct map_node {
+    uint64_t color;
+    uint64_t parent, left, right;
+    uint64_t handle, stream; /* the key */
+    uint64_t address;        /* of the DataPtr */
+    uint64_t deleter, context;
+    uint8_t device_type, device_index;
+};
+
+static void tag(const struct map_node *node, const char *name)
+{
+    if (node->address && node->device_type == TMK_DEVICE_TYPE_CUDA)
+        tidemark_record_tag(TIDEMARK_CUDA(node->device_index),
+                            (const void *)(uintptr_t)node->address, TIDEMARK_TEMPORARY, name);
+}
+
+static void note_map(const char *function, const char *name)
+{
+    void *(*find)(void);
+    struct map map = {0};
+    struct map_node node = {0};
+    uint64_t waiting[MAX_DEPTH];
+    unsigned n_waiting = 0, n_seen = 0;
+    *(void **)&find = tmk_library_symbol("libtorch_cuda.so", function);
+    if (!find || !tmk_peek(find(), &map, sizeof map) || map.n > MAX_WORKSPACES)
+        return;
+    if (map.n > 0)
+        waiting[n_waiting++] = map.root;
+    while (n_waiting > 0 && n_seen++ < map.n) {
+        if (!tmk_peek((const void *)(uintptr_t)waiting[--n_waiting], &node, sizeof node))
+            return;
+        tag(&node, name);
+        if (node.left && n_waiting < MAX_DEPTH)
+            waiting[n_waiting++] = node.left;
+        if (node.right && n_waiting < MAX_DEPTH)
+            waiting[n_waiting++] = node.right;
+    }
+}
+
+struct tmk_object *tmk_workspaces_note(struct tmk_object *self, struct tmk_object *arguments)
+{
+    (void)self, (void)arguments;
+    note_map("_ZN2at4cuda33cublas_handle_stream_to_workspaceEv", "cuBLAS workspace");
+    note_map("_ZN2at4cuda35cublaslt_handle_stream_to_workspaceEv", "cuBLASLt workspace");
+    return tmk_bridge.py->Py_BuildValue("");
+}
