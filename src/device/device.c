@@ -134,7 +134,7 @@ enum {
 };
 
 /* The identity that a process's status file states. */
-struct identity {
+struct pid_identity {
     pid_t pid;
     char name[16];
     long numbers[NAMESPACES_MOST];
@@ -142,7 +142,7 @@ struct identity {
 };
 
 /* Read the status of `name`, a PID or "self". */
-static bool identify_name(const char *proc, const char *name, struct identity *ret)
+static bool identify_process(const char *proc, const char *name, struct pid_identity *ret)
 {
     char status[STATUS_BYTES];
     if (tmk_kernel_file_read(status, sizeof status, "%s/%s/status", proc, name) <= 0)
@@ -155,14 +155,14 @@ static bool identify_name(const char *proc, const char *name, struct identity *r
     return true;
 }
 
-static bool identify_pid(const char *proc, pid_t pid, struct identity *ret)
+static bool identify_pid(const char *proc, pid_t pid, struct pid_identity *ret)
 {
     char name[16];
     snprintf(name, sizeof name, "%d", (int)pid);
-    return identify_name(proc, name, ret);
+    return identify_process(proc, name, ret);
 }
 
-static void take_identity(struct tmk_device_process *p, const struct identity *id)
+static void take_identity(struct tmk_device_process *p, const struct pid_identity *id)
 {
     p->pid = id->pid;
     p->inner_pid = id->n_numbers ? (pid_t)id->numbers[id->n_numbers - 1] : id->pid;
@@ -170,7 +170,7 @@ static void take_identity(struct tmk_device_process *p, const struct identity *i
 }
 
 /* The process that a number means, and how many it could mean. */
-struct match {
+struct pid_match {
     pid_t pid;
     unsigned n;
 };
@@ -186,7 +186,8 @@ static void read_namespace(const char *proc, const char *name, char *to)
 
 /* Whether a process is in another container. A number at the level of our namespace may still
  * belong to one. */
-static bool is_elsewhere(const char *proc, const char *name, unsigned n_deeper, const char *ours)
+static bool is_in_other_namespace(const char *proc, const char *name, unsigned n_deeper,
+                                  const char *ours)
 {
     char theirs[NAMESPACE_BYTES];
     if (n_deeper)
@@ -197,21 +198,22 @@ static bool is_elsewhere(const char *proc, const char *name, unsigned n_deeper, 
 
 /* Walk through /proc once and match all processes that are not resolved yet. `level`: which number
  * of the status counts. */
-static void match_all(const char *proc, unsigned level, const struct tmk_device_processes *list,
-                      struct match *matches)
+static void match_processes(const char *proc, unsigned level,
+                            const struct tmk_device_processes *list, struct pid_match *matches)
 {
     char ours[NAMESPACE_BYTES];
-    struct identity id;
+    struct pid_identity id;
     DIR *folder = opendir(proc);
     const struct dirent *entry;
     read_namespace(proc, "self", ours);
     while (folder && (entry = readdir(folder))) {
-        if (strtol(entry->d_name, NULL, 10) <= 0 || !identify_name(proc, entry->d_name, &id) ||
+        if (strtol(entry->d_name, NULL, 10) <= 0 || !identify_process(proc, entry->d_name, &id) ||
             id.n_numbers == 0)
             continue;
         unsigned at = level == INNERMOST ? id.n_numbers - 1 : level;
         if (at >= id.n_numbers ||
-            (level != INNERMOST && is_elsewhere(proc, entry->d_name, id.n_numbers - 1 - at, ours)))
+            (level != INNERMOST &&
+             is_in_other_namespace(proc, entry->d_name, id.n_numbers - 1 - at, ours)))
             continue;
         for (unsigned i = 0; i < list->n; i++) {
             if (list->items[i].inner_pid || list->items[i].pid != id.numbers[at])
@@ -225,10 +227,10 @@ static void match_all(const char *proc, unsigned level, const struct tmk_device_
 }
 
 static void resolve_numbers(const char *proc, unsigned level, struct tmk_device_processes *list,
-                            struct match *matches)
+                            struct pid_match *matches)
 {
-    struct identity id;
-    match_all(proc, level, list, matches);
+    struct pid_identity id;
+    match_processes(proc, level, list, matches);
     for (unsigned i = 0; i < list->n; i++)
         if (matches[i].n == 1 && identify_pid(proc, matches[i].pid, &id))
             take_identity(&list->items[i], &id);
@@ -236,9 +238,9 @@ static void resolve_numbers(const char *proc, unsigned level, struct tmk_device_
 
 /* Resolve the processes for which no other match exists. Returns how many are still unresolved. */
 static unsigned resolve_directly(const char *proc, struct tmk_device_processes *list,
-                                 const struct match *matches)
+                                 const struct pid_match *matches)
 {
-    struct identity id;
+    struct pid_identity id;
     unsigned n_missing = 0;
     for (unsigned i = 0; i < list->n; i++) {
         struct tmk_device_process *p = &list->items[i];
@@ -253,9 +255,9 @@ static unsigned resolve_directly(const char *proc, struct tmk_device_processes *
  * inner_pid 0. `is_own`: the numbers come from this very /proc, so nothing has to be guessed. */
 static void resolve_pids(const char *proc, bool is_own, struct tmk_device_processes *list)
 {
-    struct match matches[TMK_DEVICE_PROCESSES_MOST] = {{0}};
-    struct identity us = {0};
-    bool from_outside = identify_name(proc, "self", &us) && us.n_numbers > 1;
+    struct pid_match matches[TMK_DEVICE_PROCESSES_MOST] = {{0}};
+    struct pid_identity us = {0};
+    bool from_outside = identify_process(proc, "self", &us) && us.n_numbers > 1;
     if (from_outside && !is_own && list->n)
         resolve_numbers(proc, us.n_numbers - 1, list, matches);
     if (resolve_directly(proc, list, matches) && !from_outside && !is_own)

@@ -20,7 +20,7 @@
 
 enum { TEXT_BYTES = 8192 };
 
-/* "NAME:  1234 kB", in bytes; unknown when it is not there. */
+/* Parse the line "NAME:  1234 kB"; returns bytes, unknown if it is not there. */
 static uint64_t kilobytes(const char *text, const char *name)
 {
     char *end;

@@ -81,8 +81,8 @@ static const struct {
 
 /* ---- what the kernel knows ---- */
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ...": the first word that is
- * digits and dots. */
+/* Read the version from "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ...": the
+ * first word of digits and dots. */
 static void read_module_version(const struct tmk_devices *d, struct tmk_driver *driver)
 {
     char text[512];

@@ -5,8 +5,8 @@
  *   find       a thread at a safe point: those that wait are judged from outside, and only the one
  *              chosen is stopped, and judged again
  *   map        with system calls of the borrowed thread: a region of code, data and stack
- *   start      the borrowed thread runs the stub, which makes the helper thread; it gets back all
- *              that was its, and we let go
+ *   start      the borrowed thread runs the stub, which makes the helper thread; then it is
+ *              restored and let go
  *   wait       for a word in the helper's memory
  *
  * Only one tidemark at a time injects into a process: it locks the process's /proc/PID/mem, and the

@@ -134,7 +134,7 @@ uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes)
 }
 
 /* Find the piece that contains the address; false: none does. */
-static bool find_piece(const struct tmk_space_list *list, uint64_t address, uint64_t *ret_at)
+static bool find_space_piece(const struct tmk_space_list *list, uint64_t address, uint64_t *ret_at)
 {
     uint64_t n = list->pieces ? count_below(list, address + 1) : 0;
     if (n == 0 || piece_end_of(&list->pieces[n - 1]) <= address)
@@ -154,7 +154,7 @@ int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t 
 {
     uint64_t at;
     int rc = 0;
-    if (!find_piece(&s->ranges, address, &at)) {
+    if (!find_space_piece(&s->ranges, address, &at)) {
         bool is_new =
             address % range_unit == 0 && !overlaps_piece(&s->ranges, address, range_bytes(bytes));
         rc = insert_piece(&s->ranges, address, is_new ? range_bytes(bytes) : bytes, !is_new);
@@ -168,7 +168,7 @@ void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
     if (at == s->segments.n || s->segments.pieces[at].address != address)
         return;
     remove_space_piece(&s->segments, at);
-    if (!find_piece(&s->ranges, address, &range) || s->ranges.pieces[range].is_others)
+    if (!find_space_piece(&s->ranges, address, &range) || s->ranges.pieces[range].is_others)
         return;
     const struct tmk_space_piece *r = &s->ranges.pieces[range];
     if (!overlaps_piece(&s->segments, r->address, r->size_bytes))
@@ -186,7 +186,7 @@ void tmk_space_hints_fini(struct tmk_space_hints *hints)
 int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hint *hint)
 {
     uint64_t range;
-    bool is_inside = find_piece(&s->ranges, hint->address, &range);
+    bool is_inside = find_space_piece(&s->ranges, hint->address, &range);
     int rc = 0;
     if (hint->is_room ? overlaps_piece(&s->ranges, hint->address, hint->size_bytes)
                       : overlaps_piece(&s->segments, hint->address, hint->size_bytes))
@@ -243,8 +243,9 @@ static int learn_taken(struct tmk_driver_space *s, struct tmk_space_hints *hints
 static uint64_t hole_end(const struct tmk_driver_space *s, uint64_t address)
 {
     uint64_t range, next = count_below(&s->segments, address);
-    uint64_t end =
-        find_piece(&s->ranges, address, &range) ? piece_end_of(&s->ranges.pieces[range]) : address;
+    uint64_t end = find_space_piece(&s->ranges, address, &range)
+                       ? piece_end_of(&s->ranges.pieces[range])
+                       : address;
     if (next < s->segments.n && s->segments.pieces[next].address < end)
         end = s->segments.pieces[next].address;
     return end;

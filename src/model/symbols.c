@@ -215,8 +215,8 @@ static int look_up_symbol(struct tmk_symbols *s, struct symbol_module *m,
 
 /* ---- what was looked up before ---- */
 
-static const struct symbol_entry *find_entry(const struct tmk_symbols *s, uint64_t hash,
-                                             uint32_t module, uint64_t address)
+static const struct symbol_entry *find_symbol_entry(const struct tmk_symbols *s, uint64_t hash,
+                                                    uint32_t module, uint64_t address)
 {
     struct tmk_probe probe = tmk_index_probe(&s->entry_index, hash);
     for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
@@ -232,7 +232,7 @@ int tmk_symbols_find(struct tmk_symbols *s, const struct tmk_code_address *where
     if (module < 0)
         return TMK_ENOMEM;
     uint64_t hash = tmk_hash_mix((uint64_t)module, where->address);
-    const struct symbol_entry *known = find_entry(s, hash, (uint32_t)module, where->address);
+    const struct symbol_entry *known = find_symbol_entry(s, hash, (uint32_t)module, where->address);
     if (known) {
         *ret = known->symbol;
         return 0;

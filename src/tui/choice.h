@@ -36,7 +36,7 @@ struct tmk_choice {
     unsigned graph;  /* the first device that has a graph */
     enum tmk_sort sort;
     bool is_reversed;
-    bool is_typing; /* the filter */
+    bool is_typing; /* the user is typing the filter */
     bool is_paused;
     bool ends;
     bool ascii;

@@ -8,7 +8,7 @@
 
 struct tmk_gather;
 
-/* 0 or TMK_ENOMEM. */
+/* Open and close a gatherer. 0 or TMK_ENOMEM. */
 int tmk_gather_open(double interval_s, struct tmk_gather **ret_gather, struct tmk_error *err);
 struct tmk_gather *tmk_gather_close(struct tmk_gather *g);
 /* The model that it fills in, borrowed until close. */

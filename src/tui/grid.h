@@ -18,7 +18,7 @@ enum tmk_ink {
     TMK_INK_TITLE,
     TMK_INK_HEAD,     /* titles of a table */
     TMK_INK_SORTED,   /* title of the column that sorts the table */
-    TMK_INK_SELECTED, /* a row */
+    TMK_INK_SELECTED, /* the selected row */
     TMK_INK_GOOD,
     TMK_INK_WARN,
     TMK_INK_BAD,

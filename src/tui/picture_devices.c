@@ -128,7 +128,7 @@ static void draw_column(struct tmk_grid *g, unsigned x, struct tmk_area plot,
     }
 }
 
-/* "0  NVIDIA H100        max 61.04 GiB, last 1 min 16 s" */
+/* Draw the title "0  NVIDIA H100        max 61.04 GiB, last 1 min 16 s". */
 static void draw_panel_title(struct tmk_grid *g, struct tmk_area panel,
                              const struct tmk_top_device *d, unsigned n, double interval_s)
 {

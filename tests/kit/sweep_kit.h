@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep_kit.h - make up results of sweeps in a test, without a folder.
  *
- *     struct tmk_results *r = kit_sweep_open((const char *[]){"seq=128,256",
- * "attention=plain,flash"}, 2, 1); kit_sweep_done(r, 0, 1000, 200);    cell 0: 1000 bytes of
- * parameters, 200 of activations kit_sweep_close(r); */
+ *     const char *params[] = {"seq=128,256", "attention=plain,flash"};
+ *     struct tmk_results *r = kit_sweep_open(params, 2, 1);
+ *     kit_sweep_done(r, 0, 1000, 200);    cell 0: 1000 bytes of parameters, 200 of activations
+ *     kit_sweep_close(r); */
 #ifndef TMK_TESTS_SWEEP_KIT_H
 #define TMK_TESTS_SWEEP_KIT_H
 

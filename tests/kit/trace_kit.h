@@ -40,7 +40,7 @@ struct kit_source {
 void kit_source_init(struct kit_source *s, uint64_t seed);
 void kit_source_next(struct kit_source *s, struct tmk_input *ret);
 
-bool kit_is_event(const struct tmk_input *in); /* false: a definition */
+bool kit_is_event(const struct tmk_input *in); /* false: it is a definition */
 
 /* Apply a record to a state. Its time must not be before the state's. */
 void kit_apply(struct tmk_state *s, const struct tmk_input *in);

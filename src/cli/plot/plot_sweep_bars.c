@@ -105,7 +105,7 @@ struct two_plots {
     struct plot_side left, right;
     bool is_short;   /* bars are named by values only */
     char *note;      /* below the title; NULL: none */
-    unsigned n_rows; /* of the legends */
+    unsigned n_rows; /* rows of the legends */
     unsigned top;    /* points above the graphs */
     unsigned height;
 };

@@ -280,7 +280,7 @@ static void judge_cell(const struct tmk_sweep_plan *p, struct tmk_cell *c,
     free(message);
 }
 
-static const char *add_sentence(struct tmk_results *r, const char *text, const char *more)
+static const char *add_message_sentence(struct tmk_results *r, const char *text, const char *more)
 {
     char *both = text ? tmk_xformat("%s; %s", text, more) : tmk_xstrdup(more);
     const char *kept = keep_text(r, both);
@@ -340,7 +340,7 @@ char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
     struct tmk_measured m = measure_cell(p, &c, f);
     judge_cell(p, &c, &o, &m, f, tail);
     if (m.incomplete)
-        c.message = add_sentence(p->results, c.message, m.incomplete);
+        c.message = add_message_sentence(p->results, c.message, m.incomplete);
     else if (c.outcome == TMK_CELL_DONE && !m.found)
         c.message = "reported no allocation";
     note_files(p, &c, m.found || m.ran_out || m.incomplete, f);

@@ -128,8 +128,8 @@ static void put_csv_peaks(struct tmk_tree *t, const struct tmk_cell *c)
     tmk_tree_u64(t, "steps", c->n_steps);
 }
 
-static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number,
-                     const struct csv_columns *k)
+static void put_csv_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number,
+                         const struct csv_columns *k)
 {
     static const char *const allocated[] = {"estimate", "estimate_low", "estimate_high"};
     static const char *const reserved[] = {"estimate_reserved", "estimate_reserved_low",
@@ -157,9 +157,9 @@ void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_answer *v)
     struct tmk_tree t;
     find_columns(v->r, &k);
     tmk_tree_init_rows(&t, out, false);
-    put_cell(&t, v, 0, &k); /* the titles: a sweep has a cell, whatever becomes of it */
+    put_csv_cell(&t, v, 0, &k); /* the titles: a sweep has a cell, whatever becomes of it */
     for (uint32_t i = 0; i < v->r->n_cells; i++)
-        put_cell(&t, v, i, &k);
+        put_csv_cell(&t, v, i, &k);
     tmk_textmap_fini(&k.categories);
     tmk_textmap_fini(&k.components);
 }
