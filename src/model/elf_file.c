@@ -64,10 +64,13 @@ static void close_elf_part(struct elf_part *p)
     *p = (struct elf_part){.fd = -1};
 }
 
-/* Open a regular file without waiting: the path may be a pipe's. */
+/* Open a regular file. A trace may name anything, so this neither waits for a pipe nor opens a
+ * device, which could have side effects. */
 static int open_regular(const char *path)
 {
     struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
         close(fd);
