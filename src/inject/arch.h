@@ -14,8 +14,6 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "base/error.h"
-
 /* What e_machine and EI_CLASS of a program must say. */
 extern const uint16_t tmk_arch_machine;
 

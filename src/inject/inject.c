@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "inject/arch.h"
 #include "inject/borrow.h"
 #include "inject/image.h"

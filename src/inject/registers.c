@@ -8,6 +8,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
+#include "base/error.h"
 #include "inject/arch.h"
 
 /* Those beside the general ones that a function call may change. On aarch64 SVE contains the plain

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 struct rule {
     const char *part;  /* of the path where it has a slash, else how the file's name begins */

@@ -12,11 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
 
 /* ---- stages of stacks ---- */
 

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "model/watched.h"
+#include "trace/layout.h"
 #include "trace/replay.h"
 
 struct tmk_process {

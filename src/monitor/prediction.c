@@ -3,6 +3,10 @@
  * of it, the highest of each part. */
 #include "monitor/prediction.h"
 
+#include "device/device.h"
+#include "kit/amount.h"
+#include "monitor/history.h"
+
 enum { MOST_POINTS = 4 * TMK_OUTLOOK_POINTS };
 
 /* Returns how many. */

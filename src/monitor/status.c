@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/device.h"
+#include "forecast/outlook.h"
 #include "kit/amount.h"
+#include "monitor/growth.h"
 
 const char *tmk_iso_text(time_t t, char *buffer)
 {

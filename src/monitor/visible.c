@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/device.h"
+
 /* Cards of the kind that programs would use: NVIDIA's where there is one. */
 static enum tmk_device_kind kind_of(const struct tmk_devices *d)
 {

@@ -9,6 +9,7 @@
 #ifndef TMK_MONITOR_VISIBLE_H
 #define TMK_MONITOR_VISIBLE_H
 
+#include "device/device.h"
 #include "monitor/selection.h"
 
 /* In their order; n is 0 where none is visible. */

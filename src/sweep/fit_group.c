@@ -14,7 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
+#include "sweep/curve.h"
+#include "sweep/fit.h"
 #include "sweep/fit_internal.h"
+#include "sweep/nnls.h"
+#include "sweep/terms.h"
 
 enum { ALL_ROWS = 64, LEAST_ROWS = 16 }; /* that are left out, of few and of very many */
 

@@ -2,6 +2,11 @@
 /* sweep/held_peak.c - see held_peak.h. */
 #include "sweep/held_peak.h"
 
+#include "kit/textmap.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+
 int tmk_held_peak_init(struct tmk_held_peak *h, const struct tmk_process *p)
 {
     *h = (struct tmk_held_peak){0};

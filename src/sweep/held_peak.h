@@ -7,6 +7,7 @@
 #define TMK_SWEEP_HELD_PEAK_H
 
 #include "passes/segment_sums.h"
+#include "trace/replay.h"
 
 struct tmk_held_peak {
     struct tmk_segment_sums *now;

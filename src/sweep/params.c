@@ -9,6 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
+
 /* Names whose TIDEMARK_ variable means something to us already, and words of constraints. */
 static const char *const taken[] = {
     "run",           "ranks",      "max_size", "cpu_tensors", "native",  "no_stacks", "no_modules",

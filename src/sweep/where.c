@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
 #include "sweep/params.h"
 
 /* A row of operators becomes a tree as deep as it is long: so its length is bounded too. */

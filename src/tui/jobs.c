@@ -10,7 +10,11 @@
 #include "base/clock.h"
 #include "kit/grow.h"
 #include "model/run.h"
+#include "model/watched.h"
 #include "passes/steps.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 #include "tui/errand.h"
 
 /* If only one thing were read, what took a millisecond of a core would not be done again for so

@@ -3,8 +3,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "forecast/outlook.h"
 #include "model/run.h"
+#include "passes/forecast.h"
+#include "trace/layout.h"
+#include "tui/choice.h"
+#include "tui/grid.h"
+#include "tui/jobs.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
 struct column {
     const char *title;

@@ -8,7 +8,11 @@
 
 #include <cmocka.h>
 
+#include "device/device.h"
+#include "forecast/outlook.h"
+#include "monitor/history.h"
 #include "monitor/prediction.h"
+#include "monitor/sampler.h"
 
 #define GB ((uint64_t)1 << 30)
 #define MB ((uint64_t)1 << 20)

@@ -16,9 +16,15 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "device/device.h"
+#include "forecast/outlook.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "monitor/alarm.h"
+#include "monitor/prediction.h"
+#include "monitor/sampler.h"
 
 extern char **environ;
 

@@ -5,6 +5,8 @@
 #define TMK_CLI_LIVE_OOM_WATCH_H
 
 #include "cli/live/monitoring.h"
+#include "forecast/outlook.h"
+#include "monitor/prediction.h"
 
 #define TMK_OOM_PERCENT 85.0 /* warn from here on, unless told otherwise */
 

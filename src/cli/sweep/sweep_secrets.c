@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_plan.h"
+#include "sweep/results.h"
 
 /* A word, or "env:NAME": what that variable holds, which then stands in no list of processes. */
 int tmk_sweep_read_secrets(struct tmk_sweep_plan *p, const struct tmk_args *args)
