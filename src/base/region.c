@@ -75,11 +75,13 @@ void tmk_region_use_small_pages(void)
     has_small_pages = true;
 }
 
-static void *map_zeros(size_t size_bytes)
+static void *map_zeros(size_t size_bytes, bool is_forked)
 {
     void *base = tmk_map_sparsely(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (base && has_small_pages)
         madvise(base, size_bytes, MADV_NOHUGEPAGE);
+    if (base && !is_forked)
+        madvise(base, size_bytes, MADV_DONTFORK);
     return base;
 }
 
@@ -87,6 +89,7 @@ static void *map_zeros(size_t size_bytes)
 static __thread struct {
     uint8_t *base;
     size_t left_bytes;
+    bool is_begun;
 } pool __attribute__((tls_model("initial-exec")));
 
 static size_t whole_pages(size_t size_bytes)
@@ -97,7 +100,8 @@ static size_t whole_pages(size_t size_bytes)
 void tmk_region_pool_begin(size_t size_bytes)
 {
     tmk_region_pool_end();
-    pool.base = map_zeros(whole_pages(size_bytes));
+    pool.base = map_zeros(whole_pages(size_bytes), false);
+    pool.is_begun = true;
     pool.left_bytes = pool.base ? whole_pages(size_bytes) : 0;
 }
 
@@ -106,6 +110,7 @@ void tmk_region_pool_end(void)
     if (pool.left_bytes > 0)
         munmap(pool.base, pool.left_bytes);
     pool.left_bytes = 0;
+    pool.is_begun = false;
 }
 
 static void *take_from_pool(size_t size_bytes)
@@ -123,7 +128,7 @@ int tmk_region_init(struct tmk_region *ret, size_t size_bytes)
 {
     void *base = take_from_pool(size_bytes);
     if (!base)
-        base = map_zeros(size_bytes);
+        base = map_zeros(size_bytes, !pool.is_begun);
     if (!base)
         return TMK_ENOMEM;
     ret->base = base;

@@ -40,7 +40,8 @@ void tmk_region_clear(struct tmk_region *r);
 void tmk_region_use_small_pages(void);
 
 /* The regions that the calling thread makes until tmk_region_pool_end() are cut from one mapping of
- * so many bytes, for as long as it lasts: that is a few system calls for all of them. */
+ * so many bytes, for as long as it lasts: that is a few system calls for all of them. A forked
+ * child has none of them. */
 void tmk_region_pool_begin(size_t size_bytes);
 /* What no region has is given back. */
 void tmk_region_pool_end(void);

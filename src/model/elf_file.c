@@ -64,10 +64,13 @@ static void close_part(struct part *p)
     *p = (struct part){.fd = -1};
 }
 
-/* Without waiting: the path may be a pipe's. */
+/* A trace may name anything: a pipe is not waited for, and no device is opened, which would do
+ * something. */
 static int open_regular(const char *path)
 {
     struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
         close(fd);

@@ -519,6 +519,8 @@ static int open_file(struct tmk_reader *r, const char *path, struct tmk_error *e
 {
     struct stat st;
     r->path = strdup(path);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* opening a device may do something */
+        return tmk_fail(err, TMK_EFORMAT, "%s is not a file", path);
     r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
     if (r->fd < 0 || fstat(r->fd, &st) < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s", path);

@@ -3,7 +3,8 @@
  *
  *     live_set COUNTS LIVE PACE_NS [STOP]    LIVE blocks alive, the oldest freed for each new one;
  *                                            a step every 500; ends after STOP allocations
- *     live_set COUNTS names N                N modules of different names, a block made in each
+ *     live_set COUNTS names N PAUSE_US       N modules of different names, a block made in each; a
+ *                                            pause after 64
  *
  * COUNTS is a file of three u64: allocations, frees and steps reported so far, each written right
  * behind its event. Block k has k % 1000 + 1 bytes. */
@@ -64,6 +65,15 @@ static uint64_t now_ns(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* Asleep if it is long: a packer that has no processor of its own needs this one. */
+static void wait_until_ns(uint64_t end_ns)
+{
+    enum { LONG_NS = 200000 };
+    for (uint64_t now; (now = now_ns()) < end_ns;)
+        if (end_ns - now > LONG_NS)
+            usleep((useconds_t)((end_ns - now) / 2000));
+}
+
 static void keep_alive(uint64_t n_live, uint64_t pace_ns, uint64_t n_blocks)
 {
     uint64_t start_ns = now_ns();
@@ -75,12 +85,12 @@ static void keep_alive(uint64_t n_live, uint64_t pace_ns, uint64_t n_blocks)
         make_block();
         if (counts[0] - counts[1] > n_live)
             free_oldest();
-        while (counts[0] % PACE_BLOCKS == 0 && now_ns() - start_ns < counts[0] * pace_ns)
-            continue;
+        if (counts[0] % PACE_BLOCKS == 0)
+            wait_until_ns(start_ns + counts[0] * pace_ns);
     }
 }
 
-static void open_modules(uint64_t n)
+static void open_modules(uint64_t n, useconds_t pause_us)
 {
     for (uint64_t i = 0; i < n; i++) {
         char name[32];
@@ -89,17 +99,17 @@ static void open_modules(uint64_t n)
         make_block();
         tidemark_pop(TIDEMARK_MODULE);
         if (i % PACE_BLOCKS == 0)
-            usleep(100);
+            usleep(pause_us);
     }
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 4)
+    if (argc < 4 || (strcmp(argv[2], "names") == 0 && argc < 5))
         return 2;
     counts_open(argv[1]);
     if (strcmp(argv[2], "names") == 0)
-        open_modules(strtoull(argv[3], NULL, 10));
+        open_modules(strtoull(argv[3], NULL, 10), (useconds_t)strtoul(argv[4], NULL, 10));
     else
         keep_alive(strtoull(argv[2], NULL, 10), strtoull(argv[3], NULL, 10),
                    argc > 4 ? strtoull(argv[4], NULL, 10) : UINT64_MAX);

@@ -179,6 +179,20 @@ def test_folder_is_swapped_while_reading(place, mask, delay):
     assert (home / ring.name).read_text() == "precious\n"
 
 
+@pytest.mark.parametrize("name", ["x.trace", "refused"])
+def test_what_is_no_file_is_not_opened(place, name):
+    """A link in a run leads to something that does more than be read when it is opened: a FIFO here,
+    which could be a tape or a watchdog."""
+    fifo = place.folder / "fifo"
+    os.mkfifo(fifo)
+    fifo.chmod(0o666)
+    (place.run / name).symlink_to(fifo)
+    with noticed(fifo, IN_OPEN) as wait:
+        assert place.read()[0] == N_ALLOCATIONS
+        assert place.read(0)[0] == N_ALLOCATIONS
+        assert not wait(0)
+
+
 @contextlib.contextmanager
 def opened_often(path):
     """A function that waits until the file has been opened so often."""

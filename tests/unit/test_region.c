@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -46,6 +48,32 @@ static void test_pool(void **unused)
         tmk_region_fini(&all[i]); /* leaves its neighbours */
         assert_null(all[i].base);
     }
+}
+
+static bool is_mapped(const void *address)
+{
+    unsigned char in_core;
+    return mincore((void *)(uintptr_t)address, 1, &in_core) == 0;
+}
+
+static void test_forked_child_has_none(void **unused)
+{
+    (void)unused;
+    struct tmk_region other, first, last; /* in the pool, and where that has no room left */
+    int status = -1;
+    assert_int_equal(tmk_region_init(&other, BYTES), 0);
+    tmk_region_pool_begin(ROOM);
+    assert_int_equal(tmk_region_init(&first, BYTES), 0);
+    assert_int_equal(tmk_region_init(&last, ROOM), 0);
+    tmk_region_pool_end();
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(is_mapped(other.base) && !is_mapped(first.base) && !is_mapped(last.base) ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    tmk_region_fini(&other);
+    tmk_region_fini(&first);
+    tmk_region_fini(&last);
 }
 
 /* What was not used is given back: the next region of that size lies elsewhere or there. */
@@ -106,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_pool_twice),
+        cmocka_unit_test(test_forked_child_has_none),
         cmocka_unit_test(test_small_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -212,6 +213,9 @@ static void test_wrong_files(void **unused)
     place.where.build_id_bytes = 20;
     snprintf(path, sizeof path, "%s/pipe", folder);
     assert_int_equal(mkfifo(path, 0600), 0);
+    char events[4096];
+    int opened = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    assert_true(opened >= 0 && inotify_add_watch(opened, path, IN_OPEN) >= 0);
     const char *const others[] = {"/nowhere/libfoo.so", "/dev/zero", "/proc/self/mem", "/tmp", path,
                                   "/etc/passwd",        "",          "linux-vdso.so.1"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
@@ -219,6 +223,8 @@ static void test_wrong_files(void **unused)
         place.where.path = others[i];
         check_unknown(&place.where, slash ? slash + 1 : others[i]);
     }
+    assert_int_equal(read(opened, events, sizeof events), -1); /* nobody did */
+    close(opened);
 }
 
 static void test_off(void **unused)

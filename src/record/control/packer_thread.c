@@ -44,7 +44,7 @@ enum {
     IDLE_LOOKS = 20,        /* quiet looks before we look less often */
     MODULE_LOOKS = 4,       /* with native stacks: so often ask what the loader has done */
     CHUNK_PAGES = 48,       /* about 24,000 records */
-    TABLE_BYTES = 64 << 20, /* addresses for all tables that are made at the start */
+    TABLE_BYTES = 56 << 20, /* addresses for the tables of drain and packer */
 };
 static const uint64_t sync_ns = 4000000000u; /* packed and on the disk at least so often */
 
@@ -180,8 +180,7 @@ static int open_room(struct session *s)
 
 static int open_session(struct session *s)
 {
-    tmk_drain_close(s->drain); /* of the parent that this process was forked from, if any */
-    tmk_packer_close(s->packer);
+    /* A forked child has the parent's values here, but not the memory they point to. */
     *s = (struct session){.writer.fd = -1};
     tmk_ring_space_reset();
     struct tmk_clock_reading began = tmk_clock_read();
@@ -192,11 +191,11 @@ static int open_session(struct session *s)
     tmk_identity_trace_path(&s->id, s->run_folder, &path);
     make_door(s);
     int rc = path.cut ? TMK_EINVAL : make_folder(s->run_folder);
-    tmk_region_pool_begin(TABLE_BYTES);
     if (rc == 0)
         rc = tmk_intern_reset();
     if (rc == 0)
         rc = open_room(s);
+    tmk_region_pool_begin(TABLE_BYTES);
     if (rc == 0)
         rc = make_trace(s, began);
     if (rc == 0)
