@@ -20,7 +20,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/lines.h"
+#include "device/device.h"
 #include "device/device_source.h"
+#include "kit/amount.h"
 #include "kit/kernel_files.h"
 
 enum { CARDS_MOST = 64, CLIENTS_MOST = 64, FDINFO_BYTES = 2048 };

@@ -13,6 +13,7 @@
 #include "base/lines.h"
 #include "base/signals.h"
 #include "device/device_source.h"
+#include "kit/amount.h"
 #include "kit/kernel_files.h"
 
 static const struct tmk_device_source *const sources[TMK_DEVICE_N_KINDS] = {

@@ -22,7 +22,6 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "kit/amount.h"
 
 enum { TMK_DEVICES_MOST = 128, TMK_DEVICE_PROCESSES_MOST = 512, TMK_DEVICE_TEXT_BYTES = 96 };
 

@@ -15,7 +15,10 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/error.h"
+#include "base/lines.h"
 #include "device/device_source.h"
+#include "kit/amount.h"
 #include "kit/kernel_files.h"
 
 enum { TEXT_BYTES = 8192 };

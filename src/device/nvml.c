@@ -14,8 +14,12 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
+#include "base/lines.h"
 #include "base/nvml_abi.h"
+#include "device/device.h"
 #include "device/device_source.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/kernel_files.h"
 

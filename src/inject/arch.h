@@ -14,8 +14,6 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#include "base/error.h"
-
 /* The e_machine that a program's ELF header must have. */
 extern const uint16_t tmk_arch_machine;
 

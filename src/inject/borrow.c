@@ -32,6 +32,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "inject/subject.h"
 
 enum {

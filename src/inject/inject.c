@@ -30,6 +30,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "inject/arch.h"
 #include "inject/borrow.h"
 #include "inject/image.h"

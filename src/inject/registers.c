@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
+#include "base/error.h"
 #include "inject/arch.h"
 
 /* The sets beside the general one that a function call may change. On aarch64 SVE contains the

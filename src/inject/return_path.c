@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+
 enum {
     ALIGNMENT = 16,
     STACK_BYTES = 65536, /* looked through for a signal handler that will return to the path */

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/filters.h"
+#include "base/lines.h"
 #include "inject/arch.h"
 #include "kit/kernel_files.h"
 

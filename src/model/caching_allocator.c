@@ -13,8 +13,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
 #include "model/caching_internal.h"
+#include "model/free_set.h"
 
 enum { MAX_STREAM = 65535 };
 

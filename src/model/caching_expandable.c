@@ -8,7 +8,10 @@
  *
  * An unmapped block begins and ends at a page. A new block goes to the lowest address at which it
  * fits by mapping pages, a free block just before them included. */
+#include "base/error.h"
+#include "model/alloc_conf.h"
 #include "model/caching_internal.h"
+#include "model/free_set.h"
 
 static const uint64_t unknown_card_bytes = 1ull << 40;
 

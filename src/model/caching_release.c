@@ -3,7 +3,11 @@
  * oversize blocks for a request that does not fit, and everything that is cached.
  *
  * Sets change while they are walked, so each step looks for the key behind the last one. */
+#include "model/alloc_conf.h"
+#include "model/caching_allocator.h"
 #include "model/caching_internal.h"
+#include "model/driver_space.h"
+#include "model/free_set.h"
 
 static bool is_split(const struct caching_block *block)
 {

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "kit/grow.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 struct holder_rule {
     const char *part;  /* with a slash: a part of the path; else the start of the file's name */

@@ -13,11 +13,14 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
 
 /* ---- stages of stacks ---- */
 

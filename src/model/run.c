@@ -15,7 +15,11 @@
 #include "model/owners.h"
 #include "model/symbols.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/events.h"
 #include "trace/merge.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 struct tmk_run {
     char *path;

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "model/watched.h"
+#include "trace/layout.h"
 #include "trace/replay.h"
 
 struct tmk_process {

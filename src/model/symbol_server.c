@@ -17,6 +17,7 @@
 
 #include "kit/grow.h"
 #include "model/elf_file.h"
+#include "model/symbols.h"
 
 enum { MAX_MANGLED_BYTES = 4000, MAX_NAME_BYTES = TMK_SYMBOL_TEXT_BYTES / 2 - 64 };
 

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "device/device.h"
 #include "kit/grow.h"
 
 static int add_device_leak_row(struct tmk_leaks *leaks, const struct tmk_leak_row *row)

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "device/host.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/kernel_files.h"
 #include "monitor/growth.h"

@@ -7,7 +7,12 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "device/device.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "monitor/growth.h"
+#include "monitor/watched_forecast.h"
 
 const char *tmk_iso_text(time_t t, char *buffer)
 {
@@ -260,11 +265,11 @@ static void add_leak_object(struct tmk_tree *t, const struct tmk_leak_row *row)
     static const char *const unknown_too[] = {"category", "module", "bytes_per_step",
                                               "blocks_per_step", "first_step"};
     tmk_tree_object(t, NULL);
-    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+    for (size_t i = 0; i < TMK_N(unknown); i++)
         tmk_tree_unknown(t, unknown[i]);
     tmk_tree_list(t, "stack");
     tmk_tree_end(t);
-    for (size_t i = 0; i < sizeof unknown_too / sizeof unknown_too[0]; i++)
+    for (size_t i = 0; i < TMK_N(unknown_too); i++)
         tmk_tree_unknown(t, unknown_too[i]);
     tmk_tree_fixed(t, "confidence", row->growth.rank, 2);
     add_growth(t, row);

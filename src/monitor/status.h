@@ -14,12 +14,12 @@
 
 #include <time.h>
 
+#include "forecast/device_forecast.h"
 #include "kit/tree.h"
 #include "monitor/alarm.h"
 #include "monitor/device_leaks.h"
 #include "monitor/resident.h"
 #include "monitor/sampler.h"
-#include "monitor/watched_forecast.h"
 
 enum { TMK_ISO_BYTES = 32 };
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/device.h"
+
 /* The kind of GPU that programs would use: NVIDIA if there is one. */
 static enum tmk_device_kind visible_kind_of(const struct tmk_devices *d)
 {

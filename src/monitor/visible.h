@@ -10,6 +10,7 @@
 #ifndef TMK_MONITOR_VISIBLE_H
 #define TMK_MONITOR_VISIBLE_H
 
+#include "device/device.h"
 #include "monitor/selection.h"
 
 /* List the visible devices in their order; n is 0 if none is visible. */

@@ -3,6 +3,11 @@
  * a forecast can use: each is the maximum of a run of neighbouring entries. */
 #include "monitor/watched_forecast.h"
 
+#include "device/device.h"
+#include "forecast/oom_forecast.h"
+#include "kit/amount.h"
+#include "monitor/history.h"
+
 enum { MOST_POINTS = 4 * TMK_OOM_FORECAST_POINTS };
 
 /* Returns how many points. */

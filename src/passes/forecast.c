@@ -11,7 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
+#include "base/error.h"
 #include "kit/amount.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum {
     MOST_STEPS = 8192, /* the last ones; a leak shows in fewer */

@@ -12,11 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum { N_CATEGORIES = 256, MAX_FRAMES = 256 };
 

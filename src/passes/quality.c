@@ -2,6 +2,12 @@
 /* passes/quality.c - see quality.h. */
 #include "passes/quality.h"
 
+#include "base/error.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
+
 /* Where replay began, when older chunks are gone: the oldest checkpoint. */
 static uint64_t detail_start(const struct tmk_reader *r)
 {

@@ -6,7 +6,14 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "model/holders.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 struct row {
     struct tmk_segment_row told;

@@ -13,6 +13,7 @@
 #define TMK_PASSES_STAGES_H
 
 #include "model/run.h"
+#include "trace/replay.h"
 
 struct tmk_stage_row {
     const char *name;         /* the reader's */

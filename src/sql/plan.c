@@ -9,6 +9,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "sql/rows.h"
+#include "sql/schema.h"
+#include "sql/source.h"
+
 #define GUESS_FEW_ROWS 1000.0
 #define GUESS_EQUAL 50.0 /* one row in so many has a value asked for */
 #define GUESS_KEY 10.0   /* the same for a column of few values */

@@ -23,6 +23,7 @@
 #include "sql/rows.h"
 #include "sql/source.h"
 #include "sql/sql.h"
+#include "sql/textpool.h"
 #include "sql/walk.h"
 
 /* What may be asked of a column's order. */

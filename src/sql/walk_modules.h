@@ -7,9 +7,13 @@
 #ifndef TMK_SQL_WALK_MODULES_H
 #define TMK_SQL_WALK_MODULES_H
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "sql/skim.h"
+#include "sql/source.h"
 #include "sql/walk.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { TMK_WALK_MAX_DEPTH = 1 << 20 };
 

@@ -6,8 +6,12 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
+#include "sweep/fit.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define LARGEST_WHOLE 1e12

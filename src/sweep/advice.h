@@ -8,6 +8,7 @@
 #ifndef TMK_SWEEP_ADVICE_H
 #define TMK_SWEEP_ADVICE_H
 
+#include "sweep/fit.h"
 #include "sweep/survey.h"
 
 enum tmk_influence_shape {

@@ -2,6 +2,11 @@
 /* sweep/driver_peak.c - see driver_peak.h. */
 #include "sweep/driver_peak.h"
 
+#include "kit/textmap.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+
 int tmk_driver_peak_init(struct tmk_driver_peak *h, const struct tmk_process *p)
 {
     *h = (struct tmk_driver_peak){0};
@@ -26,7 +31,7 @@ static void consider_moment(struct tmk_driver_peak *h, const struct tmk_replay *
 }
 
 static void on_driver_peak_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                          struct tmk_block *b)
+                                 struct tmk_block *b)
 {
     struct tmk_driver_peak *h = arg;
     (void)b;

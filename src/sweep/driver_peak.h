@@ -6,6 +6,7 @@
 #define TMK_SWEEP_DRIVER_PEAK_H
 
 #include "passes/segment_sums.h"
+#include "trace/replay.h"
 
 struct tmk_driver_peak {
     struct tmk_segment_sums *now;

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "sweep/fit_internal.h"
+#include "sweep/terms.h"
 
 /* ---- making ---- */
 

@@ -14,7 +14,13 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
+#include "kit/arena.h"
+#include "sweep/curve.h"
+#include "sweep/fit.h"
 #include "sweep/fit_internal.h"
+#include "sweep/nnls.h"
+#include "sweep/terms.h"
 
 enum {
     ALL_ROWS = 64,

@@ -12,6 +12,7 @@
 #ifndef TMK_SWEEP_FIT_INTERNAL_H
 #define TMK_SWEEP_FIT_INTERNAL_H
 
+#include "kit/arena.h"
 #include "sweep/curve.h"
 #include "sweep/fit.h"
 #include "sweep/terms.h"

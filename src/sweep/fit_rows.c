@@ -3,8 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/textmap.h"
+#include "sweep/fit.h"
 #include "sweep/fit_internal.h"
+#include "sweep/results.h"
+#include "sweep/terms.h"
 
 enum { MOST_PARTS = 48 }; /* categories or stages; tidemark has fewer */
 

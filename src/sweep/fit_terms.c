@@ -2,7 +2,14 @@
 /* sweep/fit_terms.c - the terms of a fit as texts; see fit_internal.h. */
 #include <math.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
+#include "sweep/curve.h"
+#include "sweep/fit.h"
 #include "sweep/fit_internal.h"
+#include "sweep/nnls.h"
+#include "sweep/results.h"
+#include "sweep/terms.h"
 
 static const char *where_of(struct tmk_fit *f, const struct tmk_fit_group *g)
 {

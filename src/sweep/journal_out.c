@@ -9,6 +9,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "kit/tree.h"
 #include "sweep/cell_json.h"
 
 /* ---- lines ---- */

@@ -6,15 +6,24 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "model/run.h"
+#include "passes/group.h"
 #include "passes/oom/ooms.h"
 #include "passes/peak.h"
 #include "passes/quality.h"
+#include "passes/segment_sums.h"
 #include "passes/stages.h"
 #include "passes/steps.h"
 #include "sweep/driver_peak.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 #include "trace/stops.h"
 
 /* More blocks than this after an OOM are no clean-up: the program continues without steps. */

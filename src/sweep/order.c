@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "sweep/params.h"
 
 struct order_key {

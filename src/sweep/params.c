@@ -10,6 +10,8 @@
 #include <strings.h>
 
 #include "base/array.h"
+#include "base/error.h"
+#include "kit/arena.h"
 
 /* Names with a TIDEMARK_ variable that has a meaning already, and words of constraints. */
 static const char *const taken[] = {

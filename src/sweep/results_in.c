@@ -12,6 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/json_in.h"
 #include "kit/shell.h"
 #include "sweep/journal_out.h"

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
+
 /* ---- configurations ---- */
 
 static void take_cell(struct tmk_survey *g, uint32_t number)

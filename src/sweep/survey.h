@@ -15,6 +15,7 @@
 #ifndef TMK_SWEEP_SURVEY_H
 #define TMK_SWEEP_SURVEY_H
 
+#include "kit/arena.h"
 #include "sweep/fit.h"
 #include "sweep/results.h"
 

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
 #include "sweep/params.h"
 
 /* A row of operators becomes a tree as deep as the row is long, so its length is bounded too. */

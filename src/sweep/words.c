@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "sweep/params.h"
 
 static const char repeat_name[] = "repeat";

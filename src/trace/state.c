@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/amount.h"
+#include "passes/forecast.h"
 #include "tui/grid.h"
 
 const struct tmk_key_help tmk_key_helps[] = {

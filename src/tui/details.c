@@ -15,9 +15,14 @@
 #include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
+#include "model/run.h"
+#include "model/watched.h"
 #include "passes/accounting.h"
+#include "passes/group.h"
 #include "passes/peak.h"
 #include "passes/steps.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 #include "tui/errand.h"
 
 #define LEAST_PAUSE_NS 3000000000u

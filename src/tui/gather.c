@@ -14,10 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/text.h"
+#include "device/device.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/kernel_files.h"
 #include "monitor/selection.h"
+#include "tui/details.h"
+#include "tui/jobs.h"
 
 enum { N_USERS = 32 };
 

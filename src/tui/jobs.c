@@ -10,7 +10,11 @@
 #include "base/clock.h"
 #include "kit/grow.h"
 #include "model/run.h"
+#include "model/watched.h"
 #include "passes/steps.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 #include "tui/errand.h"
 
 /* With one thing to read, reading that took 1 ms of a core is repeated after this many ms. Of n

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "passes/forecast.h"
 
 enum { TMK_JOB_TEXT_BYTES = 512 };

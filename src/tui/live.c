@@ -4,7 +4,9 @@
 #include "tui/live.h"
 
 #include "base/clock.h"
+#include "tui/choice.h"
 #include "tui/gather.h"
+#include "tui/grid.h"
 #include "tui/picture.h"
 #include "tui/screen.h"
 

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "kit/amount.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
 enum {
     LEAST_WIDTH = 4,

@@ -9,7 +9,14 @@
 #include "base/array.h"
 #include "kit/amount.h"
 #include "model/run.h"
+#include "passes/forecast.h"
+#include "trace/layout.h"
+#include "tui/choice.h"
+#include "tui/details.h"
+#include "tui/grid.h"
+#include "tui/jobs.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
 enum {
     TWO_FROM = 110, /* columns of the screen for two lists side by side, and for three */

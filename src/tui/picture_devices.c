@@ -2,8 +2,12 @@
 /* tui/picture_devices.c - draw devices: a line each with a bar, and graphs of their use so far. */
 #include <inttypes.h>
 
+#include "device/device.h"
 #include "kit/amount.h"
+#include "tui/choice.h"
+#include "tui/grid.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
 enum {
     LABEL_WIDTH = 5,

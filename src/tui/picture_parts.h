@@ -3,7 +3,9 @@
 #ifndef TMK_TUI_PICTURE_PARTS_H
 #define TMK_TUI_PICTURE_PARTS_H
 
-#include "tui/picture.h"
+#include "tui/choice.h"
+#include "tui/grid.h"
+#include "tui/top_model.h"
 
 /* A part of the grid. */
 struct tmk_area {

@@ -5,8 +5,15 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "forecast/oom_forecast.h"
 #include "model/run.h"
+#include "passes/forecast.h"
+#include "trace/layout.h"
+#include "tui/choice.h"
+#include "tui/grid.h"
+#include "tui/jobs.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
 struct process_column {
     const char *title;

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/amount.h"
+#include "kit/arena.h"
+
 static void *take(struct tmk_results *r, size_t n)
 {
     void *p = tmk_arena_take(r->arena, n);

@@ -11,7 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
+#include "trace/layout.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 const uint16_t kit_devices[KIT_DEVICES] = {0, 0x100, 0x101};
 

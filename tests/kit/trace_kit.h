@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "trace/events.h"
+#include "trace/layout.h"
 #include "trace/packer.h"
-#include "trace/reader.h"
 
 struct kit_random {
     uint64_t state;

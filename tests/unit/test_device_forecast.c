@@ -8,6 +8,11 @@
 
 #include <cmocka.h>
 
+#include "device/device.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
+#include "monitor/history.h"
+#include "monitor/sampler.h"
 #include "monitor/watched_forecast.h"
 
 #define GB ((uint64_t)1 << 30)

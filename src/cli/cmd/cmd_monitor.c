@@ -2,12 +2,17 @@
 /* cli/cmd/cmd_monitor.c - all monitors in one: profile, oom, leak, fragmentation. */
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/live/follow.h"
 #include "cli/live/leaks_text.h"
 #include "cli/live/monitor_report.h"
+#include "cli/live/monitoring.h"
 #include "cli/live/oom_watch.h"
 #include "cli/output/say.h"
+#include "forecast/device_forecast.h"
 #include "model/watched.h"
+#include "monitor/device_leaks.h"
+#include "monitor/status.h"
 
 #define DEFAULT_LEAK_BYTES (100ull << 20)
 

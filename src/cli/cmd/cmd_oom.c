@@ -2,9 +2,20 @@
 /* cli/cmd/cmd_oom.c - is a device almost full, or will it be? Once, or for as long as one likes. */
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/live/monitoring.h"
 #include "cli/live/oom_watch.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "kit/table.h"
+#include "kit/tree.h"
+#include "monitor/alarm.h"
+#include "monitor/sampler.h"
+#include "monitor/status.h"
+#include "monitor/watched_forecast.h"
 
 /* ---- what is printed ---- */
 

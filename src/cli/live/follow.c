@@ -3,10 +3,19 @@
 #include "cli/live/follow.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <unistd.h>
 
-#include "cli/output/xalloc.h"
+#include "cli/live/monitoring.h"
+#include "cli/output/say.h"
+#include "device/device.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 #include "kit/tree.h"
+#include "monitor/device_leaks.h"
+#include "monitor/resident.h"
+#include "monitor/sampler.h"
+#include "monitor/status.h"
 
 struct follow {
     struct tmk_monitoring *m;

@@ -16,9 +16,16 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "device/device.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "monitor/alarm.h"
+#include "monitor/sampler.h"
+#include "monitor/watched_forecast.h"
 
 extern char **environ;
 

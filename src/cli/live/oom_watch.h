@@ -5,6 +5,8 @@
 #define TMK_CLI_LIVE_OOM_WATCH_H
 
 #include "cli/live/monitoring.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 
 #define TMK_OOM_PERCENT 85.0 /* warn from here on, unless told otherwise */
 

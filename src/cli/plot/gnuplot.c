@@ -22,9 +22,9 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "cli/front/command.h"
 #include "cli/front/locate.h"
 #include "cli/output/output_file.h"
+#include "cli/output/say.h"
 #include "cli/output/unfinished.h"
 #include "cli/output/xalloc.h"
 #include "kit/gnuplot_word.h"

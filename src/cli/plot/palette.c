@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 
 static const struct tmk_theme light = {
     .background = "#ffffff",

@@ -8,10 +8,17 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "base/error.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "kit/progress.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { MOST_VISITORS = 8 };
 

@@ -7,9 +7,11 @@
 #ifndef TMK_CLI_PLOT_PLOT_H
 #define TMK_CLI_PLOT_PLOT_H
 
-#include "cli/plot/gnuplot.h"
+#include <stdio.h>
+
+#include "cli/plot/palette.h"
+#include "cli/plot/plot_style.h"
 #include "model/run.h"
-#include "passes/group.h"
 
 /* The request. */
 struct tmk_plot {

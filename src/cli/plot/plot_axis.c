@@ -5,8 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/output/say.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/palette.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum {
     MOST_TICS = 20,

@@ -8,6 +8,8 @@
 #ifndef TMK_CLI_PLOT_PLOT_AXIS_H
 #define TMK_CLI_PLOT_PLOT_AXIS_H
 
+#include <stdio.h>
+
 #include "cli/plot/plot.h"
 #include "passes/steps.h"
 

@@ -7,6 +7,8 @@
 
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/plot.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/utf8.h"

@@ -19,7 +19,6 @@
 #include <stdio.h>
 
 #include "cli/plot/palette.h"
-#include "cli/plot/plot.h"
 #include "cli/plot/plot_legend.h"
 
 struct tmk_bar {

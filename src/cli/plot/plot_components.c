@@ -4,12 +4,19 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "cli/answers/moment_answer.h"
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/plot.h"
 #include "cli/plot/plot_bars.h"
 #include "kit/amount.h"
+#include "model/run.h"
+#include "passes/group.h"
+#include "passes/peak.h"
+#include "trace/state.h"
 
 enum { MOST_BARS = 28 };
 

@@ -9,12 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "model/run.h"
 #include "passes/forecast.h"
+#include "passes/forecast_samples.h"
 #include "passes/steps.h"
+#include "trace/replay.h"
 
 enum { MOST_POINTS = 2000, MOST_TICS = 14 };
 

@@ -10,12 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/front/command.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
+#include "cli/plot/plot.h"
+#include "cli/plot/plot_axis.h"
 #include "cli/plot/plot_layers.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "passes/steps.h"
+#include "trace/layout.h"
+#include "trace/state.h"
 
 enum {
     COLUMNS = 400,

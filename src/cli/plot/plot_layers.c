@@ -6,9 +6,18 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "base/error.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/palette.h"
+#include "cli/plot/plot.h"
+#include "passes/group.h"
+#include "passes/timeline.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 
 #define THIN 0.004 /* share of the picture's height */
 

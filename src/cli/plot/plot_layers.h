@@ -8,6 +8,7 @@
 #define TMK_CLI_PLOT_PLOT_LAYERS_H
 
 #include "cli/plot/plot_axis.h"
+#include "passes/group.h"
 #include "passes/holdings.h"
 #include "passes/layers.h"
 #include "passes/oom/ooms.h"

@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/plot.h"
 #include "cli/plot/plot_bars.h"
 #include "kit/amount.h"
 #include "passes/stages.h"
+#include "trace/replay.h"
 
 enum { MOST_BARS = 24 };
 

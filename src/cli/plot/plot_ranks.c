@@ -12,9 +12,14 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "kit/amount.h"
+#include "model/run.h"
 #include "passes/steps.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum { MOST_NAMES = 16 };
 

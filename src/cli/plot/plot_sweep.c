@@ -6,14 +6,18 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
-#include "passes/steps.h"
+#include "model/run.h"
+#include "sweep/results.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 static const struct picture {
     const char *file;

@@ -5,13 +5,16 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot_bars.h"
+#include "cli/plot/plot_legend.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum { /* points, except the first two */
        MOST_BARS = 40,

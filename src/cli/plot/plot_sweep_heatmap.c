@@ -10,10 +10,15 @@
 
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum { LONGEST_TIC = 12, MOST_FIELDS = 24, TOP = 110, BOTTOM = 84, FIELD_LABEL = 40 };
 

@@ -12,13 +12,17 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_legend.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum {
     MOST_GRAPHS = 6,

@@ -9,14 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_axis.h"
 #include "cli/plot/plot_layers.h"
 #include "cli/plot/plot_legend.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
 #include "passes/forecast.h"
+#include "passes/oom/ooms.h"
+#include "passes/timeline.h"
 
 enum {
     RASTER_PARTS = 2400,

@@ -4,7 +4,7 @@
 #ifndef TMK_CLI_SWEEP_SWEEP_ANSWER_H
 #define TMK_CLI_SWEEP_SWEEP_ANSWER_H
 
-#include "cli/sweep/sweep_outputs.h"
+#include "kit/arena.h"
 #include "sweep/advice.h"
 
 struct tmk_sweep_answer {

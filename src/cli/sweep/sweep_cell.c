@@ -13,15 +13,20 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/lines.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/summary.h"
+#include "cli/run/watch.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/kernel_files.h"
 #include "kit/utf8.h"
 #include "sweep/last_words.h"
 #include "sweep/measure.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
 #include "sweep/words.h"
 
 enum {

@@ -13,6 +13,10 @@
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum {
     WIDTH = 380,

@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
+#include "kit/amount.h"
 #include "kit/textmap.h"
 #include "kit/tree.h"
 #include "sweep/cell_json.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
 
 enum { MOST_RANKS = 1024 }; /* ranks with their own columns */
 

@@ -10,12 +10,19 @@
 
 #include "base/array.h"
 #include "cli/answers/answer_json.h"
-#include "cli/front/command.h"
 #include "cli/output/xalloc.h"
+#include "cli/sweep/sweep_answer.h"
 #include "cli/sweep/sweep_json.h"
 #include "cli/sweep/sweep_kept.h"
 #include "kit/progress.h"
+#include "kit/tree.h"
+#include "model/run.h"
+#include "passes/group.h"
 #include "passes/peak.h"
+#include "sweep/cell_json.h"
+#include "sweep/results.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 
 enum { MOST_ROWS = 200 };
 

@@ -7,7 +7,11 @@
 #include "cli/output/html.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 /* Find the most important parameter behind *at in the survey's order; false: no other changes the
  * peak. */

@@ -5,10 +5,15 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/watch_options.h"
 #include "cli/sweep/sweep_plan.h"
+#include "device/device.h"
 #include "kit/amount.h"
+#include "monitor/selection.h"
 #include "monitor/visible.h"
 
 int tmk_sweep_read_count(const struct tmk_args *args, const char *name, unsigned most,

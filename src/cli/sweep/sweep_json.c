@@ -5,7 +5,14 @@
 
 #include <math.h>
 
+#include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
+#include "kit/tree.h"
+#include "sweep/advice.h"
+#include "sweep/cell_json.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 static void put_gb_json(struct tmk_tree *t, const char *key, uint64_t bytes)
 {

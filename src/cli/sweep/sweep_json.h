@@ -3,8 +3,8 @@
 #ifndef TMK_CLI_SWEEP_SWEEP_JSON_H
 #define TMK_CLI_SWEEP_SWEEP_JSON_H
 
-#include "cli/sweep/sweep_answer.h"
-#include "sweep/cell_json.h"
+#include "kit/tree.h"
+#include "sweep/results.h"
 
 /* Write "config": the value of each parameter. */
 void tmk_sweep_json_config(struct tmk_tree *t, const struct tmk_results *r,

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "cli/answers/answer_json.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/json_in.h"
+#include "passes/group.h"
 
 struct kept_rows {
     bool are_known; /* else they are null, or missing */

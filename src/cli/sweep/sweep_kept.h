@@ -8,7 +8,6 @@
 
 #include "kit/arena.h"
 #include "kit/tree.h"
-#include "sweep/results.h"
 
 struct tmk_sweep_kept {
     struct tmk_arena arena;      /* owns the texts */

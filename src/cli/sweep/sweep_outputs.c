@@ -5,10 +5,14 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "base/error.h"
 #include "cli/output/output_file.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
+#include "kit/arena.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
 
 /* ---- the answer ---- */
 

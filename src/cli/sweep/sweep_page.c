@@ -11,6 +11,10 @@
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1f2328;--faint:#6b7280;--line:#e3e6ea;"

@@ -10,9 +10,11 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/table.h"
 #include "kit/utf8.h"
 #include "sweep/params.h"
 #include "sweep/remaining.h"
+#include "sweep/results.h"
 
 enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110, WIDEST_MESSAGE = 500 };
 

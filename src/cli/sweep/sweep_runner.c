@@ -14,13 +14,18 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/run/watch.h"
 #include "cli/sweep/keeper.h"
 #include "cli/sweep/sweep_cell.h"
 #include "cli/sweep/sweep_progress_text.h"
+#include "kit/amount.h"
 #include "sweep/fit.h"
 #include "sweep/journal_out.h"
 #include "sweep/order.h"
+#include "sweep/results.h"
 
 struct runner_slot { /* one of the configurations that run at once */
     bool is_used;

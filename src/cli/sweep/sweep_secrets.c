@@ -3,8 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_plan.h"
+#include "sweep/results.h"
 
 /* Read secrets: a word, or "env:NAME" for the value of that variable, which then appears in no list
  * of processes. */

@@ -7,13 +7,19 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/shell.h"
+#include "kit/table.h"
 #include "kit/utf8.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum { MOST_ROWS = 12, MOST_CARDS = 15 };
 

@@ -4,8 +4,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "interop/out/export.h"
 #include "interop/out/stack_sums.h"
 #include "kit/utf8.h"
+#include "model/run.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 /* What would end a frame or a line becomes something else. */
 static void write_frame(FILE *out, const char *text)

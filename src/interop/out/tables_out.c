@@ -7,7 +7,9 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "interop/out/result_out.h"
+#include "model/run.h"
 
 /* ---- names ---- */
 

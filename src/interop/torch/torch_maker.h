@@ -5,7 +5,7 @@
 #define TMK_INTEROP_TORCH_TORCH_MAKER_H
 
 #include "interop/torch/torch_history.h"
-#include "interop/torch/torch_import.h"
+#include "interop/torch/torch_snapshot.h"
 #include "trace/packer.h"
 #include "trace/writer.h"
 

@@ -7,7 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interop/pickle/pickle.h"
+#include "interop/pickle/work_limit.h"
+#include "interop/torch/names.h"
 #include "interop/torch/torch_reader.h"
+#include "interop/torch/torch_snapshot.h"
 #include "kit/grow.h"
 #include "model/run.h"
 #include "trace/layout.h"

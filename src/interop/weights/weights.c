@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
+#include "base/hash.h"
 #include "base/index.h"
 #include "interop/weights/weights_in.h"
 #include "kit/grow.h"

@@ -8,6 +8,8 @@
 #define TMK_PASSES_FRAG_FRAG_MOMENT_H
 
 #include "passes/frag/fragmentation.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 /* A block that has gone: whose the segment is that it lay in. */
 struct tmk_frag_trace {

@@ -10,9 +10,9 @@
 #ifndef TMK_PASSES_FRAG_FRAGMENTATION_H
 #define TMK_PASSES_FRAG_FRAGMENTATION_H
 
-#include "kit/amount.h"
 #include "model/run.h"
-#include "passes/peak.h"
+#include "passes/group.h"
+#include "trace/replay.h"
 
 enum tmk_frag_kind {
     TMK_FRAG_WORST, /* the last refused allocation; without one, the first time that most was

@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+#include "model/run.h"
+#include "passes/leak/leaks.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
+
 static bool is_same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);

@@ -4,7 +4,8 @@
 #ifndef TMK_PASSES_LEAK_LEAK_OWNER_H
 #define TMK_PASSES_LEAK_LEAK_OWNER_H
 
-#include "passes/leak/leaks.h"
+#include "model/run.h"
+#include "trace/defs.h"
 
 /* The line of `stacks[root]` in the innermost function that all the stacks were called from,
  * outside of calls of modules. False when they have none in common. */

@@ -38,6 +38,8 @@
 #define TMK_PASSES_LEAK_LEAKS_H
 
 #include "model/run.h"
+#include "trace/defs.h"
+#include "trace/replay.h"
 
 enum {
     TMK_LEAK_MIN_STEPS = 10,          /* finished steps that a verdict needs */

@@ -13,7 +13,9 @@
 #define TMK_PASSES_OOM_OOM_FIXES_H
 
 #include "kit/arena.h"
+#include "passes/oom/oom_causes.h"
 #include "passes/oom/oom_need.h"
+#include "passes/oom/oom_scene.h"
 
 enum tmk_proof { TMK_PROOF_REPLAY, TMK_PROOF_MEASURED, TMK_PROOF_ESTIMATE };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/whatif/whatif_infer.c - what was not recorded but shows in what was; see
  * whatif_internal.h. */
+#include "kit/amount.h"
+#include "passes/whatif/whatif.h"
 #include "passes/whatif/whatif_internal.h"
 
 /* What ran out held as much as it could: with that as the limit, the same things happen. But for

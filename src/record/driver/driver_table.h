@@ -12,7 +12,6 @@
 #ifndef TMK_RECORD_DRIVER_TABLE_H
 #define TMK_RECORD_DRIVER_TABLE_H
 
-#include "record/driver/driver_changes.h"
 #include "trace/segments.h"
 
 /* It is there now: recorded, with the calling thread's stack. */
