@@ -5,6 +5,7 @@
 #define TMK_CLI_SWEEP_SWEEP_ANSWER_H
 
 #include "kit/arena.h"
+#include "kit/tree.h"
 #include "sweep/advice.h"
 
 struct tmk_sweep_answer {
@@ -30,6 +31,9 @@ bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_answer *v,
                            const struct tmk_influence *i);
 /* Write the page's table of the peak by the two parameters that matter most. */
 void tmk_sweep_write_heat(FILE *out, const struct tmk_sweep_answer *v);
+/* Write "config", the value of each parameter: both JSON files have it (sweep_json.c). */
+void tmk_sweep_json_config(struct tmk_tree *t, const struct tmk_results *r,
+                           const struct tmk_cell *c);
 
 /* Sentences, in the answer's arena: */
 /* "mlp is the largest: 3.67 GB, 50 % of the peak."; for "other", the layer that comes first; NULL:

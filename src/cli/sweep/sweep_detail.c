@@ -12,7 +12,6 @@
 #include "cli/answers/answer_json.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
-#include "cli/sweep/sweep_json.h"
 #include "cli/sweep/sweep_kept.h"
 #include "kit/progress.h"
 #include "kit/tree.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_json.c - memory_profile_results.json: every cell, the fit and the advice from it.
  * docs/sweep-files.md describes the keys. */
-#include "cli/sweep/sweep_json.h"
-
 #include <math.h>
 
 #include "cli/sweep/sweep_answer.h"

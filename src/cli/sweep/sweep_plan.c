@@ -18,7 +18,6 @@
 #include "cli/front/locate.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/sweep/sweep_same.h"
 #include "kit/arena.h"
 #include "sweep/journal_out.h"
 #include "sweep/params.h"

@@ -53,4 +53,9 @@ bool tmk_sweep_has_secret(const struct tmk_sweep_plan *p, const char *text);
 /* A copy of `text` with "***" for each secret; the caller's. */
 char *tmk_sweep_redacted(const struct tmk_sweep_plan *p, const char *text);
 
+/* Check that the sweep in a folder is the one that the user asks for now (sweep_same.c). 0: it has
+ * the same command over the same grid. Else TMK_EXIT_USAGE after a message that says what
+ * differs. */
+int tmk_sweep_compare(const struct tmk_results *then, const struct tmk_results *now);
+
 #endif

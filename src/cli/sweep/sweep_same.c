@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_same.c - see sweep_same.h. */
-#include "cli/sweep/sweep_same.h"
-
+/* cli/sweep/sweep_same.c - compare the sweep in a folder with the one that the user asks for now:
+ * see sweep_plan.h. */
 #include <string.h>
 
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/sweep/sweep_plan.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
 
 static bool same_texts(const char *const *a, uint32_t n_a, const char *const *b, uint32_t n_b)
 {
