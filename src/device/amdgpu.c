@@ -29,7 +29,7 @@
 
 enum { CARDS_MOST = 64, CLIENTS_MOST = 64, FDINFO_BYTES = 2048 };
 
-/* ---- cards ---- */
+/* ---- GPUs ---- */
 
 /* Read a file of a GPU's device, without the newline; false: it is not there. */
 static bool read_card_file(const struct tmk_devices *d, unsigned card, const char *name, char *to,

@@ -83,7 +83,7 @@ static const struct {
      offsetof(struct nvml, graphics), true},
 };
 
-/* ---- what the kernel knows ---- */
+/* ---- facts from the kernel ---- */
 
 /* Read the version from "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ...": the
  * first word of digits and dots. */

@@ -153,7 +153,7 @@ static double oom_confidence_of(const double *features)
     return clip_value(1 / (1 + exp(-sum)), LEAST_SURE, MOST_SURE);
 }
 
-/* ---- what follows ---- */
+/* ---- shape and risk ---- */
 
 /* Which part of the fit's rise is above all earlier points: 0 when use has been as high before. */
 static double new_high_of(const struct tmk_growth_series *s, const struct tmk_growth_fit *f)

@@ -201,7 +201,7 @@ bool tmk_code_ends_in_call(const uint8_t *end)
     return false;
 }
 
-/* struct rt_sigframe: the return address, then a ucontext whose registers begin after 40 bytes. */
+/* struct rt_sigframe: the return address, then a ucontext; its registers begin after 40 bytes. */
 bool tmk_sigframe_interrupted(const uint8_t *stack, size_t n, uint64_t *ret_pc, uint64_t *ret_sp)
 {
     enum { REGISTERS = 8 + 40, RSP = REGISTERS + 15 * 8, RIP = REGISTERS + 16 * 8 };

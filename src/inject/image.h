@@ -60,7 +60,8 @@ void tmk_image_read_text(const struct tmk_image *image, uint64_t address, char *
 /* The mapping at `address`, NULL: none. */
 const struct tmk_mapping *tmk_image_at(const struct tmk_image *image, uint64_t address);
 
-/* The first mapping of a file whose name (the last part of its path) `fits`; NULL: none. */
+/* Find the first mapping of a file with a name (the last part of its path) that `fits`; NULL:
+ * none. */
 const struct tmk_mapping *tmk_image_find(const struct tmk_image *image,
                                          bool (*fits)(const char *name));
 /* The last part of a path. */

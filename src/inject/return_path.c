@@ -75,7 +75,8 @@ bool tmk_return_has(const struct tmk_image *image, uint64_t at, const struct use
 bool tmk_return_is_needed(const struct tmk_image *image, uint64_t at,
                           const struct user_regs_struct *g)
 {
-    static uint64_t stack[STACK_BYTES / 8]; /* one thread at a time is looked at, by one of ours */
+    static uint64_t
+        stack[STACK_BYTES / 8]; /* only one of our threads looks, at one thread at a time */
     struct way_back w;
     if (!way_back_read(image, at, &w) || tmk_return_has(image, at, g))
         return true;

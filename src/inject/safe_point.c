@@ -172,7 +172,8 @@ static bool code_is_safe(const struct tmk_safety *s, const struct tmk_thread_pla
 /* Whether the code that the signal handlers on this stack interrupted is safe. */
 static bool handlers_are_safe(const struct tmk_safety *s, uint64_t sp)
 {
-    static uint8_t stack[HANDLER_BYTES]; /* one thread at a time is looked at, by one of ours */
+    static uint8_t
+        stack[HANDLER_BYTES]; /* only one of our threads looks, at one thread at a time */
     uint64_t start = sp & ~(uint64_t)7, word;
     size_t got = s->sigreturn ? tmk_image_read_some(s->image, start, stack, sizeof stack) : 0;
     int n_found = 0;

@@ -106,7 +106,7 @@ static uint8_t rule_of_frame(const struct tmk_frame *f)
     return 0;
 }
 
-/* ---- what is kept ---- */
+/* ---- tables ---- */
 
 struct owner_parameter {
     struct tmk_parameter def;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model/owners.h - find the owner of a block: its stage, module, component and category.
  *
- * A block belongs to the ranges that were open when it was allocated. Where those do not say
- * enough, two other things do: the Python functions on its stack (a data loader, a model being
- * loaded), and the block's name, if it is a parameter's. docs/owners.md has the rules in plain
- * words.
+ * A block belongs to the ranges that were open when it was allocated. If they do not say enough,
+ * two other things do: the Python functions on its stack (a data loader, a model being loaded), and
+ * the block's name, if it is a parameter's. docs/owners.md has the rules in plain words.
  *
  * Each call is a look-up: the meaning of a stack or a name is found once per process. */
 #ifndef TMK_MODEL_OWNERS_H

@@ -213,7 +213,7 @@ static int look_up_symbol(struct tmk_symbols *s, struct symbol_module *m,
     return 0;
 }
 
-/* ---- what was looked up before ---- */
+/* ---- known symbols ---- */
 
 static const struct symbol_entry *find_symbol_entry(const struct tmk_symbols *s, uint64_t hash,
                                                     uint32_t module, uint64_t address)

@@ -35,7 +35,7 @@ const char *tmk_watched_folder(const struct tmk_watched *w, char *buffer, size_t
     return buffer;
 }
 
-/* ---- what /proc says ---- */
+/* ---- facts from /proc ---- */
 
 static FILE *open_proc(uint32_t pid, const char *file)
 {

@@ -115,7 +115,7 @@ static bool choose_by_name(struct device_choice *c, const char *name, size_t n)
     return found;
 }
 
-/* ---- what was chosen ---- */
+/* ---- the selection ---- */
 
 static void add_selected(struct tmk_selection *s, unsigned index, const char *label)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* monitor/selection.h - the names of devices, and which devices a user's names select.
  *
- *     0, 1 ...   a card, NVIDIA's as its driver counts, AMD's behind them
- *     0:1        part 1 of card 0 (MIG)
+ *     0, 1 ...   a GPU: NVIDIA's by its driver's number, AMD's behind them
+ *     0:1        part 1 of GPU 0 (MIG)
  *     host       the machine's own memory; where there is no card it is also device 0
  *     GPU-...    what CUDA_VISIBLE_DEVICES takes, or a PCI address
  *     all        all cards; the host where there is none

@@ -19,7 +19,7 @@
 enum { MOST_CAPACITIES = 8, MOST_KINDS = 512, FAR_ABOVE = 16 };
 static const uint64_t common_gpus[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
 
-/* ---- what was measured ---- */
+/* ---- measured peaks ---- */
 
 /* Whether configurations ran side by side. Then the driver's figures are about several of them. */
 static bool ran_side_by_side(const struct tmk_results *r)
@@ -73,7 +73,7 @@ static void find_capacities(const struct tmk_survey *g, uint64_t asked, struct t
         add_advice_capacity(a, g->r->cells[c].capacity);
 }
 
-/* ---- what parameters do ---- */
+/* ---- effects of parameters ---- */
 
 const char *tmk_influence_name(enum tmk_influence_shape shape)
 {
@@ -213,7 +213,7 @@ bool tmk_advice_matters(const struct tmk_results *r, const struct tmk_advice *a,
     return r->params[p].n_values > 1 && (!i || i->shape >= TMK_INFLUENCE_LINEAR);
 }
 
-/* ---- what fits ---- */
+/* ---- limits ---- */
 
 static bool is_whole_param(const struct tmk_sweep_param *p)
 {

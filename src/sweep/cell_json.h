@@ -11,7 +11,7 @@
 void tmk_cell_json_shares(struct tmk_tree *t, const char *key, const struct tmk_shares *s);
 /* "peak_allocated", "peak_reserved", "peak_device". */
 void tmk_cell_json_peaks(struct tmk_tree *t, const struct tmk_cell *c);
-/* "stages": [...]; the time they were open is "ns", or for people "seconds". */
+/* "stages": [...]; the time they were open is "ns", or "seconds" in the files for users. */
 void tmk_cell_json_stages(struct tmk_tree *t, const struct tmk_cell *c, bool in_seconds);
 /* "ranks": [...] */
 void tmk_cell_json_ranks(struct tmk_tree *t, const struct tmk_cell *c);

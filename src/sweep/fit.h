@@ -39,7 +39,7 @@ struct tmk_estimate {
     double low, high; /* bounds that hold nine times in ten, if the model is right */
 };
 
-/* A term of the model, for people: {"activation", "batch*seq^2", 12.5, 0.3, NULL}. */
+/* A term of the model, for texts: {"activation", "batch*seq^2", 12.5, 0.3, NULL}. */
 struct tmk_fit_term {
     const char *category; /* or "peak", "reserved", "stage forward" for the other ways */
     const char *text;     /* "1": the constant */

@@ -24,9 +24,9 @@ struct tmk_survey_config {
     uint32_t number;             /* that cell's number */
     bool has_peak;               /* the cell ended well, and its peak is known */
     uint32_t n_well, n_ill;      /* how many repeats ended well, and how many did not */
-    const char *name;            /* "seq=128 batch=8": the parameters with several values; all where
-                                  * none has several; "the command" without parameters */
-    const char *values;          /* "128, 8": for lists whose lines would be too long */
+    const char *name;    /* "seq=128 batch=8": the parameters with several values; all if none has
+                            several; "the command" without parameters */
+    const char *values;  /* "128, 8": for lists with lines that would be too long */
     const char *repeats; /* "2 of 3" where some repeats ended well and some did not, else NULL */
 };
 

@@ -127,7 +127,7 @@ void tmk_gnuplot_tail_tic(FILE *script, const char *text, unsigned columns)
     put_tic(script, text, columns, shown_tail);
 }
 
-/* ---- what is needed ---- */
+/* ---- requirements ---- */
 
 static const struct picture_format *picture_format_of(const char *path)
 {

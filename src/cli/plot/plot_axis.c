@@ -22,7 +22,7 @@ enum {
 #define BEFORE 0.12 /* share of the steps' width for the time before */
 #define AFTER 0.04  /* and for the time after */
 
-/* ---- what is shown ---- */
+/* ---- the window ---- */
 
 /* When the device's first block was allocated. The search from the front finds it soon. */
 static uint64_t first_alloc_ns(const struct tmk_plot *plot)
