@@ -4,8 +4,8 @@
  * Addresses decide ties of best fit, so a model without them is a little off. The rules were
  * observed with drivers of 2024-2026; they are not documented:
  *   - address space is taken in ranges of a multiple of 32 MiB, a range for one segment, which lies
- *     at its low end; a range is given up with the last segment in it;
- *   - what is left of ranges serves later segments that fit, the lowest address first;
+ *     at its low end; a range is released with the last segment in it;
+ *   - the rest of a range serves later segments that fit, the lowest address first;
  *   - a new range goes to the top of the highest gap that has 32 MiB more than it needs (the
  *     kernel's mmap, aligned), so mostly below all others.
  * Others use the same space: libraries' memory lies in the way, and the context leaves room in

@@ -3,11 +3,11 @@
  *
  *     0, 1 ...   a GPU: NVIDIA's by its driver's number, AMD's behind them
  *     0:1        part 1 of GPU 0 (MIG)
- *     host       the machine's own memory; where there is no card it is also device 0
- *     GPU-...    what CUDA_VISIBLE_DEVICES takes, or a PCI address
- *     all        all cards; the host where there is none
- *     visible    the cards that a program of this environment sees (visible.h), numbered as CUDA
- *                and torch number them; the host, as 0, where it sees none
+ *     host       the machine's own memory; without a GPU it is also device 0
+ *     GPU-...    an id as in CUDA_VISIBLE_DEVICES, or a PCI address
+ *     all        all GPUs; the host if there is none
+ *     visible    the GPUs that a program with this environment sees (visible.h), numbered as CUDA
+ *                and torch number them; the host, as 0, if it sees none
  *     visible:1  the second of these
  *
  * Only the host can be named together with visible devices, because other numbers are not CUDA's.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep/fit_internal.h - private types and functions of a fit, for the files that make it.
  *
- *     fit_rows.c     cells to groups, a group for each combination of the parameters that are no
- *                    numbers, and of each its rows and figures
- *     fit_group.c    a group: terms are chosen, rows left out, places estimated
- *     fit_terms.c    the terms, for people
- *     fit.c          the whole, and its answers
+ *     fit_rows.c     puts cells into groups, one for each combination of the parameters that are no
+ *                    numbers, and makes each group's rows and figures
+ *     fit_group.c    solves a group: chooses terms, leaves rows out, estimates points
+ *     fit_terms.c    writes the terms as texts
+ *     fit.c          makes a fit, and has its answers
  *
  * Rows of a group are configurations: repeats are combined (their mean, with their number as
  * weight). There are several ways to estimate the peak, each with parts that get a curve each. */
