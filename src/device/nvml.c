@@ -389,10 +389,8 @@ static int ask_process_list(struct nvml *nvml, const struct tmk_device *device, 
     uint64_t wanted = *n + RAW_PROCESSES_FIRST;
     int code = TMK_NVML_INSUFFICIENT_SIZE;
     while (code == TMK_NVML_INSUFFICIENT_SIZE && wanted <= RAW_PROCESSES_MOST) {
-        struct tmk_nvml_process *more = tmk_grow(nvml->raw, wanted, &nvml->raw_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(nvml->raw, wanted, nvml->raw_room) < 0)
             return OUT_OF_MEMORY;
-        nvml->raw = more;
         unsigned count = (unsigned)(nvml->raw_room - *n);
         code = list(device->handle, &count, nvml->raw + *n);
         wanted = nvml->raw_room * 2; /* some may start in between */

@@ -60,10 +60,8 @@ static int add_mapping(struct tmk_image *image, char *line)
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %n", &m.start, &m.end,
                perms, &m.file_offset, &m.inode, &at) < 5)
         return 0;
-    struct tmk_mapping *more = tmk_grow(image->mappings, image->n + 1, &image->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(image->mappings, image->n + 1, image->room) < 0)
         return TMK_ENOMEM;
-    image->mappings = more;
     m.is_code = perms[2] == 'x';
     m.path = strdup(line + at);
     if (!m.path)
@@ -179,8 +177,8 @@ static void take_entry(struct tmk_image_module *m, const Elf64_Dyn *d)
     }
 }
 
-static int read_dynamic_section(const struct tmk_image *image, struct tmk_image_module *m,
-                                uint64_t address)
+static int read_image_dynamic(const struct tmk_image *image, struct tmk_image_module *m,
+                              uint64_t address)
 {
     for (int i = 0; i < MAX_DYNAMIC; i++) {
         Elf64_Dyn d;
@@ -265,7 +263,7 @@ int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *hea
         if (headers[i].p_type == PT_DYNAMIC)
             dynamic = headers[i].p_vaddr;
     }
-    int rc = has_bias && dynamic ? read_dynamic_section(image, &m, m.bias + dynamic) : TMK_EFORMAT;
+    int rc = has_bias && dynamic ? read_image_dynamic(image, &m, m.bias + dynamic) : TMK_EFORMAT;
     if (rc == 0)
         *ret = m;
     return rc;

@@ -23,7 +23,8 @@
 #define TMK_GROW(items, n, room)                                                                   \
     __extension__({                                                                                \
         __typeof__(items) *const grow_items_ = &(items);                                           \
-        void *const grow_moved_ = tmk_grow(*grow_items_, (n), &(room), sizeof **grow_items_);      \
+        void *const grow_moved_ =                                                                  \
+            tmk_grow(*grow_items_, (n), &(room), sizeof(__typeof__(**grow_items_)));               \
         if (grow_moved_)                                                                           \
             *grow_items_ = grow_moved_;                                                            \
         grow_moved_ ? 0 : TMK_ENOMEM;                                                              \
@@ -33,8 +34,8 @@
 void *tmk_grow_now(void *items, uint64_t n, uint64_t *room, size_t item_bytes);
 int tmk_grow_index_now(struct tmk_index *x);
 
-/* The function behind the macro: `items` with room for `n` of them, or NULL, and then they are as
- * they were. */
+/* The function behind the macro, for items of a size that is only known at run time: `items` with
+ * room for `n` of them, or NULL, and then they are as they were. */
 static inline void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes)
 {
     return items && n <= *room ? items : tmk_grow_now(items, n, room, item_bytes);

@@ -52,12 +52,10 @@ struct tmk_table *tmk_table_close(struct tmk_table *t)
 
 static void add(struct tmk_table *t, const char *text)
 {
-    const char **more = text ? tmk_grow(t->cells, t->n_cells + 1, &t->room, sizeof *more) : NULL;
-    if (!more) {
+    if (!text || TMK_GROW(t->cells, t->n_cells + 1, t->room) < 0) {
         t->failed = true;
         return;
     }
-    t->cells = more;
     t->cells[t->n_cells++] = text;
 }
 

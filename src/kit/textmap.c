@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/valid.h"
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
@@ -41,6 +42,7 @@ int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret)
         tmk_index_add(&m->index, hash, found);
     }
     *ret = found - 1;
+    TMK_ASSERT_VALID(tmk_textmap_is_valid(m), tmk_textmap_check_cost(m));
     return 0;
 }
 

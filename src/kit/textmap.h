@@ -22,4 +22,9 @@ int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret);
 bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *ret);
 void tmk_textmap_fini(struct tmk_textmap *m);
 
+/* The invariants (base/valid.h): the index is valid and has a number for each text; a search for a
+ * number's text finds that number, so no two texts are equal. */
+bool tmk_textmap_is_valid(const struct tmk_textmap *m);
+uint64_t tmk_textmap_check_cost(const struct tmk_textmap *m); /* in items */
+
 #endif

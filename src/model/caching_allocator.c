@@ -35,11 +35,8 @@ uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct cac
     } else {
         if (a->n_blocks >> TMK_FREE_SET_INDEX_BITS)
             return 0;
-        struct caching_block *more =
-            tmk_grow(a->blocks, a->n_blocks + 1, &a->block_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(a->blocks, a->n_blocks + 1, a->block_room) < 0)
             return 0;
-        a->blocks = more;
         b = (uint32_t)a->n_blocks++;
     }
     a->blocks[b] = copy;
@@ -234,10 +231,8 @@ static int find_lane(struct tmk_caching_allocator *a, uint32_t stream, bool is_s
 {
     uint64_t n = N_POOLS * ((uint64_t)stream + 1);
     if (n > a->n_lanes) {
-        struct caching_lane *more = tmk_grow(a->lanes, n, &a->lane_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(a->lanes, n, a->lane_room) < 0)
             return TMK_ENOMEM;
-        a->lanes = more;
         for (; a->n_lanes < n; a->n_lanes++)
             a->lanes[a->n_lanes] = (struct caching_lane){.is_small = a->n_lanes % N_POOLS};
     }
@@ -272,8 +267,8 @@ static void count_allocated(struct tmk_caching_allocator *a, uint64_t bytes)
         s->peak_allocated_bytes = s->allocated_bytes;
 }
 
-int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
-                       uint32_t *ret_block)
+static int serve_request(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
+                         uint32_t *ret_block)
 {
     uint32_t lane, b;
     if (bytes > max_request) {
@@ -301,6 +296,14 @@ int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t
     return 1;
 }
 
+int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
+                       uint32_t *ret_block)
+{
+    int rc = serve_request(a, bytes, stream, ret_block);
+    TMK_CACHING_ASSERT_VALID(a, rc);
+    return rc;
+}
+
 /* Add a part of a seeded segment behind the previous one. Returns its block, 0 without memory. */
 static uint32_t seed_part(struct tmk_caching_allocator *a, struct caching_block *like,
                           uint64_t size_bytes, bool is_allocated)
@@ -325,6 +328,7 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
                      uint32_t stream, const struct tmk_caching_seed *blocks, uint64_t n,
                      uint32_t *ret_blocks)
 {
+    assert(!a->setup.conf.expandable_segments);
     uint64_t end = segment->address + segment->size_bytes;
     struct caching_block like = {.address = segment->address, .is_mapped = true};
     int rc = find_lane(a, stream, segment->size_bytes == TMK_ALLOC_SMALL_SEGMENT, &like.lane);
@@ -333,6 +337,8 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
     if (rc == 0)
         count_segment(a, segment->size_bytes);
     for (uint64_t i = 0; i < n && rc == 0; i++) {
+        assert(blocks[i].address >= like.address && blocks[i].size_bytes > 0 &&
+               blocks[i].size_bytes <= end - blocks[i].address);
         uint64_t gap = blocks[i].address - like.address;
         if (gap && !seed_part(a, &like, gap, false))
             rc = TMK_ENOMEM;
@@ -341,11 +347,13 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
     }
     if (rc == 0 && like.address < end && !seed_part(a, &like, end - like.address, false))
         rc = TMK_ENOMEM;
+    TMK_CACHING_ASSERT_VALID(a, rc);
     return rc;
 }
 
 static void mark_block_free(struct tmk_caching_allocator *a, uint32_t b)
 {
+    assert(b < a->n_blocks && caching_block_at(a, b)->is_allocated);
     caching_block_at(a, b)->is_allocated = false;
     a->stats.allocated_bytes -= caching_block_at(a, b)->size_bytes;
 }
@@ -360,18 +368,19 @@ static int make_free(struct tmk_caching_allocator *a, uint32_t b)
 int tmk_caching_free(struct tmk_caching_allocator *a, uint32_t block)
 {
     mark_block_free(a, block);
-    return make_free(a, block);
+    int rc = make_free(a, block);
+    TMK_CACHING_ASSERT_VALID(a, rc);
+    return rc;
 }
 
 int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block)
 {
-    uint32_t *more = tmk_grow(a->pending, a->n_pending + 1, &a->pending_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(a->pending, a->n_pending + 1, a->pending_room) < 0)
         return TMK_ENOMEM;
-    a->pending = more;
     a->pending[a->n_pending++] = block;
     mark_block_free(a, block);
     caching_block_at(a, block)->is_pending = true;
+    TMK_CACHING_ASSERT_VALID(a, 0);
     return 0;
 }
 
@@ -385,7 +394,9 @@ int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block)
     for (a->n_pending--; i < a->n_pending; i++) /* they complete in order */
         a->pending[i] = a->pending[i + 1];
     caching_block_at(a, block)->is_pending = false;
-    return make_free(a, block);
+    int rc = make_free(a, block);
+    TMK_CACHING_ASSERT_VALID(a, rc);
+    return rc;
 }
 
 /* ---- the allocator ---- */

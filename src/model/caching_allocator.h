@@ -74,4 +74,19 @@ int tmk_caching_heed(struct tmk_caching_allocator *a, const struct tmk_space_hin
 
 const struct tmk_caching_stats *tmk_caching_stats(const struct tmk_caching_allocator *a);
 
+/* The invariants (base/valid.h), unless a call returned TMK_ENOMEM, after which only close() may
+ * follow:
+ *   - each block but number 0 is in a segment, or on the list of dead ones;
+ *   - addresses and sizes are multiples of 512; prev and next name each other, lie end to end, and
+ *     are of the same lane and segment; two free ones that are mapped alike are not neighbours;
+ *   - an expandable segment is covered by its blocks from start to end, and what is not mapped of
+ *     it is whole pages;
+ *   - a free block is in the set of its lane, under its size and address, and no other block is in
+ *     any set; the sets are valid;
+ *   - a block that is pending is on the list of those, once; an allocated one is not pending;
+ *   - bytes and segments that are counted are those of the blocks, and no more than their peaks;
+ *   - the driver's space has each segment, with the same bytes together. */
+bool tmk_caching_is_valid(const struct tmk_caching_allocator *a);
+uint64_t tmk_caching_check_cost(const struct tmk_caching_allocator *a); /* in items */
+
 #endif

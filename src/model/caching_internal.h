@@ -9,6 +9,7 @@
 #ifndef TMK_MODEL_CACHING_INTERNAL_H
 #define TMK_MODEL_CACHING_INTERNAL_H
 
+#include "base/valid.h"
 #include "model/caching_allocator.h"
 #include "model/driver_space.h"
 #include "model/free_set.h"
@@ -57,6 +58,10 @@ struct tmk_caching_allocator {
     bool lost_places;      /* a segment was asked for that was not recorded */
     uint64_t total_bytes;  /* reserved from the driver */
 };
+
+/* Check the allocator after a call of the program that returns `rc`. */
+#define TMK_CACHING_ASSERT_VALID(a, rc)                                                            \
+    TMK_ASSERT_VALID((rc) < 0 || tmk_caching_is_valid(a), tmk_caching_check_cost(a))
 
 static inline struct caching_block *caching_block_at(struct tmk_caching_allocator *a, uint32_t b)
 {

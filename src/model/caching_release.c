@@ -169,5 +169,6 @@ int tmk_caching_empty_cache(struct tmk_caching_allocator *a)
     for (unsigned is_small = 0; is_small < N_POOLS; is_small++)
         for (uint64_t i = is_small; i < a->n_lanes && rc == 0; i += N_POOLS)
             rc = release_lane(a, &a->lanes[i]);
+    TMK_CACHING_ASSERT_VALID(a, rc);
     return rc;
 }

@@ -119,7 +119,7 @@ enum component_condition_kind { NAME, CLASS, PATH, IN, BESIDE, TOP };
 
 struct component_condition {
     enum component_condition_kind kind;
-    const char *text; /* the text behind the colon */
+    const char *text; /* the text the text behind the colon */
     struct tmk_wildcard pattern;
 };
 
@@ -201,10 +201,8 @@ static int read_rule(struct tmk_components *c, const char *line, const char *end
 
 static int add_rule(struct tmk_components *c, const struct component_rule *rule)
 {
-    struct component_rule *more = tmk_grow(c->rules, c->n_rules + 1, &c->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(c->rules, c->n_rules + 1, c->room) < 0)
         return TMK_ENOMEM;
-    c->rules = more;
     c->rules[c->n_rules++] = *rule;
     return 0;
 }

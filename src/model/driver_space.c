@@ -6,11 +6,16 @@
  * allocations. */
 #include "model/driver_space.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/valid.h"
 #include "kit/grow.h"
+
+#define ASSERT_VALID(s)                                                                            \
+    TMK_ASSERT_VALID(tmk_driver_space_is_valid(s), (s)->ranges.n + (s)->segments.n)
 
 static const uint64_t range_unit = 32ull << 20;
 static const uint64_t granule = 2ull << 20;
@@ -47,13 +52,11 @@ static uint64_t count_below(const struct tmk_space_list *list, uint64_t address)
 static int insert_piece(struct tmk_space_list *list, uint64_t address, uint64_t bytes,
                         bool is_others)
 {
-    struct tmk_space_piece *more = tmk_grow(list->pieces, list->n + 1, &list->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(list->pieces, list->n + 1, list->room) < 0)
         return TMK_ENOMEM;
-    list->pieces = more;
     uint64_t at = count_below(list, address);
-    memmove(&more[at + 1], &more[at], (list->n - at) * sizeof *more);
-    more[at] = (struct tmk_space_piece){address, bytes, is_others};
+    memmove(&list->pieces[at + 1], &list->pieces[at], (list->n - at) * sizeof *list->pieces);
+    list->pieces[at] = (struct tmk_space_piece){address, bytes, is_others};
     list->n++;
     return 0;
 }
@@ -123,6 +126,7 @@ uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes)
 {
     if (bytes >= max_segment)
         return 0;
+    assert(bytes > 0 && bytes % granule == 0);
     uint64_t address = find_space_hole(s, bytes);
     if (!address) {
         struct space_gap gap = find_gap(s, range_bytes(bytes));
@@ -130,7 +134,10 @@ uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes)
         if (!address || insert_piece(&s->ranges, address, range_bytes(bytes), false) < 0)
             return 0;
     }
-    return insert_piece(&s->segments, address, bytes, false) < 0 ? 0 : address;
+    if (insert_piece(&s->segments, address, bytes, false) < 0)
+        return 0;
+    ASSERT_VALID(s);
+    return address;
 }
 
 /* Find the piece that contains the address; false: none does. */
@@ -159,7 +166,10 @@ int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t 
             address % range_unit == 0 && !overlaps_piece(&s->ranges, address, range_bytes(bytes));
         rc = insert_piece(&s->ranges, address, is_new ? range_bytes(bytes) : bytes, !is_new);
     }
-    return rc < 0 ? rc : insert_piece(&s->segments, address, bytes, false);
+    if (rc == 0)
+        rc = insert_piece(&s->segments, address, bytes, false);
+    ASSERT_VALID(s);
+    return rc;
 }
 
 void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
@@ -173,6 +183,7 @@ void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
     const struct tmk_space_piece *r = &s->ranges.pieces[range];
     if (!overlaps_piece(&s->segments, r->address, r->size_bytes))
         remove_space_piece(&s->ranges, range);
+    ASSERT_VALID(s);
 }
 
 /* ---- others ---- */
@@ -197,16 +208,15 @@ int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hin
         rc = insert_piece(&s->ranges, hint->address, hint->size_bytes, true);
     if (rc == 0 && !hint->is_room)
         rc = insert_piece(&s->segments, hint->address, hint->size_bytes, true);
+    ASSERT_VALID(s);
     return rc;
 }
 
 static int add_hint(struct tmk_space_hints *hints, const struct tmk_space_hint *hint)
 {
-    struct tmk_space_hint *more = tmk_grow(hints->items, hints->n + 1, &hints->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(hints->items, hints->n + 1, hints->room) < 0)
         return TMK_ENOMEM;
-    hints->items = more;
-    more[hints->n++] = *hint;
+    hints->items[hints->n++] = *hint;
     return 0;
 }
 

@@ -73,4 +73,13 @@ void tmk_space_hints_fini(struct tmk_space_hints *hints);
 /* Apply a hint, unless a segment lies there by now. 0 or TMK_ENOMEM. */
 int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hint *hint);
 
+/* The invariants (base/valid.h):
+ *   - ranges and segments lie in order of address;
+ *   - no range touches another;
+ *   - each segment begins in a range. */
+bool tmk_driver_space_is_valid(const struct tmk_driver_space *s);
+/* No segment touches another. That holds where all were placed by alloc(), while recorded ones may
+ * lie anywhere. */
+bool tmk_driver_space_is_apart(const struct tmk_driver_space *s);
+
 #endif

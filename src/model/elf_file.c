@@ -138,11 +138,8 @@ static struct elf_part *debug_part(struct tmk_elf *elf)
 
 static bool add_elf_range(struct elf_ranges *r, struct elf_range range)
 {
-    struct elf_range *more =
-        r->n < MAX_RANGES ? tmk_grow(r->items, r->n + 1, &r->room, sizeof *more) : NULL;
-    if (!more)
+    if (r->n >= MAX_RANGES || TMK_GROW(r->items, r->n + 1, r->room) < 0)
         return false;
-    r->items = more;
     r->items[r->n++] = range;
     return true;
 }

@@ -5,10 +5,14 @@
  * neighbour with room to spare is merged into it, so leaves stay about half full. */
 #include "model/free_set.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/valid.h"
+
+#define ASSERT_VALID(s) TMK_ASSERT_VALID(tmk_free_set_is_valid(s), (s)->n)
 
 enum { UNIT_SHIFT = 9 };
 
@@ -130,6 +134,8 @@ static inline uint32_t leaf_of(const struct tmk_free_set *s, const struct tmk_fr
 
 int tmk_free_set_add(struct tmk_free_set *s, uint64_t size_bytes, uint64_t address, uint32_t block)
 {
+    assert(address < TMK_FREE_SET_ADDRESS_END && address % (1u << UNIT_SHIFT) == 0);
+    assert(block >> TMK_FREE_SET_INDEX_BITS == 0);
     struct tmk_free_key key = make_free_key(size_bytes, address, block);
     int rc = 0;
     if (s->n_leaves == 0) {
@@ -152,6 +158,7 @@ int tmk_free_set_add(struct tmk_free_set *s, uint64_t size_bytes, uint64_t addre
     leaf->n++;
     s->firsts[i] = leaf->keys[0];
     s->n++;
+    ASSERT_VALID(s);
     return 0;
 }
 
@@ -168,6 +175,7 @@ void tmk_free_set_remove_at(struct tmk_free_set *s, struct tmk_free_cursor c)
     s->firsts[c.leaf] = leaf->keys[0];
     if (c.leaf > 0 && leaf->n + s->leaves[c.leaf - 1]->n < TMK_FREE_SET_LEAF / 2)
         merge_next_leaf(s, c.leaf - 1);
+    ASSERT_VALID(s);
 }
 
 void tmk_free_set_remove(struct tmk_free_set *s, uint64_t size_bytes, uint64_t address,
@@ -176,7 +184,9 @@ void tmk_free_set_remove(struct tmk_free_set *s, uint64_t size_bytes, uint64_t a
     struct tmk_free_key key = make_free_key(size_bytes, address, block);
     uint32_t i = leaf_of(s, &key);
     const struct tmk_free_leaf *leaf = s->leaves[i];
-    tmk_free_set_remove_at(s, (struct tmk_free_cursor){i, count_less(leaf->keys, leaf->n, &key)});
+    uint32_t at = count_less(leaf->keys, leaf->n, &key);
+    assert(at < leaf->n && !is_key_less(&key, &leaf->keys[at]));
+    tmk_free_set_remove_at(s, (struct tmk_free_cursor){i, at});
 }
 
 struct tmk_free_cursor tmk_free_set_find(const struct tmk_free_set *s, uint64_t size_bytes,

@@ -68,4 +68,10 @@ static inline uint32_t tmk_free_set_block(const struct tmk_free_set *s, struct t
  * then. */
 void tmk_free_set_remove_at(struct tmk_free_set *s, struct tmk_free_cursor c);
 
+/* The invariants (base/valid.h):
+ *   - each leaf in use has keys, as many as fit or fewer, and `n` of them together;
+ *   - keys rise, in a leaf and from leaf to leaf, so that none is there twice;
+ *   - `firsts` has the first key of each leaf. */
+bool tmk_free_set_is_valid(const struct tmk_free_set *s);
+
 #endif

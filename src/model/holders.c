@@ -71,7 +71,7 @@ static const char *file_name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether a file is python, python3, python3.11. */
+/* Whether a file is Whether a file is python, python3, python3.11.. */
 static bool is_interpreter(const char *file)
 {
     static const char name[] = "python";
@@ -167,7 +167,7 @@ static void look_at_stack(const struct tmk_process *p, uint32_t id, struct tmk_h
 
 /* ---- by stack ---- */
 
-enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any stack */
+enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any stack stack */
 
 /* A holder keeps its address when the table grows, because callers borrow it. */
 struct known_holder {
@@ -205,10 +205,8 @@ struct tmk_holders *tmk_holders_close(struct tmk_holders *h)
 static bool make_holders_room(struct tmk_holders *h, uint32_t stack)
 {
     uint64_t before = h->room;
-    struct known_holder *more = tmk_grow(h->items, (uint64_t)stack + 1, &h->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(h->items, (uint64_t)stack + 1, h->room) < 0)
         return false;
-    h->items = more;
     for (uint64_t i = before; i < h->room; i++)
         h->items[i].holder = NULL;
     return true;

@@ -164,10 +164,8 @@ static int note_modules(struct tmk_owners *o)
         uint32_t i;
         if (!name || !class)
             continue;
-        const char **more = tmk_grow(o->classes, o->modules.n + 1, &o->class_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(o->classes, o->modules.n + 1, o->class_room) < 0)
             return TMK_ENOMEM;
-        o->classes = more;
         if (tmk_textmap_put(&o->modules, name, &i) < 0)
             return TMK_ENOMEM;
         o->classes[i] = class;
@@ -179,12 +177,9 @@ static int note_modules(struct tmk_owners *o)
 
 static int note_parameter(struct tmk_owners *o, uint32_t id, const struct tmk_parameter *def)
 {
-    struct owner_parameter *more =
-        tmk_grow(o->parameters, o->parameter_names.n + 1, &o->parameter_room, sizeof *more);
     uint32_t i;
-    if (!more)
+    if (TMK_GROW(o->parameters, o->parameter_names.n + 1, o->parameter_room) < 0)
         return TMK_ENOMEM;
-    o->parameters = more;
     if (tmk_textmap_put(&o->parameter_names, def->name, &i) < 0)
         return TMK_ENOMEM;
     const char *dot = strrchr(def->name, '.');

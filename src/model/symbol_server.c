@@ -43,10 +43,8 @@ static struct tmk_elf *requested_file(struct symbol_server *s, const struct tmk_
             memcmp(m->build_id, r->build_id, r->build_id_bytes) == 0)
             return m->elf;
     }
-    struct served_module *more = tmk_grow(s->modules, s->n_modules + 1, &s->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(s->modules, s->n_modules + 1, s->room) < 0)
         return NULL;
-    s->modules = more;
     struct served_module *m = &s->modules[s->n_modules];
     *m = (struct served_module){.path = strdup(r->path), .build_id_bytes = r->build_id_bytes};
     if (!m->path)

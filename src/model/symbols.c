@@ -36,7 +36,7 @@ struct symbol_module {
     bool is_bad; /* a child died or was silent when asked about it */
 };
 
-struct symbol_entry { /* what was looked up before */
+struct symbol_entry { /* a symbol that was looked up before */
     uint64_t address;
     uint32_t module;
     struct tmk_symbol symbol;
@@ -173,11 +173,8 @@ static int64_t code_module_of(struct tmk_symbols *s, const struct tmk_code_addre
     for (uint64_t i = 0; i < s->n_modules; i++)
         if (s->modules[i].hash == hash && strcmp(s->modules[i].path, where->path) == 0)
             return (int64_t)i;
-    struct symbol_module *more =
-        tmk_grow(s->modules, s->n_modules + 1, &s->module_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(s->modules, s->n_modules + 1, s->module_room) < 0)
         return TMK_ENOMEM;
-    s->modules = more;
     const char *path = tmk_arena_text(&s->texts, where->path, strlen(where->path));
     if (!path)
         return TMK_ENOMEM;

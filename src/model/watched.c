@@ -229,13 +229,11 @@ int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_
         uint32_t pid = tmk_watched_parse(entry->d_name);
         if (pid == 0 || look_at_pid(pid, &w) != IS_WATCHED)
             continue;
-        struct tmk_watched *more = tmk_grow(list, n + 1, &room, sizeof *more);
-        if (!more) {
+        if (TMK_GROW(list, n + 1, room) < 0) {
             free(list);
             closedir(proc);
             return tmk_fail(err, TMK_ENOMEM, "out of memory");
         }
-        list = more;
         list[n++] = w;
     }
     closedir(proc);

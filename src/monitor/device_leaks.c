@@ -10,10 +10,8 @@
 
 static int add_device_leak_row(struct tmk_leaks *leaks, const struct tmk_leak_row *row)
 {
-    struct tmk_leak_row *more = tmk_grow(leaks->rows, leaks->n + 1, &leaks->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(leaks->rows, leaks->n + 1, leaks->room) < 0)
         return TMK_ENOMEM;
-    leaks->rows = more;
     leaks->rows[leaks->n++] = *row;
     leaks->n_leaks += row->is_leak;
     leaks->n_known += row->growth.is_known;

@@ -61,10 +61,8 @@ static int append_entry(struct tmk_history *h, const struct tmk_history_entry *e
 {
     if (h->entries && h->n == h->most)
         make_history_room(h);
-    struct tmk_history_entry *more = tmk_grow(h->entries, h->n + 1, &h->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(h->entries, h->n + 1, h->room) < 0)
         return TMK_ENOMEM;
-    h->entries = more;
     h->entries[h->n++] = *e;
     return 0;
 }

@@ -101,7 +101,7 @@ static void note_missed_answer(struct tmk_watched_device *u, const char *reason)
     tmk_history_gap(&u->history);
 }
 
-static int take_device_sample(struct tmk_watched_device *u, uint64_t time_ns,
+static int take_memory_sample(struct tmk_watched_device *u, uint64_t time_ns,
                               const struct tmk_device_memory *m)
 {
     u->now = *m;
@@ -150,7 +150,7 @@ static int sample_device(struct tmk_sampler *s, struct tmk_watched_device *u, ui
         return 0;
     }
     apply_host_limit(s, u, &m);
-    return take_device_sample(u, time_ns, &m);
+    return take_memory_sample(u, time_ns, &m);
 }
 
 /* ---- processes ---- */
@@ -194,11 +194,8 @@ static struct tmk_process_use *find_watched_process(struct tmk_watched_device *u
 
 static struct tmk_process_use *add_watched_process(struct tmk_watched_device *u)
 {
-    struct tmk_process_use *more =
-        tmk_grow(u->processes, u->n_processes + 1, &u->processes_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(u->processes, u->n_processes + 1, u->processes_room) < 0)
         return NULL;
-    u->processes = more;
     struct tmk_process_use *p = &u->processes[u->n_processes++];
     memset(p, 0, sizeof *p);
     tmk_history_init(&p->history, TMK_HISTORY_PROCESS);

@@ -244,10 +244,8 @@ static struct tmk_peak_row *find_row(struct tmk_group *g, const struct tmk_block
     if (g->failed || tmk_textmap_put(&g->keys, text, &row) < 0)
         return NULL;
     if (row == g->n_rows) {
-        struct tmk_peak_row *more = tmk_grow(g->rows, g->n_rows + 1, &g->row_room, sizeof *g->rows);
-        if (!more)
+        if (TMK_GROW(g->rows, g->n_rows + 1, g->row_room) < 0)
             return NULL;
-        g->rows = more;
         g->rows[g->n_rows++] = (struct tmk_peak_row){.key = shown_key(g, text),
                                                      .stack = is_stack(g->by) ? b->stack : 0};
     }

@@ -51,9 +51,8 @@ static uint32_t first_moment(const struct tmk_strata *s, const struct tmk_block 
 
 static struct layer *add_layer(struct tmk_strata *s, const char *key)
 {
-    struct layer *more = tmk_grow(s->layers, s->n_layers + 1, &s->layer_room, sizeof *more);
-    uint64_t *bytes = more ? calloc((size_t)s->n_parts + 1, sizeof *bytes) : NULL;
-    s->layers = more ? more : s->layers;
+    bool has_room = TMK_GROW(s->layers, s->n_layers + 1, s->layer_room) == 0;
+    uint64_t *bytes = has_room ? calloc((size_t)s->n_parts + 1, sizeof *bytes) : NULL;
     s->failed |= !bytes;
     if (!bytes)
         return NULL;

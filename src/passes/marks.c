@@ -23,11 +23,8 @@ struct tmk_marks {
 
 static void keep(struct tmk_marks *m, const struct tmk_event *ev, int64_t step)
 {
-    struct tmk_mark *more = tmk_grow(m->marks, m->n_kept + 1, &m->room, sizeof *more);
     const char *text = tmk_arena_text(&m->texts, ev->text, ev->text_bytes);
-    if (more)
-        m->marks = more;
-    if (!more || !text) {
+    if (!text || TMK_GROW(m->marks, m->n_kept + 1, m->room) < 0) {
         m->failed = true;
         return;
     }

@@ -104,12 +104,10 @@ static bool was_born(const struct candidate *c, const struct tmk_block *b)
 
 static void keep_gone(struct tmk_peak *k, struct candidate *c, const struct tmk_block *b)
 {
-    struct tmk_block *more = tmk_grow(c->gone, c->n_gone + 1, &c->gone_room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(c->gone, c->n_gone + 1, c->gone_room) < 0) {
         k->failed = true;
         return;
     }
-    c->gone = more;
     c->gone[c->n_gone++] = *b;
 }
 
@@ -213,10 +211,8 @@ static bool is_alive_then(const struct tmk_peak *k, const struct tmk_block *b)
 
 static int add_block(struct tmk_peak *k, const struct tmk_block *b)
 {
-    struct tmk_block *more = tmk_grow(k->blocks, k->n_blocks + 1, &k->block_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(k->blocks, k->n_blocks + 1, k->block_room) < 0)
         return TMK_ENOMEM;
-    k->blocks = more;
     k->blocks[k->n_blocks++] = *b;
     return 0;
 }

@@ -62,13 +62,7 @@ static void end_row(struct tmk_segment_rows *s, struct row *row, uint64_t ns)
 static void add_row(struct tmk_segment_rows *s, const struct tmk_state *state,
                     const struct tmk_driver_segment *segment)
 {
-    struct row *more = tmk_grow(s->rows, s->n + 1, &s->room, sizeof *more);
-    if (more)
-        s->rows = more;
-    uint64_t *more_open = tmk_grow(s->open, s->n + 1, &s->open_room, sizeof *more_open);
-    if (more_open)
-        s->open = more_open;
-    if (!more || !more_open) {
+    if (TMK_GROW(s->rows, s->n + 1, s->room) < 0 || TMK_GROW(s->open, s->n + 1, s->open_room) < 0) {
         s->failed = true;
         return;
     }

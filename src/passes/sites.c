@@ -71,10 +71,8 @@ static struct tmk_site_total *row_of(struct tmk_sites *s, uint32_t stack, struct
     if (tmk_textmap_put(lines, key, &i) < 0)
         return NULL;
     if (i == s->n_rows) {
-        struct tmk_site_total *more = tmk_grow(s->rows, s->n_rows + 1, &s->row_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(s->rows, s->n_rows + 1, s->row_room) < 0)
             return NULL;
-        s->rows = more;
         s->rows[s->n_rows++] = row;
     }
     return &s->rows[i];

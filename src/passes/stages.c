@@ -48,11 +48,10 @@ static struct stage *stage_of(struct tmk_stages *s, const char *name)
             return &s->stages[i];
     if (s->n >= MOST_STAGES && strcmp(name, other) != 0)
         return stage_of(s, other);
-    struct stage *more = tmk_grow(s->stages, s->n + 1, &s->room, sizeof *more);
-    s->failed |= !more;
-    if (!more)
+    if (TMK_GROW(s->stages, s->n + 1, s->room) < 0) {
+        s->failed = true;
         return NULL;
-    s->stages = more;
+    }
     s->stages[s->n] = (struct stage){.row.name = name};
     return &s->stages[s->n++];
 }

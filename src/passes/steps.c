@@ -62,14 +62,10 @@ int tmk_steps_open(const struct tmk_process *p, uint16_t device, struct tmk_step
             s->n_before += row->n_allocs;
             continue;
         }
-        const struct tmk_step_row **more =
-            tmk_grow(s->rows, s->n_rows + 1, &s->room,
-                     sizeof *more); /* NOLINT(bugprone-sizeof-expression): an array of pointers */
-        if (!more) {
+        if (TMK_GROW(s->rows, s->n_rows + 1, s->room) < 0) {
             tmk_steps_close(s);
             return TMK_ENOMEM;
         }
-        s->rows = more;
         s->rows[s->n_rows++] = row;
     }
     *ret_steps = s;

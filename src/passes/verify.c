@@ -54,11 +54,8 @@ struct tmk_verify {
 
 static void keep(struct tmk_verify *v, struct list *list, uint64_t offset, const char *text)
 {
-    struct tmk_finding *more = tmk_grow(list->items, list->n + 1, &list->room, sizeof *more);
     char *copy = tmk_arena_format(&v->texts, "%s", text);
-    if (more)
-        list->items = more;
-    if (!more || !copy)
+    if (!copy || TMK_GROW(list->items, list->n + 1, list->room) < 0)
         v->failed = true;
     else
         list->items[list->n++] = (struct tmk_finding){.offset = offset, .text = copy};
@@ -480,16 +477,12 @@ static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_ev
     struct tmk_verify *v = arg;
     struct tmk_stack stack;
     struct tmk_stream stream;
-    bool has_stream = ev->kind == TMK_KIND_ALLOC && ev->stream;
-    bool has_stack =
-        ev->kind == TMK_KIND_ALLOC || ev->kind == TMK_KIND_OOM || ev->kind == TMK_KIND_SEGMENT;
-    bool has_name =
-        ev->kind == TMK_KIND_PUSH || ev->kind == TMK_KIND_TAG || ev->kind == TMK_KIND_MARK;
+    unsigned has = tmk_kind_fields(ev->kind);
     if (rp->implied)
         return;
-    if ((has_stream && !tmk_reader_stream(v->r, ev->stream, &stream)) ||
-        (has_stack && ev->stack && !tmk_reader_stack(v->r, ev->stack, &stack)) ||
-        (has_name && ev->name && !tmk_reader_string(v->r, ev->name))) {
+    if ((has & TMK_HAS_STREAM && ev->stream && !tmk_reader_stream(v->r, ev->stream, &stream)) ||
+        (has & TMK_HAS_STACK && ev->stack && !tmk_reader_stack(v->r, ev->stack, &stack)) ||
+        (has & TMK_HAS_NAME && ev->name && !tmk_reader_string(v->r, ev->name))) {
         if (v->n_undefined++ == 0)
             v->undefined_at = v->offset;
     }

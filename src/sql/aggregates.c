@@ -98,13 +98,11 @@ static void sample_add(sqlite3_context *context, sqlite3_value *value, double pe
         sample_fail(context, s, "percentile(x, p): p must be the same for all rows");
         return;
     }
-    double *more = tmk_grow(s->values, s->n + 1, &s->room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(s->values, s->n + 1, s->room) < 0) {
         sample_fail(context, s, "out of memory");
         return;
     }
     s->percent = percent;
-    s->values = more;
     s->values[s->n++] = sqlite3_value_double(value);
 }
 

@@ -116,23 +116,17 @@ static int add_node(struct builder *b, uint32_t level, uint64_t parent, int64_t 
 static int add_bin(struct builder *b, const struct tmk_column_values *cells, uint64_t row)
 {
     struct tmk_bins *bins = b->bins;
-    struct tmk_bin *more = tmk_grow(bins->bins, bins->n_bins + 1, &bins->bin_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(bins->bins, bins->n_bins + 1, bins->bin_room) < 0)
         return TMK_ENOMEM;
-    bins->bins = more;
-    struct filled *filled = tmk_grow(b->filled, bins->n_bins + 1, &b->filled_room, sizeof *filled);
-    if (!filled)
+    if (TMK_GROW(b->filled, bins->n_bins + 1, b->filled_room) < 0)
         return TMK_ENOMEM;
-    b->filled = filled;
-    filled[bins->n_bins] = (struct filled){0};
+    b->filled[bins->n_bins] = (struct filled){0};
     uint64_t n_values = bins->n_bins * bins->n_keys;
-    int64_t *values =
-        tmk_grow(bins->values, n_values + bins->n_keys, &bins->value_room, sizeof *values);
-    if (!values || bins->n_bins >= UINT32_MAX - 1)
+    if (TMK_GROW(bins->values, n_values + bins->n_keys, bins->value_room) < 0 ||
+        bins->n_bins >= UINT32_MAX - 1)
         return TMK_ENOMEM;
-    bins->values = values;
     for (uint32_t k = 0; k < bins->n_keys; k++)
-        values[n_values + k] = key_value(b, bins->keys[k], &cells[bins->keys[k]], row);
+        bins->values[n_values + k] = key_value(b, bins->keys[k], &cells[bins->keys[k]], row);
     bins->bins[bins->n_bins++] = (struct tmk_bin){0};
     return 0;
 }
@@ -174,11 +168,9 @@ static int follow_level(struct builder *b, uint32_t level, const struct tmk_colu
 static int find_bins(struct builder *b, const struct tmk_column_values *cells, uint64_t begin,
                      uint64_t end)
 {
-    uint32_t *nodes = tmk_grow(b->nodes, end, &b->node_room, sizeof *nodes);
-    if (!nodes)
+    if (TMK_GROW(b->nodes, end, b->node_room) < 0)
         return TMK_ENOMEM;
-    b->nodes = nodes;
-    memset(nodes, 0, (size_t)end * sizeof *nodes);
+    memset(b->nodes, 0, (size_t)end * sizeof *b->nodes);
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < b->n_levels; i++)
         rc = follow_level(b, i, cells, begin, end);

@@ -154,12 +154,10 @@ struct sweep {
 
 static void add_block(struct sweep *w, const struct tmk_state *state, struct tmk_block *b)
 {
-    struct open_row *more = tmk_grow(w->blocks, w->n + 1, &w->room, sizeof *more);
-    if (!more || w->n >= UINT32_MAX - 1) {
+    if (TMK_GROW(w->blocks, w->n + 1, w->room) < 0 || w->n >= UINT32_MAX - 1) {
         w->failed = true;
         return;
     }
-    w->blocks = more;
     w->blocks[w->n++] = (struct open_row){.serial = b->serial, .open = true};
     uint64_t row = tmk_rows_add(w->f->rows);
     set_block(w->f, state, row, b, tmk_state_requested(state, b));
@@ -311,12 +309,10 @@ struct frees {
 
 static void number_block(struct frees *w, const struct tmk_state *state, struct tmk_block *b)
 {
-    struct fate *more = tmk_grow(w->blocks, w->n + 1, &w->room, sizeof *more);
-    if (!more || w->n >= UINT32_MAX - 1) {
+    if (TMK_GROW(w->blocks, w->n + 1, w->room) < 0 || w->n >= UINT32_MAX - 1) {
         w->failed = true;
         return;
     }
-    w->blocks = more;
     w->blocks[w->n++] =
         (struct fate){.free_ns = TMK_NULL_INT, .requested_bytes = tmk_state_requested(state, b)};
     b->row = (uint32_t)w->n;

@@ -12,23 +12,19 @@
 
 static int spread_numbers(struct tmk_view in, uint64_t max, struct tmk_skim_numbers *ret)
 {
-    uint32_t *more = tmk_grow(ret->values, max + 1, &ret->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(ret->values, max + 1, ret->room) < 0)
         return TMK_ENOMEM;
-    ret->values = more;
-    ret->n = tmk_spread_u32(in, more, max);
+    ret->n = tmk_spread_u32(in, ret->values, max);
     return 0;
 }
 
 static int spread_times(struct tmk_skim *k, const struct tmk_cursor *c)
 {
     uint64_t n = c->n_left;
-    uint64_t *times = tmk_grow(k->times, n + 1, &k->time_room, sizeof *times);
-    if (!times)
+    if (TMK_GROW(k->times, n + 1, k->time_room) < 0)
         return TMK_ENOMEM;
-    k->times = times;
     struct tmk_view in = c->heads;
-    uint64_t now_ns = c->now_ns;
+    uint64_t now_ns = c->now_ns, *times = k->times;
     for (k->n_events = 0; k->n_events < n; k->n_events++) {
         uint64_t head = tmk_view_varint(&in);
         if (in.bad)
@@ -43,22 +39,19 @@ static int spread_times(struct tmk_skim *k, const struct tmk_cursor *c)
 /* Kinds of all events and, where times are wanted, those. */
 static int spread_heads(struct tmk_skim *k, const struct tmk_cursor *c, bool want_times)
 {
-    uint8_t *kinds = tmk_grow(k->kinds, (uint64_t)c->n_left + 8, &k->kind_room, sizeof *kinds);
-    if (!kinds)
+    if (TMK_GROW(k->kinds, (uint64_t)c->n_left + 8, k->kind_room) < 0)
         return TMK_ENOMEM;
-    k->kinds = kinds;
     if (want_times)
         return spread_times(k, c);
-    k->n_events = tmk_spread_low3(c->heads, kinds, c->n_left);
+    k->n_events = tmk_spread_low3(c->heads, k->kinds, c->n_left);
     return 0;
 }
 
 static int hold_blocks(struct tmk_skim *k, const struct tmk_cursor *c, uint16_t device)
 {
-    uint64_t *held = tmk_grow(k->held, (uint64_t)c->n_addresses + 1, &k->held_room, sizeof *held);
-    if (!held)
+    if (TMK_GROW(k->held, (uint64_t)c->n_addresses + 1, k->held_room) < 0)
         return TMK_ENOMEM;
-    k->held = held;
+    uint64_t *held = k->held;
     for (uint32_t i = 0; i < c->n_addresses; i++) {
         const struct tmk_address *a = &c->addresses[i];
         held[i] = a->live && a->device == device ? a->live - 1 : 0;

@@ -2,21 +2,15 @@
 /* sql/slab.c - see slab.h. The first block is small: most tables are. */
 #include "sql/slab.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/valid.h"
+
+#define ASSERT_VALID(s) TMK_ASSERT_VALID(tmk_slabs_is_valid(s), (s)->n_bytes / 1024)
+
 enum { FIRST_BYTES = 1 << 16, SLAB_BYTES = 4 << 20, PAGE_BYTES = 4096 };
-
-struct tmk_slab {
-    struct tmk_slab *older, *newer;
-    size_t used, size; /* of the whole block, this header included */
-    uint32_t n_pieces;
-};
-
-struct piece { /* stands before each */
-    struct tmk_slab *slab;
-    uint64_t n_bytes;
-};
 
 static struct tmk_slab *make_slab(size_t size)
 {
@@ -51,24 +45,26 @@ void *tmk_slabs_take(struct tmk_slabs *s, size_t n)
 {
     if (n > SIZE_MAX / 2)
         return NULL;
-    n = ((n + 7) & ~(size_t)7) + sizeof(struct piece);
+    n = ((n + 7) & ~(size_t)7) + sizeof(struct tmk_slab_piece);
     struct tmk_slab *slab = s->newest;
     if (!slab || slab->size - slab->used < n)
         slab = add_slab(s, n);
     if (!slab)
         return NULL;
-    struct piece *piece = (struct piece *)(void *)((uint8_t *)slab + slab->used);
-    *piece = (struct piece){.slab = slab, .n_bytes = n};
+    struct tmk_slab_piece *piece = (struct tmk_slab_piece *)(void *)((uint8_t *)slab + slab->used);
+    *piece = (struct tmk_slab_piece){.slab = slab, .n_bytes = n};
     slab->used += n;
     slab->n_pieces++;
     s->n_bytes += n;
+    ASSERT_VALID(s);
     return piece + 1;
 }
 
 void tmk_slabs_drop(struct tmk_slabs *s, void *piece)
 {
-    const struct piece *head = (const struct piece *)piece - 1;
+    const struct tmk_slab_piece *head = (const struct tmk_slab_piece *)piece - 1;
     struct tmk_slab *slab = head->slab;
+    assert(slab->n_pieces > 0 && s->n_bytes >= head->n_bytes);
     s->n_bytes -= head->n_bytes;
     if (--slab->n_pieces > 0)
         return;
@@ -78,12 +74,11 @@ void tmk_slabs_drop(struct tmk_slabs *s, void *piece)
         s->newest = slab->older;
     if (slab->older)
         slab->older->newer = slab->newer;
-    if (s->spare && s->spare->size >= slab->size) {
-        free(slab);
-        return;
-    }
-    free(s->spare);
-    s->spare = slab;
+    bool is_larger = !s->spare || slab->size > s->spare->size;
+    free(is_larger ? s->spare : slab);
+    if (is_larger)
+        s->spare = slab;
+    ASSERT_VALID(s);
 }
 
 void tmk_slabs_fini(struct tmk_slabs *s)

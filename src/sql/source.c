@@ -157,10 +157,8 @@ int64_t tmk_source_id(const struct tmk_source *s, uint64_t id)
 
 static int note_step(struct tmk_source *s, uint64_t start_ns, int64_t step)
 {
-    struct tmk_step_start *more = tmk_grow(s->steps, s->n_steps + 1, &s->step_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(s->steps, s->n_steps + 1, s->step_room) < 0)
         return TMK_ENOMEM;
-    s->steps = more;
     s->steps[s->n_steps++] = (struct tmk_step_start){.start_ns = start_ns, .step = step};
     return 0;
 }

@@ -3,10 +3,12 @@
  * to memory of exactly their size; what is only looked at is not copied. */
 #include "sql/store.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/valid.h"
 #include "sql/rows.h"
 #include "sql/source.h"
 #include "sql/textpool.h"
@@ -16,10 +18,7 @@
 #define LIMIT_BYTES (UINT64_C(512) << 20)
 #define CHUNK_LIMIT_BYTES (UINT64_C(32) << 20)
 
-struct tmk_segment_block {
-    struct tmk_segment_block *next;
-    uint64_t bytes[]; /* of the widest cell, for alignment */
-};
+#define ASSERT_VALID(s) TMK_ASSERT_VALID(tmk_store_is_valid(s), tmk_store_check_cost(s))
 
 /* ---- segments ---- */
 
@@ -48,6 +47,7 @@ int tmk_store_init(struct tmk_store *s, const struct tmk_vtab_def *def, struct t
     for (uint32_t i = 0; i < n_sources; i++)
         for (uint32_t k = 0; k < segments_of(s, i); k++)
             s->segments[s->n_segments++] = (struct tmk_segment){.source = i, .chunk = k};
+    ASSERT_VALID(s);
     return 0;
 }
 
@@ -182,15 +182,19 @@ int tmk_store_pin(struct tmk_store *s, struct tmk_segment *segment, uint64_t wan
         rc = tmk_fail(err, TMK_ENOMEM, "out of memory");
     if (rc < 0)
         tmk_store_unpin(s, segment);
+    ASSERT_VALID(s);
     return rc;
 }
 
 void tmk_store_unpin(struct tmk_store *s, struct tmk_segment *segment)
 {
+    assert(segment->n_pins > 0);
     if (--segment->n_pins > 0 || !segment->held)
         return;
     put_on_list(s, segment);
     keep_to_limit(s);
+    ASSERT_VALID(s);
+    assert(!s->left_first || s->slabs.n_bytes <= s->limit_bytes);
 }
 
 static struct tmk_column_values cell_of(const struct tmk_store *s, uint32_t column,
@@ -203,6 +207,7 @@ static struct tmk_column_values cell_of(const struct tmk_store *s, uint32_t colu
 void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segment, uint64_t wanted,
                      struct tmk_column_values *cells)
 {
+    assert((wanted & ~segment->held) == 0);
     for (uint32_t c = 0; c < s->def->doc.n_columns; c++)
         if (wanted >> c & 1)
             cells[c] = cell_of(s, c, segment->columns[c], segment->constants >> c & 1);
@@ -223,6 +228,7 @@ int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wa
         if (wanted >> c & 1)
             cells[c] = cell_of(s, c, s->scratch.columns[c], s->scratch.constants >> c & 1);
     *ret_n_rows = segment->n_rows;
+    ASSERT_VALID(s);
     return 0;
 }
 

@@ -21,6 +21,11 @@ struct tmk_column_values {
     uint8_t kind; /* enum tmk_cell_kind */
 };
 
+struct tmk_segment_block { /* of columns */
+    struct tmk_segment_block *next;
+    uint64_t bytes[]; /* of the widest cell, for alignment */
+};
+
 struct tmk_segment {
     uint32_t source;
     uint32_t chunk;
@@ -65,6 +70,15 @@ void tmk_store_cells(const struct tmk_store *s, const struct tmk_segment *segmen
  * pin or look. */
 int tmk_store_look(struct tmk_store *s, struct tmk_segment *segment, uint64_t wanted,
                    struct tmk_column_values *cells, uint64_t *ret_n_rows, struct tmk_error *err);
+
+/* The invariants (base/valid.h):
+ *   - segments lie in order of source, then chunk;
+ *   - a segment that holds columns has been counted; just the columns that it holds have data,
+ * which lies in one of its blocks with room for a cell of each row, or for one cell;
+ *   - the list, which has links both ways, has each segment that holds columns and is not pinned;
+ *   - the slabs are valid, and have no pieces but the segments' blocks. */
+bool tmk_store_is_valid(const struct tmk_store *s);
+uint64_t tmk_store_check_cost(const struct tmk_store *s); /* in items */
 
 /* A column in order and the values of it that are wanted. */
 struct tmk_bounds {

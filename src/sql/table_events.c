@@ -18,15 +18,18 @@
 #include "trace/layout.h"
 #include "trace/segments.h"
 
+/* ", allocate, free, tag ..." */
+#define X(name, number, word, form, fields) ", " word
+static const char kind_words[] = TMK_EVENT_KINDS(X);
+#undef X
+
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \
     X(rank, INT, TMK_FEW, "its rank")                                                              \
     X(time_ns, INT, TMK_ORDER_TIME, "when, ns since the run's start")                              \
     X(step, INT, TMK_ORDER_STEP, "training step; NULL: before the first")                          \
     X(thread, INT, TMK_FEW, "the system's number of the thread")                                   \
-    X(kind, TEXT, TMK_FEW,                                                                         \
-      "allocate, free, tag, open, close, step, mark, oom, drop, reserved, device_end, segment, "   \
-      "segment_end, sample")                                                                       \
+    X(kind, TEXT, TMK_FEW, &kind_words[2])                                                         \
     X(device, TEXT, TMK_FEW, "of what is about a device")                                          \
     X(address, INT, TMK_PLAIN, "of allocate, free, tag, segment, segment_end")                     \
     X(size, INT, TMK_PLAIN,                                                                        \
@@ -43,35 +46,18 @@ enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static const char *const kind_names[] = {
-    [TMK_KIND_ALLOC] = "allocate",
-    [TMK_KIND_FREE] = "free",
-    [TMK_KIND_TAG] = "tag",
-    [TMK_KIND_PUSH] = "open",
-    [TMK_KIND_POP] = "close",
-    [TMK_KIND_STEP] = "step",
-    [TMK_KIND_MARK] = "mark",
-    [TMK_KIND_OOM] = "oom",
-    [TMK_KIND_DROP] = "drop",
-    [TMK_KIND_RESERVED] = "reserved",
-    [TMK_KIND_DEVICE_END] = "device_end",
-    [TMK_KIND_SEGMENT] = "segment",
-    [TMK_KIND_SEGMENT_END] = "segment_end",
-    [TMK_KIND_SAMPLE] = "sample",
-    [TMK_KIND_HELD] = "held",
-    [TMK_KIND_RELEASED] = "released",
-};
 static const char *const range_names[] = {
     [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
 
 enum {
-    N_KINDS = sizeof kind_names / sizeof kind_names[0],
     N_RANGES = sizeof range_names / sizeof range_names[0],
+    WORD_FIELDS =
+        TMK_HAS_CATEGORY | TMK_HAS_RANGE | TMK_HAS_NAME | TMK_HAS_SEGMENT_KIND | TMK_HAS_TEXT,
 };
 
 struct maker {
     struct tmk_fill *f;
-    uint32_t kinds[N_KINDS], ranges[N_RANGES]; /* numbers of the names */
+    uint32_t kinds[TMK_N_KINDS], ranges[N_RANGES]; /* numbers of the names */
 };
 
 static void set_string(struct tmk_fill *f, uint32_t column, uint64_t row, uint32_t string)
@@ -80,71 +66,23 @@ static void set_string(struct tmk_fill *f, uint32_t column, uint64_t row, uint32
         tmk_rows_text(f->rows, column, row, tmk_source_text(f->source, string));
 }
 
-static void set_block(struct tmk_fill *f, uint64_t row)
+/* A free has the size of its block, a sample what is in use, if it is known. */
+static void set_size(struct tmk_fill *f, uint64_t row, unsigned has)
 {
     const struct tmk_event *ev = &f->walk->event;
-    if (tmk_rows_want(f->rows, COL_device))
-        tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
-    tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
-    if (ev->kind == TMK_KIND_ALLOC) {
+    if (has & TMK_HAS_SIZE)
         tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
-        tmk_rows_int(f->rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
-    } else if (ev->kind == TMK_KIND_FREE && f->walk->freed_bytes != UINT64_MAX) {
+    else if (ev->kind == TMK_KIND_FREE && f->walk->freed_bytes != UINT64_MAX)
         tmk_rows_u64(f->rows, COL_size, row, f->walk->freed_bytes);
-    } else if (ev->kind == TMK_KIND_TAG) {
-        if (tmk_rows_want(f->rows, COL_category))
-            tmk_rows_text(f->rows, COL_category, row, tmk_source_category(f->source, ev->category));
-        set_string(f, COL_name, row, ev->name);
-    }
+    else if (has & TMK_HAS_SAMPLE && ev->sample.used_bytes != UINT64_MAX)
+        tmk_rows_u64(f->rows, COL_size, row, ev->sample.used_bytes);
 }
 
-/* Of a segment its kind is the name; the size of a sample is what is in use. */
-static void set_of_driver(struct tmk_fill *f, uint64_t row)
+static void set_lost(struct tmk_fill *f, uint64_t row)
 {
-    const struct tmk_event *ev = &f->walk->event;
-    tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
-    if (ev->kind == TMK_KIND_SAMPLE) {
-        if (ev->sample.used_bytes != UINT64_MAX)
-            tmk_rows_u64(f->rows, COL_size, row, ev->sample.used_bytes);
-        return;
-    }
-    tmk_fill_text(f, COL_name, row, tmk_segment_kind_text(ev->segment_kind));
-    tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
-    if (ev->kind == TMK_KIND_SEGMENT) {
-        tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
-        tmk_rows_int(f->rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
-    }
-}
-
-static void set_other(struct tmk_fill *f, uint64_t row)
-{
-    const struct tmk_event *ev = &f->walk->event;
-    if (ev->kind == TMK_KIND_OOM) {
-        tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
-        tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
-        tmk_rows_int(f->rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
-    } else if (ev->kind == TMK_KIND_MARK) {
-        set_string(f, COL_name, row, ev->name);
-        if (ev->text_bytes && tmk_rows_want(f->rows, COL_info))
-            tmk_rows_text(f->rows, COL_info, row,
-                          tmk_textpool_copy(f->pool, ev->text, ev->text_bytes));
-    } else if (ev->kind == TMK_KIND_RESERVED || ev->kind == TMK_KIND_DEVICE_END) {
-        tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
-        if (ev->kind == TMK_KIND_RESERVED)
-            tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
-    } else if (ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END ||
-               ev->kind == TMK_KIND_SAMPLE) {
-        set_of_driver(f, row);
-    } else if (ev->kind == TMK_KIND_HELD || ev->kind == TMK_KIND_RELEASED) {
-        tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
-        tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
-        if (ev->kind == TMK_KIND_HELD)
-            tmk_rows_u64(f->rows, COL_size, row, ev->size_bytes);
-    } else if (ev->kind == TMK_KIND_DROP) {
-        char text[32];
-        snprintf(text, sizeof text, "%llu lost", (unsigned long long)ev->size_bytes);
-        tmk_fill_text(f, COL_info, row, text);
-    }
+    char text[32];
+    snprintf(text, sizeof text, "%llu lost", (unsigned long long)f->walk->event.size_bytes);
+    tmk_fill_text(f, COL_info, row, text);
 }
 
 /* The range that an open event opened or a close event closed, else the innermost. */
@@ -163,24 +101,43 @@ static void set_range(const struct maker *m, uint64_t row)
     set_string(m->f, COL_name, row, name);
 }
 
-static void set_by_kind(const struct maker *m, uint64_t row)
+/* The name of a segment is its kind. */
+static void set_words(const struct maker *m, uint64_t row, unsigned has)
 {
-    switch (m->f->walk->event.kind) {
-    case TMK_KIND_NONE:
-    case TMK_KIND_STEP:
-        break;
-    case TMK_KIND_ALLOC:
-    case TMK_KIND_FREE:
-    case TMK_KIND_TAG:
-        set_block(m->f, row);
-        break;
-    case TMK_KIND_PUSH:
-    case TMK_KIND_POP:
+    struct tmk_fill *f = m->f;
+    const struct tmk_event *ev = &f->walk->event;
+    if (has & TMK_HAS_CATEGORY && tmk_rows_want(f->rows, COL_category))
+        tmk_rows_text(f->rows, COL_category, row, tmk_source_category(f->source, ev->category));
+    if (has & TMK_HAS_RANGE)
         set_range(m, row);
-        break;
-    default:
-        set_other(m->f, row);
+    else if (has & TMK_HAS_NAME)
+        set_string(f, COL_name, row, ev->name);
+    if (has & TMK_HAS_SEGMENT_KIND)
+        tmk_fill_text(f, COL_name, row, tmk_segment_kind_text(ev->segment_kind));
+    if (has & TMK_HAS_TEXT && ev->text_bytes && tmk_rows_want(f->rows, COL_info))
+        tmk_rows_text(f->rows, COL_info, row, tmk_textpool_copy(f->pool, ev->text, ev->text_bytes));
+}
+
+/* What the event's kind has. */
+static void set_fields(const struct maker *m, uint64_t row)
+{
+    struct tmk_fill *f = m->f;
+    const struct tmk_event *ev = &f->walk->event;
+    unsigned has = tmk_kind_fields(ev->kind);
+    if (has & TMK_HAS_DEVICE) {
+        if (tmk_rows_want(f->rows, COL_device))
+            tmk_rows_text(f->rows, COL_device, row, tmk_source_device(f->source, ev->device));
+        if (has & TMK_HAS_ADDRESS)
+            tmk_rows_int(f->rows, COL_address, row, (int64_t)ev->address);
     }
+    if (has & TMK_HAS_STACK)
+        tmk_rows_int(f->rows, COL_stack_id, row, tmk_source_id(f->source, ev->stack));
+    if (ev->kind == TMK_KIND_DROP)
+        set_lost(f, row);
+    else
+        set_size(f, row, has);
+    if (has & WORD_FIELDS)
+        set_words(m, row, has);
 }
 
 static void add_event(void *arg)
@@ -195,20 +152,21 @@ static void add_event(void *arg)
     tmk_rows_int(rows, COL_step, row, w->step);
     if (tmk_rows_want(rows, COL_thread))
         tmk_rows_int(rows, COL_thread, row, tmk_source_thread(f->source, w->event.thread));
-    if (w->event.kind < N_KINDS)
+    if (w->event.kind < TMK_N_KINDS)
         tmk_rows_text(rows, COL_kind, row, m->kinds[w->event.kind]);
     if (range) {
         set_string(f, COL_stage, row, range->stage_name);
         set_string(f, COL_module, row, range->module);
     }
-    set_by_kind(m, row);
+    set_fields(m, row);
 }
 
 static int fill(struct tmk_fill *f, struct tmk_error *err)
 {
     struct maker m = {.f = f};
-    for (uint32_t i = 0; i < N_KINDS; i++)
-        m.kinds[i] = tmk_textpool_put(f->pool, kind_names[i]);
+    for (uint32_t i = 0; i < TMK_N_KINDS; i++)
+        if (tmk_kind_fields(i))
+            m.kinds[i] = tmk_textpool_put(f->pool, tmk_kind_word(i));
     for (uint32_t i = 0; i < N_RANGES; i++)
         m.ranges[i] = tmk_textpool_put(f->pool, range_names[i]);
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));

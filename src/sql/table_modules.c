@@ -72,13 +72,11 @@ static struct module *add_name(struct sweep *w, const char *name)
 {
     uint64_t n_before = w->names.n;
     uint32_t i;
-    struct module *more = tmk_grow(w->modules, n_before + 1, &w->room, sizeof *more);
-    if (!more || tmk_textmap_put(&w->names, name, &i) < 0) {
-        w->modules = more ? more : w->modules;
+    if (TMK_GROW(w->modules, n_before + 1, w->room) < 0 ||
+        tmk_textmap_put(&w->names, name, &i) < 0) {
         w->failed = true;
         return &w->nowhere;
     }
-    w->modules = more;
     if (w->names.n > n_before)
         w->modules[i] = (struct module){0};
     return &w->modules[i];

@@ -95,10 +95,8 @@ static int note_open(const struct tmk_walk *w, struct knowns *k)
     k->n = 0;
     for (uint64_t t = 0; t < w->n_threads; t++) {
         for (uint64_t i = 0; i < w->threads[t].n; i++) {
-            struct known *more = tmk_grow(k->list, k->n + 1, &k->room, sizeof *more);
-            if (!more)
+            if (TMK_GROW(k->list, k->n + 1, k->room) < 0)
                 return TMK_ENOMEM;
-            k->list = more;
             k->list[k->n++] =
                 (struct known){.thread = w->threads[t].thread, .range = w->threads[t].ranges[i]};
         }

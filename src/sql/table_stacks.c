@@ -37,11 +37,9 @@ struct text {
 static int append(struct text *t, const char *bytes)
 {
     size_t n = strlen(bytes);
-    char *more = tmk_grow(t->bytes, t->n + n + 1, &t->room, 1);
-    if (!more)
+    if (TMK_GROW(t->bytes, t->n + n + 1, t->room) < 0)
         return TMK_ENOMEM;
-    t->bytes = more;
-    memcpy(more + t->n, bytes, n + 1);
+    memcpy(t->bytes + t->n, bytes, n + 1);
     t->n += n;
     return 0;
 }

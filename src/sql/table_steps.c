@@ -62,12 +62,10 @@ struct sweep {
 
 static void begin_step(struct sweep *w, uint64_t start_ns, int64_t step, int64_t n_passes)
 {
-    struct passes *more = tmk_grow(w->steps, w->n + 1, &w->room, sizeof *more);
-    w->failed |= !more;
-    if (!more)
-        return;
-    w->steps = more;
-    w->steps[w->n++] = (struct passes){.start_ns = start_ns, .step = step, .n = n_passes};
+    if (TMK_GROW(w->steps, w->n + 1, w->room) < 0)
+        w->failed = true;
+    else
+        w->steps[w->n++] = (struct passes){.start_ns = start_ns, .step = step, .n = n_passes};
 }
 
 static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,

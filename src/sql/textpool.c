@@ -29,10 +29,8 @@ uint32_t tmk_textpool_put(struct tmk_textpool *p, const char *text)
     size_t length = strlen(text);
     uint64_t n_before = p->map.n;
     uint32_t number;
-    int *more = tmk_grow(p->lengths, n_before + 1, &p->length_room, sizeof *more);
-    if (!more || length > INT_MAX)
+    if (TMK_GROW(p->lengths, n_before + 1, p->length_room) < 0 || length > INT_MAX)
         return fail(p);
-    p->lengths = more;
     if (tmk_textmap_put(&p->map, text, &number) < 0)
         return fail(p);
     if (p->map.n > n_before)

@@ -8,6 +8,7 @@
 #ifndef TMK_SQL_TEXTPOOL_H
 #define TMK_SQL_TEXTPOOL_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,11 +37,13 @@ uint32_t tmk_textpool_keep(struct tmk_textpool *p, const char *text);
 /* Of a number that is not 0. */
 static inline const char *tmk_textpool_text(const struct tmk_textpool *p, uint32_t id)
 {
+    assert(id > 0 && id <= p->map.n);
     return p->map.texts[id - 1];
 }
 
 static inline int tmk_textpool_length(const struct tmk_textpool *p, uint32_t id)
 {
+    assert(id > 0 && id <= p->map.n);
     return p->lengths[id - 1];
 }
 

@@ -129,10 +129,8 @@ static int keep_plan(struct table *t, const struct tmk_plan *plan, int *ret_numb
             return SQLITE_OK;
         }
     }
-    struct kept_plan *more = tmk_grow(t->plans, t->n_plans + 1, &t->plan_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(t->plans, t->n_plans + 1, t->plan_room) < 0)
         return SQLITE_NOMEM;
-    t->plans = more;
     struct tmk_plan *copy = malloc(sizeof *copy);
     if (!copy)
         return SQLITE_NOMEM;

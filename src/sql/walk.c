@@ -62,14 +62,12 @@ static uint32_t find_device(struct tmk_walk *w, uint16_t device)
 static int take_addresses(struct tmk_walk *w)
 {
     uint32_t n = w->cursor.n_addresses;
-    uint64_t *lives = tmk_grow(w->lives, n, &w->live_room, sizeof *lives);
-    if (!lives)
+    if (TMK_GROW(w->lives, n, w->live_room) < 0)
         return TMK_ENOMEM;
-    w->lives = lives;
-    uint8_t *devices = tmk_grow(w->slot_devices, n, &w->slot_device_room, sizeof *devices);
-    if (!devices)
+    if (TMK_GROW(w->slot_devices, n, w->slot_device_room) < 0)
         return TMK_ENOMEM;
-    w->slot_devices = devices;
+    uint64_t *lives = w->lives;
+    uint8_t *devices = w->slot_devices;
     uint16_t last = 0;
     uint32_t at = find_device(w, last);
     for (uint32_t i = 0; i < n; i++) {

@@ -23,10 +23,9 @@ enum { TMK_WALK_MAX_DEPTH = 1 << 20 };
 
 static inline bool tmk_walk_make_room(struct tmk_walk *w, struct tmk_walk_thread *t)
 {
-    struct tmk_walk_range *more = tmk_grow(t->ranges, t->n + 1, &t->room, sizeof *more);
-    w->failed = w->failed || !more;
-    t->ranges = more ? more : t->ranges;
-    return more;
+    bool has_room = TMK_GROW(t->ranges, t->n + 1, t->room) == 0;
+    w->failed = w->failed || !has_room;
+    return has_room;
 }
 
 /* Open a range: false when that goes too deep, or without memory (`failed`). */

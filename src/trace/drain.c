@@ -260,51 +260,24 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
                               .thread = thread,
                               .device = head.device,
                               .kind = head.kind};
-    switch (head.kind) {
-    case TMK_KIND_MARK:
-    case TMK_KIND_SAMPLE:
-    case TMK_KIND_DEF_STRING:
-    case TMK_KIND_DEF_STACK:
-    case TMK_KIND_DEF_THREAD:
-    case TMK_KIND_DEF_LINES:
-    case TMK_KIND_DEF_LINES_311:
-    case TMK_KIND_DEF_MODULE:
-    case TMK_KIND_DEF_PARAMETER:
+    switch (tmk_kind_ring_form(head.kind)) {
+    case TMK_RING_TEXT:
         ret->text = (const uint8_t *)&r->b;
         ret->text_bytes = (uint32_t)r->a;
         ret->a = r->a >> 32;
         return ret->text_bytes <= payload_room(head.n_slots) &&
                ret->text_bytes <= TMK_STRING_MAX_BYTES &&
-               (head.kind != TMK_KIND_DEF_MODULE || ret->a <= ret->text_bytes) &&
-               (head.kind != TMK_KIND_SAMPLE ||
-                ret->text_bytes == sizeof(struct tmk_sample_body)) &&
-               (head.kind != TMK_KIND_DEF_PARAMETER ||
-                ret->text_bytes >= sizeof(struct tmk_parameter_head));
-    case TMK_KIND_PUSH:
-    case TMK_KIND_POP:
+               tmk_kind_takes_text(head.kind, ret->a, ret->text_bytes);
+    case TMK_RING_RANGE:
         if (r->b) /* written on behalf of another thread */
             ret->thread = (uint32_t)r->b;
         ret->b = 0;
         return r->a >= 1 && r->a <= 3 && r->b <= UINT32_MAX;
-    case TMK_KIND_ALLOC:
-    case TMK_KIND_FOUND:
-    case TMK_KIND_SEGMENT:
-    case TMK_KIND_SEGMENT_END:
+    case TMK_RING_SIZED:
         ret->stream = (uint16_t)(r->b >> TMK_SIZE_BITS);
         ret->b = r->b & ((UINT64_C(1) << TMK_SIZE_BITS) - 1);
         return true;
-    case TMK_KIND_FREE:
-    case TMK_KIND_TAG:
-    case TMK_KIND_STEP:
-    case TMK_KIND_OOM:
-    case TMK_KIND_RESERVED:
-    case TMK_KIND_DEVICE_END:
-    case TMK_KIND_DEF_FRAME:
-    case TMK_KIND_DEF_CODE:
-    case TMK_KIND_DEF_CODE_FRAME:
-    case TMK_KIND_DEF_NATIVE_FRAME:
-    case TMK_KIND_DEF_STREAM:
-    case TMK_KIND_DEF_TORCH_MODULE:
+    case TMK_RING_PLAIN:
         return true;
     default:
         return false; /* of a newer recorder, or damage */

@@ -153,24 +153,48 @@ static inline bool read_slot(struct tmk_cursor *c, struct tmk_view *in, struct t
     return true;
 }
 
-static void read_sample(struct tmk_view *body, struct tmk_event *ret)
+static void read_sample(struct tmk_view *body, struct tmk_sample_body *ret)
 {
-    ret->device = (uint16_t)tmk_view_varint(body);
-    ret->sample.used_bytes = tmk_view_varint(body) - 1;
-    ret->sample.total_bytes = tmk_view_varint(body) - 1;
-    ret->sample.own_bytes = tmk_view_varint(body) - 1;
-    ret->sample.others_bytes = tmk_view_varint(body) - 1;
+    ret->used_bytes = tmk_view_varint(body) - 1;
+    ret->total_bytes = tmk_view_varint(body) - 1;
+    ret->own_bytes = tmk_view_varint(body) - 1;
+    ret->others_bytes = tmk_view_varint(body) - 1;
 }
 
-static void read_segment(struct tmk_view *body, struct tmk_event *ret)
+/* The device of an OOM says too who has refused. */
+static void read_device(struct tmk_view *body, struct tmk_event *ret)
 {
-    ret->device = (uint16_t)tmk_view_varint(body);
-    ret->segment_kind = (uint8_t)tmk_view_varint(body);
-    ret->address = tmk_view_varint(body);
-    if (ret->kind != TMK_KIND_SEGMENT)
-        return;
-    ret->size_bytes = tmk_view_varint(body);
-    ret->stack = (uint32_t)tmk_view_varint(body);
+    uint16_t device = (uint16_t)tmk_view_varint(body);
+    uint16_t flag = ret->kind == TMK_KIND_OOM ? TMK_OOM_OF_DRIVER : 0;
+    ret->is_of_driver = (device & flag) != 0;
+    ret->device = (uint16_t)(device & ~flag);
+}
+
+/* The fields that the event's kind has, in the order of their bits. */
+static void read_fields(struct tmk_view *body, struct tmk_event *ret)
+{
+    unsigned has = tmk_kind_fields(ret->kind);
+    if (has & TMK_HAS_DEVICE)
+        read_device(body, ret);
+    if (has & TMK_HAS_SEGMENT_KIND)
+        ret->segment_kind = (uint8_t)tmk_view_varint(body);
+    if (has & TMK_HAS_ADDRESS)
+        ret->address = tmk_view_varint(body);
+    ret->size_bytes = has & TMK_HAS_SIZE ? tmk_view_varint(body) : 0;
+    if (has & TMK_HAS_CAPACITY)
+        ret->capacity_bytes = tmk_view_varint(body);
+    if (has & TMK_HAS_STACK)
+        ret->stack = (uint32_t)tmk_view_varint(body);
+    if (has & TMK_HAS_NAME)
+        ret->name = (uint32_t)tmk_view_varint(body);
+    if (has & TMK_HAS_FREE)
+        ret->free_bytes = tmk_view_left(body) > 0 ? tmk_view_varint(body) - 1 : UINT64_MAX;
+    if (has & TMK_HAS_SAMPLE)
+        read_sample(body, &ret->sample);
+    if (has & TMK_HAS_TEXT) {
+        ret->text = (const char *)body->at;
+        ret->text_bytes = (uint32_t)tmk_view_left(body);
+    }
 }
 
 bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret)
@@ -179,43 +203,9 @@ bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret)
     uint64_t type = tmk_view_varint(in);
     uint64_t length = tmk_view_varint(in);
     struct tmk_view body = tmk_view_take(in, length);
-    ret->kind = TMK_KIND_NONE;
-    if (type == TMK_KIND_MARK) {
-        ret->kind = TMK_KIND_MARK;
-        ret->name = (uint32_t)tmk_view_varint(&body);
-        ret->text = (const char *)body.at;
-        ret->text_bytes = (uint32_t)tmk_view_left(&body);
-    } else if (type == TMK_KIND_OOM) {
-        uint64_t device = tmk_view_varint(&body);
-        ret->kind = TMK_KIND_OOM;
-        ret->device = (uint16_t)(device & ~(uint64_t)TMK_OOM_OF_DRIVER);
-        ret->is_of_driver = (device & TMK_OOM_OF_DRIVER) != 0;
-        ret->size_bytes = tmk_view_varint(&body);
-        ret->capacity_bytes = tmk_view_varint(&body);
-        ret->stack = (uint32_t)tmk_view_varint(&body);
-        ret->free_bytes = tmk_view_left(&body) > 0 ? tmk_view_varint(&body) - 1 : UINT64_MAX;
-    } else if (type == TMK_KIND_HELD || type == TMK_KIND_RELEASED) {
-        ret->kind = (uint8_t)type;
-        ret->device = (uint16_t)tmk_view_varint(&body);
-        ret->address = tmk_view_varint(&body);
-        ret->size_bytes = type == TMK_KIND_HELD ? tmk_view_varint(&body) : 0;
-    } else if (type == TMK_KIND_DROP) {
-        ret->kind = TMK_KIND_DROP;
-        ret->size_bytes = tmk_view_varint(&body);
-    } else if (type == TMK_KIND_RESERVED) {
-        ret->kind = TMK_KIND_RESERVED;
-        ret->device = (uint16_t)tmk_view_varint(&body);
-        ret->size_bytes = tmk_view_varint(&body);
-    } else if (type == TMK_KIND_DEVICE_END) {
-        ret->kind = TMK_KIND_DEVICE_END;
-        ret->device = (uint16_t)tmk_view_varint(&body);
-    } else if (type == TMK_KIND_SEGMENT || type == TMK_KIND_SEGMENT_END) {
-        ret->kind = (uint8_t)type;
-        read_segment(&body, ret);
-    } else if (type == TMK_KIND_SAMPLE) {
-        ret->kind = TMK_KIND_SAMPLE;
-        read_sample(&body, ret);
-    }
+    bool is_known = type < TMK_N_KINDS && tmk_kind_is_other((unsigned)type);
+    ret->kind = is_known ? (uint8_t)type : TMK_KIND_NONE;
+    read_fields(&body, ret);
     return !in->bad && !body.bad;
 }
 

@@ -16,29 +16,29 @@
 #include "trace/layout.h"
 #include "trace/state.h"
 
+/* Which kinds have which fields: kinds.h. Fields that an event's kind has not mean nothing. */
 struct tmk_event {
     uint64_t time_ns;
     uint8_t kind; /* enum tmk_kind; 0 for a kind this reader does not know */
     uint8_t range_kind;
     uint8_t category;
-    uint8_t segment_kind; /* SEGMENT, SEGMENT_END */
-    bool is_of_driver;    /* OOM: the driver has refused, not the framework's allocator */
-    uint16_t device; /* ALLOC, FREE, TAG, OOM, RESERVED, DEVICE_END, SEGMENT, SEGMENT_END, SAMPLE,
-                        HELD, RELEASED */
-    uint16_t stream; /* ALLOC */
+    uint8_t segment_kind;
+    bool is_of_driver; /* OOM: the driver has refused, not the framework's allocator */
+    uint16_t device;
+    uint16_t stream;
     uint32_t thread;
-    uint32_t slot;  /* ALLOC, FREE, TAG: number of the address in the chunk's dictionary */
-    uint32_t stack; /* ALLOC, OOM, SEGMENT */
-    uint32_t name;  /* TAG, PUSH, MARK: string id */
-    int64_t step;   /* STEP */
+    uint32_t slot; /* ALLOC, FREE, TAG: number of the address in the chunk's dictionary */
+    uint32_t stack;
+    uint32_t name; /* string id */
+    int64_t step;
     uint64_t address;
     uint64_t requested_bytes; /* ALLOC: before rounding up; 0: not known */
-    uint64_t size_bytes;     /* ALLOC, SEGMENT, HELD; OOM: requested; DROP: events lost; RESERVED */
-    uint64_t capacity_bytes; /* OOM */
-    uint64_t free_bytes;     /* OOM: what the device had; UINT64_MAX: not known */
-    const char *text;        /* MARK: info, not zero-terminated; good while the payload is */
+    uint64_t size_bytes;      /* OOM: requested; DROP: events lost */
+    uint64_t capacity_bytes;
+    uint64_t free_bytes; /* OOM: what the device had; UINT64_MAX: not known */
+    const char *text;    /* MARK: info, not zero-terminated; good while the payload is */
     uint32_t text_bytes;
-    struct tmk_sample_body sample; /* SAMPLE */
+    struct tmk_sample_body sample;
 };
 
 struct tmk_address {

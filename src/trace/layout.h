@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "trace/kinds.h"
+
 #define TMK_FILE_MAGIC "TIDEMARK"
 #define TMK_CHUNK_MAGIC 0x434b4d54u /* "TMKC" */
 #define TMK_RING_MAGIC "TMKRING1"
@@ -42,42 +44,6 @@ static inline uint16_t tmk_cuda_device(unsigned index)
     return (uint16_t)(TMK_DEVICE_TYPE_CUDA << 8 | (index & 0xff));
 }
 
-/* Events and definitions: the kinds of ring records; events 1-6 are also the file's. */
-enum tmk_kind {
-    TMK_KIND_NONE = 0,
-    TMK_KIND_ALLOC = 1,
-    TMK_KIND_FREE = 2,
-    TMK_KIND_TAG = 3,
-    TMK_KIND_PUSH = 4,
-    TMK_KIND_POP = 5,
-    TMK_KIND_STEP = 6,
-    TMK_KIND_OTHER = 7, /* in the file: type and length follow */
-    TMK_KIND_MARK = 16,
-    TMK_KIND_OOM = 17,
-    TMK_KIND_DROP = 18,
-    TMK_KIND_RESERVED = 19,
-    TMK_KIND_DEVICE_END = 20,
-    TMK_KIND_FOUND = 21, /* in the ring only */
-    TMK_KIND_SEGMENT = 22,
-    TMK_KIND_SEGMENT_END = 23,
-    TMK_KIND_SAMPLE = 24,
-    TMK_KIND_HELD = 25, /* in traces made of other tools' files only, these two */
-    TMK_KIND_RELEASED = 26,
-    TMK_KIND_DEF_STRING = 32,
-    TMK_KIND_DEF_FRAME = 33,
-    TMK_KIND_DEF_STACK = 34,
-    TMK_KIND_DEF_THREAD = 35,
-    TMK_KIND_DEF_CODE = 36,
-    TMK_KIND_DEF_LINES = 37,
-    TMK_KIND_DEF_CODE_FRAME = 38,
-    TMK_KIND_DEF_MODULE = 39,
-    TMK_KIND_DEF_NATIVE_FRAME = 40,
-    TMK_KIND_DEF_STREAM = 41,
-    TMK_KIND_DEF_TORCH_MODULE = 42,
-    TMK_KIND_DEF_PARAMETER = 43,
-    TMK_KIND_DEF_LINES_311 = 44, /* whole entries, which become runs */
-};
-
 /* How a code object's line table is to be read: the CPython version that introduced the layout. */
 enum tmk_py_lines {
     TMK_PY_LINES_RUNS = 1, /* never a code's own: of a table made of TMK_DEF_LINE_RUNS */
@@ -98,22 +64,6 @@ enum tmk_chunk_kind {
 };
 
 enum { TMK_CHUNK_PERMANENT = 1 };
-
-enum tmk_def {
-    TMK_DEF_STRING = 1,
-    TMK_DEF_FRAME = 2,
-    TMK_DEF_STACK = 3,
-    TMK_DEF_THREAD = 4,
-    TMK_DEF_CODE = 5,
-    TMK_DEF_LINES = 6,
-    TMK_DEF_CODE_FRAME = 7,
-    TMK_DEF_MODULE = 8,
-    TMK_DEF_NATIVE_FRAME = 9,
-    TMK_DEF_STREAM = 10,
-    TMK_DEF_TORCH_MODULE = 11,
-    TMK_DEF_PARAMETER = 12,
-    TMK_DEF_LINE_RUNS = 13,
-};
 
 /* Flags of a parameter. */
 enum tmk_parameter_flag {

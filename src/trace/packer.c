@@ -7,6 +7,7 @@
  * mark counts only if it carries the current chunk's stamp. That of shapes begins small anew. */
 #include "trace/packer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -515,19 +516,14 @@ static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
     }
 }
 
-/* Kinds of definitions and their types in the file follow each other alike. */
-_Static_assert(TMK_KIND_DEF_LINES_311 - TMK_KIND_DEF_STRING == TMK_DEF_LINE_RUNS - TMK_DEF_STRING,
-               "");
-
 static void add_def(struct tmk_packer *p, const struct tmk_input *in)
 {
     uint8_t head[6 * TMK_VARINT_MAX_BYTES];
     struct tmk_sink body = tmk_sink_of(head, sizeof head);
-    unsigned type = in->kind - TMK_KIND_DEF_STRING + TMK_DEF_STRING;
     uint32_t skip = in->kind == TMK_KIND_DEF_PARAMETER ? sizeof(struct tmk_parameter_head) : 0;
     tmk_sink_varint(&body, in->id);
     write_def_numbers(&body, in);
-    tmk_sink_varint(&p->defs, type);
+    tmk_sink_varint(&p->defs, in->kind - TMK_KIND_OF_DEF);
     tmk_sink_varint(&p->defs, tmk_sink_length(&body) + in->text_bytes - skip);
     tmk_sink_bytes(&p->defs, head, tmk_sink_length(&body));
     tmk_sink_bytes(&p->defs, in->text + skip, in->text_bytes - skip);
@@ -654,68 +650,40 @@ static void write_sample(struct tmk_sink *body, const struct tmk_input *in)
 {
     struct tmk_sample_body sample;
     memcpy(&sample, in->text, sizeof sample);
-    tmk_sink_varint(body, in->id);
     tmk_sink_varint(body, sample.used_bytes + 1);
     tmk_sink_varint(body, sample.total_bytes + 1);
     tmk_sink_varint(body, sample.own_bytes + 1);
     tmk_sink_varint(body, sample.others_bytes + 1);
 }
 
-static void write_other_numbers(struct tmk_sink *body, const struct tmk_input *in)
+/* An event's fields in the order of their bits, but for its text. */
+static void write_fields(struct tmk_sink *body, const struct tmk_input *in)
 {
-    switch (in->kind) {
-    case TMK_KIND_MARK:
-        tmk_sink_varint(body, in->id);
-        break;
-    case TMK_KIND_OOM:
-        tmk_sink_varint(body, in->device);
-        tmk_sink_varint(body, in->a);
-        tmk_sink_varint(body, in->b);
-        tmk_sink_varint(body, in->id);
-        if (in->requested)
-            tmk_sink_varint(body, in->requested);
-        break;
-    case TMK_KIND_HELD:
-        tmk_sink_varint(body, in->device);
-        tmk_sink_varint(body, in->a);
-        tmk_sink_varint(body, in->b);
-        break;
-    case TMK_KIND_RELEASED:
-        tmk_sink_varint(body, in->device);
-        tmk_sink_varint(body, in->a);
-        break;
-    case TMK_KIND_RESERVED:
-        tmk_sink_varint(body, in->device);
-        tmk_sink_varint(body, in->a);
-        break;
-    case TMK_KIND_DEVICE_END:
-        tmk_sink_varint(body, in->device);
-        break;
-    case TMK_KIND_SEGMENT:
-    case TMK_KIND_SEGMENT_END:
-        tmk_sink_varint(body, in->device);
+    unsigned has = tmk_kind_fields(in->kind);
+    if (has & TMK_HAS_DEVICE)
+        tmk_sink_varint(body, has & TMK_HAS_SAMPLE ? in->id : in->device);
+    if (has & TMK_HAS_SEGMENT_KIND)
         tmk_sink_varint(body, in->stream);
+    if (has & TMK_HAS_ADDRESS)
         tmk_sink_varint(body, in->a);
-        if (in->kind == TMK_KIND_SEGMENT) {
-            tmk_sink_varint(body, in->b);
-            tmk_sink_varint(body, in->id);
-        }
-        break;
-    case TMK_KIND_SAMPLE:
+    if (has & TMK_HAS_SIZE)
+        tmk_sink_varint(body, has & TMK_HAS_ADDRESS ? in->b : in->a);
+    if (has & TMK_HAS_CAPACITY)
+        tmk_sink_varint(body, in->b);
+    if (has & (TMK_HAS_STACK | TMK_HAS_NAME))
+        tmk_sink_varint(body, in->id);
+    if (has & TMK_HAS_FREE && in->requested)
+        tmk_sink_varint(body, in->requested);
+    if (has & TMK_HAS_SAMPLE)
         write_sample(body, in);
-        break;
-    default:
-        tmk_sink_varint(body, in->a);
-        break;
-    }
 }
 
 static void add_other(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
 {
     uint8_t head[5 * TMK_VARINT_MAX_BYTES];
     struct tmk_sink body = tmk_sink_of(head, sizeof head);
-    uint32_t text_bytes = in->kind == TMK_KIND_MARK ? in->text_bytes : 0;
-    write_other_numbers(&body, in);
+    uint32_t text_bytes = tmk_kind_fields(in->kind) & TMK_HAS_TEXT ? in->text_bytes : 0;
+    write_fields(&body, in);
     struct tmk_sink *out = &p->data[TMK_KIND_OTHER];
     tmk_sink_varint(out, in->kind);
     tmk_sink_varint(out, tmk_sink_length(&body) + text_bytes);
@@ -798,6 +766,7 @@ static bool is_due(const struct tmk_packer *p)
 
 int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
 {
+    assert(!is_due(p));
     switch (in->kind) {
     case TMK_KIND_ALLOC:
     case TMK_KIND_FREE:
@@ -814,39 +783,6 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
         tmk_state_step(&p->state, ns, (int64_t)in->a);
         break;
     }
-    case TMK_KIND_MARK:
-    case TMK_KIND_OOM:
-    case TMK_KIND_DROP:
-    case TMK_KIND_RESERVED:
-    case TMK_KIND_DEVICE_END:
-    case TMK_KIND_SEGMENT:
-    case TMK_KIND_SEGMENT_END:
-    case TMK_KIND_HELD:
-    case TMK_KIND_RELEASED:
-        add_other(p, in, add_head(p, in));
-        break;
-    case TMK_KIND_SAMPLE:
-        if (in->text_bytes != sizeof(struct tmk_sample_body))
-            return TMK_EINVAL;
-        add_other(p, in, add_head(p, in));
-        break;
-    case TMK_KIND_DEF_STRING:
-    case TMK_KIND_DEF_FRAME:
-    case TMK_KIND_DEF_THREAD:
-    case TMK_KIND_DEF_CODE:
-    case TMK_KIND_DEF_LINES:
-    case TMK_KIND_DEF_CODE_FRAME:
-    case TMK_KIND_DEF_MODULE:
-    case TMK_KIND_DEF_NATIVE_FRAME:
-    case TMK_KIND_DEF_STREAM:
-    case TMK_KIND_DEF_TORCH_MODULE:
-        add_def(p, in);
-        break;
-    case TMK_KIND_DEF_PARAMETER:
-        if (in->text_bytes < sizeof(struct tmk_parameter_head))
-            return TMK_EINVAL;
-        add_def(p, in);
-        break;
     case TMK_KIND_DEF_LINES_311:
         add_lines_311(p, in);
         break;
@@ -854,7 +790,14 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
         add_stack(p, in);
         break;
     default:
-        return TMK_EINVAL;
+        if (!tmk_kind_takes_text(in->kind, in->a, in->text_bytes))
+            return TMK_EINVAL;
+        if (tmk_kind_is_definition(in->kind))
+            add_def(p, in);
+        else if (tmk_kind_is_other(in->kind))
+            add_other(p, in, add_head(p, in));
+        else
+            return TMK_EINVAL;
     }
     return is_due(p);
 }

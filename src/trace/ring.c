@@ -2,6 +2,7 @@
 /* trace/ring.c - see ring.h. */
 #include "trace/ring.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,11 +15,14 @@
 #include "base/fd.h"
 #include "base/region.h"
 #include "base/text.h"
+#include "base/valid.h"
 #include "trace/ring_file.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+
+#define ASSERT_LIST_VALID(r) TMK_ASSERT_VALID(tmk_ring_list_is_valid(r), tmk_ring_n_pages(r))
 
 enum { COPY_WAIT_NS = 2000000 };
 
@@ -240,6 +244,7 @@ static int map_ring(struct tmk_ring *r, int fd, struct tmk_error *err)
 int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, uint32_t max_pages,
                     const uint8_t trace_id[16], const char *trace_path, struct tmk_error *err)
 {
+    assert(n_pages <= max_pages);
     struct tmk_ring r = {.max_pages = max_pages, .size_bytes = tmk_ring_bytes(max_pages)};
     struct tmk_ring_header header = {0};
     int fd = -1;
@@ -264,6 +269,7 @@ int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, ui
     }
     memcpy(r.header, &header, sizeof header);
     add_pages(&r, n_pages);
+    TMK_ASSERT_VALID(tmk_ring_is_valid(&r), (uint64_t)n_pages * 64);
     *ret = r;
     return 0;
 }
@@ -277,6 +283,7 @@ int tmk_ring_grow(struct tmk_ring *r, uint32_t n_more, bool may_open)
         populate(r, tmk_ring_bytes(n), (size_t)n_more * TMK_PAGE_BYTES, may_open) < 0)
         return TMK_EFULL;
     add_pages(r, n_more);
+    ASSERT_LIST_VALID(r);
     return (int)n_more;
 }
 
@@ -422,17 +429,22 @@ struct tmk_page *tmk_ring_take(struct tmk_ring *r, uint32_t thread)
         next = ((head >> 32) + 1) << 32 | __atomic_load_n(&page->next_free, __ATOMIC_RELAXED);
     } while (!atomic_compare_exchange_weak_explicit(&r->header->free_list, &head, next,
                                                     memory_order_acquire, memory_order_acquire));
+    TMK_ASSERT_VALID(tmk_page_is_blank(r, page), 0);
     page->thread = thread;
     page->number = atomic_fetch_add_explicit(&r->header->next_page_number, 1, memory_order_relaxed);
     atomic_store_explicit(&page->done, 0, memory_order_relaxed);
     atomic_store_explicit(&page->done_before, 0, memory_order_relaxed);
     atomic_store_explicit(&page->state, TMK_PAGE_USED, memory_order_release);
+    ASSERT_LIST_VALID(r);
     return page;
 }
 
 void tmk_ring_give_back(struct tmk_ring *r, struct tmk_page *page)
 {
+    assert(atomic_load_explicit(&page->state, memory_order_relaxed) != TMK_PAGE_FREE);
     memset((void *)page->slots, 0, sizeof page->slots);
+    TMK_ASSERT_VALID(tmk_page_is_blank(r, page), 0);
     atomic_store_explicit(&page->state, TMK_PAGE_FREE, memory_order_release);
     push_page(r, page);
+    ASSERT_LIST_VALID(r);
 }

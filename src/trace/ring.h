@@ -106,6 +106,21 @@ static inline void tmk_page_seal(struct tmk_page *page)
 /* Zero a page and put it on the free list. Packer only. */
 void tmk_ring_give_back(struct tmk_ring *r, struct tmk_page *page);
 
+/* The invariants (base/valid.h) of a ring that no other thread uses at the moment:
+ *   - the header has this version's numbers, and the mapping has room for `max_pages` pages behind
+ *     the header, of which there are `n_pages`;
+ *   - the free list has pages of these, each once, and just those whose state is "free";
+ *   - the slots of a free page are zero;
+ *   - a page in use has a number of its own that has been given out; its records lie one behind the
+ *     other and end in it, and behind the last one all slots are zero;
+ *   - the slots that are marked as packed, now and before, end where a record ends. */
+bool tmk_ring_is_valid(const struct tmk_ring *r);
+/* Of these what holds at any moment, whatever other threads do: the free list has pages of the
+ * ring, each once, all with the state "free". A list that changes meanwhile is taken for valid. */
+bool tmk_ring_list_is_valid(const struct tmk_ring *r);
+/* The page is one of the ring's, and all its slots are zero. By who owns it. */
+bool tmk_page_is_blank(const struct tmk_ring *r, const struct tmk_page *page);
+
 /* Publish a record whose other fields are written. */
 static inline void tmk_record_publish(struct tmk_record *record, union tmk_record_head head)
 {

@@ -3,6 +3,9 @@
 #include "trace/segments.h"
 
 #include "base/hash.h"
+#include "base/valid.h"
+
+#define ASSERT_VALID(s) TMK_ASSERT_VALID(tmk_segments_is_valid(s), tmk_segments_check_cost(s))
 
 enum { FIRST_SLOTS = 64 };
 
@@ -98,6 +101,7 @@ void tmk_segments_begin(struct tmk_segments *s, const struct tmk_driver_segment 
         tmk_index_add(&s->index, segment_hash(item->kind, item->address), i);
     }
     s->items[i - 1] = *item;
+    ASSERT_VALID(s);
 }
 
 bool tmk_segments_end(struct tmk_segments *s, unsigned kind, uint64_t address,
@@ -115,6 +119,7 @@ bool tmk_segments_end(struct tmk_segments *s, unsigned kind, uint64_t address,
         tmk_index_renumber(&s->index, segment_hash(moved->kind, moved->address), last, i);
         s->items[i - 1] = *moved;
     }
+    ASSERT_VALID(s);
     return true;
 }
 
@@ -122,4 +127,5 @@ void tmk_segments_forget(struct tmk_segments *s)
 {
     s->n = 0;
     tmk_index_reset(&s->index, FIRST_SLOTS);
+    ASSERT_VALID(s);
 }

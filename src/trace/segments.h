@@ -84,4 +84,11 @@ bool tmk_segments_end(struct tmk_segments *s, unsigned kind, uint64_t address,
                       struct tmk_driver_segment *ret_item);
 void tmk_segments_forget(struct tmk_segments *s);
 
+/* The invariants (base/valid.h):
+ *   - there are no more items than `max`;
+ *   - the index is valid and has as many numbers as there are items;
+ *   - a search for an item's kind and address finds that item, so no two have the same. */
+bool tmk_segments_is_valid(const struct tmk_segments *s);
+uint64_t tmk_segments_check_cost(const struct tmk_segments *s); /* in items */
+
 #endif

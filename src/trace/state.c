@@ -5,11 +5,15 @@
  * again; compact() drops them when they outnumber the live ones. */
 #include "trace/state.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/valid.h"
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"
+
+#define ASSERT_VALID(s) TMK_ASSERT_VALID(tmk_state_is_valid(s), tmk_state_check_cost(s))
 
 const struct tmk_state_limits tmk_state_limits_recorder = {.max_blocks = 250000,
                                                            .max_contexts = 32768,
@@ -130,6 +134,7 @@ void tmk_state_compact(struct tmk_state *s)
     uint32_t dead = s->n_entries - s->n_live;
     if (dead > s->n_live + 65536 || (dead > 0 && s->n_entries > s->limits.max_blocks / 4 * 3))
         drop_dead(s);
+    ASSERT_VALID(s);
 }
 
 struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address)
@@ -151,6 +156,7 @@ struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t
     i = ++s->n_entries;
     tmk_index_add(&s->entry_index, hash, i);
     s->entries[i] = (struct tmk_block){.address = address, .device = device};
+    ASSERT_VALID(s);
     return &s->entries[i];
 }
 
@@ -213,10 +219,12 @@ void tmk_state_reserved(struct tmk_state *s, uint64_t ns, uint16_t device, uint6
     struct tmk_device_use *d = tmk_state_device(s, device);
     if (d)
         tmk_device_set_reserved(d, bytes, bytes);
+    ASSERT_VALID(s);
 }
 
 struct tmk_step_row tmk_state_open_row(const struct tmk_state *s, uint32_t i)
 {
+    assert(i < s->n_devices);
     struct tmk_step_row row = s->devices[i].row;
     row.ordinal = s->n_step_rows + i + 1;
     row.open = true;
@@ -246,6 +254,7 @@ void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step)
     s->step = step;
     s->step_start_ns = ns;
     s->n_step_module_events = 0;
+    ASSERT_VALID(s);
 }
 
 /* ---- stages ---- */
@@ -310,6 +319,12 @@ static uint32_t find_context(const struct tmk_state *s, uint64_t hash, uint32_t 
             return i;
     }
     return 0;
+}
+
+uint32_t tmk_state_find_context(const struct tmk_state *s, uint32_t parent, uint8_t kind,
+                                uint32_t name)
+{
+    return find_context(s, context_hash(parent, kind, name), parent, kind, name);
 }
 
 uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, uint32_t name)
@@ -378,10 +393,9 @@ void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, ui
         .in_backward = is_backward || (top && s->ranges[top - 1].in_backward),
     };
     s->thread_top[thread] = i;
-    if (!is_backward)
-        return;
-    if (s->n_backward++ == 0 || start_ns < s->backward_start_ns)
+    if (is_backward && (s->n_backward++ == 0 || start_ns < s->backward_start_ns))
         s->backward_start_ns = start_ns;
+    ASSERT_VALID(s);
 }
 
 /* Look again when the first of the open backward stages began: it has closed. Rare. */
@@ -411,6 +425,7 @@ uint32_t tmk_state_push(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8
     tmk_state_other(s, ns);
     s->n_step_module_events += kind == TIDEMARK_MODULE;
     tmk_state_open_range(s, thread, kind, name, ns);
+    ASSERT_VALID(s);
     return tmk_state_thread_context(s, thread);
 }
 
@@ -432,6 +447,7 @@ bool tmk_state_pop(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t ki
     s->ranges[found - 1].outer = s->free_range;
     s->free_range = top;
     s->thread_top[thread] = outer;
+    ASSERT_VALID(s);
     return true;
 }
 
@@ -439,12 +455,14 @@ void tmk_state_forget_ranges(struct tmk_state *s)
 {
     memset(s->thread_top, 0, (size_t)s->n_threads * sizeof *s->thread_top);
     s->n_ranges = s->free_range = s->n_backward = 0;
+    ASSERT_VALID(s);
 }
 
 /* ---- blocks ---- */
 
 void tmk_state_other(struct tmk_state *s, uint64_t ns)
 {
+    assert(ns >= s->now_ns);
     s->now_ns = ns;
     s->n_events++;
 }
@@ -536,10 +554,12 @@ static void take_off(struct tmk_state *s, struct tmk_block *b)
 
 void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b)
 {
+    assert(b->live);
     struct tmk_block settled = tmk_state_settled(s, b);
     b->category = settled.category;
     b->name = settled.name;
     take_off(s, b);
+    ASSERT_VALID(s);
 }
 
 void tmk_state_replace(struct tmk_state *s, struct tmk_block *b)
@@ -569,11 +589,13 @@ void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device)
     shrink(d, d->allocated_bytes);
     if (is_last_device(s, d))
         s->n_outside = 0;
+    ASSERT_VALID(s);
 }
 
 void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
                      uint32_t thread, const struct tmk_shape *shape)
 {
+    assert(!b || (!b->live && b->device == device));
     tmk_state_other(s, ns);
     s->n_allocs++;
     struct tmk_device_use *d = tmk_state_device(s, device);
@@ -597,6 +619,7 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
     s->n_live++;
     if (s->has_requested || shape->requested_bytes)
         tmk_state_set_requested(s, b, shape->requested_bytes);
+    ASSERT_VALID(s);
 }
 
 void tmk_state_segment(struct tmk_state *s, uint64_t ns, uint32_t thread,
@@ -610,6 +633,7 @@ void tmk_state_segment(struct tmk_state *s, uint64_t ns, uint32_t thread,
     item.thread = thread;
     item.context = tmk_state_thread_context(s, thread);
     tmk_segments_begin(&s->segments, &item);
+    ASSERT_VALID(s);
 }
 
 bool tmk_state_segment_end(struct tmk_state *s, uint64_t ns, unsigned kind, uint64_t address,
@@ -622,6 +646,7 @@ bool tmk_state_segment_end(struct tmk_state *s, uint64_t ns, unsigned kind, uint
 bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
                     uint32_t thread)
 {
+    assert(!b || b->device == device);
     tmk_state_other(s, ns);
     s->n_frees++;
     struct tmk_device_use *d = tmk_state_device(s, device);
@@ -640,6 +665,7 @@ bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint1
         b->category = category_at_free(s, b, thread);
     }
     take_off(s, b);
+    ASSERT_VALID(s);
     return true;
 }
 
@@ -662,18 +688,21 @@ void tmk_state_forget_blocks(struct tmk_state *s)
     s->n_entries = s->n_live = 0;
     s->n_outside = 0;
     tmk_index_reset(&s->entry_index, FIRST_SLOTS);
+    ASSERT_VALID(s);
 }
 
 void tmk_state_put(struct tmk_state *s, struct tmk_block *b)
 {
     s->n_live += !b->live;
     b->live = 1;
+    ASSERT_VALID(s);
 }
 
 void tmk_state_drop(struct tmk_state *s, struct tmk_block *b)
 {
     s->n_live -= b->live;
     b->live = 0;
+    ASSERT_VALID(s);
 }
 
 void tmk_state_put_brief(struct tmk_state *s, struct tmk_block *b, uint64_t size_bytes,
@@ -695,26 +724,4 @@ uint64_t tmk_state_n_without_details(const struct tmk_state *s)
     for (uint32_t i = 1; i <= s->n_entries; i++)
         n += s->entries[i].live && s->entries[i].serial == 0;
     return n;
-}
-
-bool tmk_state_is_valid(const struct tmk_state *s)
-{
-    uint32_t n_live = 0;
-    for (uint32_t i = 1; i <= s->n_entries; i++) {
-        const struct tmk_block *b = &s->entries[i];
-        n_live += b->live;
-        uint32_t found = find_entry(s, entry_hash(b->device, b->address), b->device, b->address);
-        if (found != i || b->context > s->n_contexts)
-            return false;
-    }
-    for (uint32_t i = 1; i <= s->n_contexts; i++)
-        if (s->contexts[i].parent >= i)
-            return false;
-    for (uint32_t t = 0; t < s->n_threads; t++)
-        for (uint32_t r = s->thread_top[t]; r; r = s->ranges[r - 1].outer)
-            if (r > s->n_ranges || s->ranges[r - 1].context > s->n_contexts)
-                return false;
-    return n_live == s->n_live && s->n_entries <= s->limits.max_blocks &&
-           s->entry_index.n == s->n_entries && tmk_index_is_valid(&s->entry_index) &&
-           s->context_index.n == s->n_contexts && tmk_index_is_valid(&s->context_index);
 }

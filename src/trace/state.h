@@ -277,6 +277,9 @@ void tmk_state_other(struct tmk_state *s, uint64_t ns);
 uint32_t tmk_state_thread_context(const struct tmk_state *s, uint32_t thread);
 /* The child of `parent` for a range; made when new; `parent` itself when the bound is reached. */
 uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, uint32_t name);
+/* The same, but 0 when it is new. */
+uint32_t tmk_state_find_context(const struct tmk_state *s, uint32_t parent, uint8_t kind,
+                                uint32_t name);
 
 /* The device's figures, made when new; NULL beyond TMK_MAX_DEVICES. */
 struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device);
@@ -302,7 +305,27 @@ void tmk_state_put_brief(struct tmk_state *s, struct tmk_block *b, uint64_t size
 /* Live blocks of which the state has no details: when and where they were allocated. */
 uint64_t tmk_state_n_without_details(const struct tmk_state *s);
 
-/* For tests: every invariant of the tables holds. */
+/* The invariants (base/valid.h):
+ *   - entries: no more than the bound; `n_live` of them are live; a search for an entry's device
+ *     and address finds that entry, and the index, which is valid, has no other numbers; a block's
+ *     context exists;
+ *   - contexts: a parent comes before its children; the innermost module and stage are the
+ *     context itself or the parent's; a search for parent, kind and name finds the context, and
+ *     its index, which is valid, has no other numbers;
+ *   - ranges: each of `n_ranges` is open on one thread or free; its context is a child of the
+ *     context around it, or that context where there was no room; its stage and whether it is in
+ *     a backward follow from it and the range around it; `n_backward` and `backward_start_ns` are
+ *     those of the open ranges;
+ *   - devices: each has figures once, and the open row beside them is its own;
+ *   - segments: those of tmk_segments_is_valid(). */
 bool tmk_state_is_valid(const struct tmk_state *s);
+uint64_t tmk_state_check_cost(const struct tmk_state *s); /* in items */
+
+/* More invariants, of a state that nobody restored from a file, which may say anything:
+ *   - a device's live blocks add up to its allocated bytes, or to less where blocks have no entry;
+ *   - a device's open row is of the state's step, and has reserved bytes when the device has;
+ *   - bytes do not exceed the step's peak, nor that the peak of all time; so of reserved bytes;
+ *   - live blocks were allocated by now, and not more of them than were counted; so of segments. */
+bool tmk_state_adds_up(const struct tmk_state *s);
 
 #endif

@@ -45,7 +45,7 @@ struct tmk_details_reader {
 
 /* ---- rows of two moments ---- */
 
-struct detail_pair { /* the figures of one key */
+struct detail_pair { /* the figures the figures of one key */
     uint64_t now_bytes, peak_bytes;
 };
 
@@ -66,14 +66,12 @@ static int add_peak_rows(struct detail_pairs *pairs, struct tmk_peak *pass, enum
         uint64_t known = pairs->keys.n;
         if ((rc = tmk_textmap_put(&pairs->keys, rows[i].key, &number)) < 0)
             break;
-        struct detail_pair *more =
-            tmk_grow(pairs->items, pairs->keys.n, &pairs->room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(pairs->items, pairs->keys.n, pairs->room) < 0)
             return TMK_ENOMEM;
-        pairs->items = more;
         if (number == known)
-            more[number] = (struct detail_pair){0};
-        *(is_now ? &more[number].now_bytes : &more[number].peak_bytes) = rows[i].bytes;
+            pairs->items[number] = (struct detail_pair){0};
+        *(is_now ? &pairs->items[number].now_bytes : &pairs->items[number].peak_bytes) =
+            rows[i].bytes;
     }
     return rc;
 }

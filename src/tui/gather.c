@@ -158,10 +158,8 @@ static struct tmk_top_process *need_process(struct tmk_top_model *m, uint32_t pi
     struct tmk_top_process *p = find_top_process(m, pid);
     if (p)
         return p;
-    p = tmk_grow(m->processes, m->n_processes + 1, &m->process_room, sizeof *p);
-    if (!p)
+    if (TMK_GROW(m->processes, m->n_processes + 1, m->process_room) < 0)
         return NULL;
-    m->processes = p;
     p = &m->processes[m->n_processes++];
     *p = (struct tmk_top_process){
         .pid = pid, .used_bytes = TMK_BYTES_UNKNOWN, .host_bytes = TMK_BYTES_UNKNOWN};
@@ -171,10 +169,8 @@ static struct tmk_top_process *need_process(struct tmk_top_model *m, uint32_t pi
 static int add_use(struct tmk_top_model *m, unsigned device, const struct tmk_device_process *found)
 {
     struct tmk_top_process *p = need_process(m, (uint32_t)found->pid);
-    struct tmk_top_use *use = tmk_grow(m->uses, m->n_uses + 1, &m->use_room, sizeof *use);
-    if (!p || !use)
+    if (!p || TMK_GROW(m->uses, m->n_uses + 1, m->use_room) < 0)
         return TMK_ENOMEM;
-    m->uses = use;
     m->uses[m->n_uses++] = (struct tmk_top_use){p->pid, device, found->used_bytes};
     if (p->command[0] == '\0')
         snprintf(p->command, sizeof p->command, "%s", found->name);

@@ -163,11 +163,8 @@ static void work_on_jobs(void *arg)
 
 static void show_jobs(struct tmk_jobs *jobs)
 {
-    struct tmk_job *more =
-        tmk_grow(jobs->shown, jobs->n_entries + 1, &jobs->shown_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(jobs->shown, jobs->n_entries + 1, jobs->shown_room) < 0)
         return;
-    jobs->shown = more;
     jobs->n_shown = 0;
     for (uint64_t i = 0; i < jobs->n_entries; i++)
         if (!jobs->entries[i].is_over)

@@ -13,6 +13,8 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/valid.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/segments.h"
 #include "trace/state.h"
@@ -124,7 +126,8 @@ static uint8_t line_byte(uint32_t code, uint64_t at)
     return (uint8_t)(0x80 | (form < 10 ? form : form == 10 ? 13 : 15) << 3 | (chance >> 24 & 7));
 }
 
-/* Make a part of a line table. Parts overlap, come twice or leave a hole. */
+/* Make a part of a line table. Make a part of a line table. Parts overlap, come twice or leave a
+ * hole. */
 static void make_lines(struct kit_source *s, struct tmk_input *ret)
 {
     ret->id = any_id(s, s->n_codes);
@@ -409,6 +412,7 @@ void kit_apply(struct tmk_state *s, const struct tmk_input *in)
         tmk_state_other(s, in->ns);
     if (in->kind == TMK_KIND_DROP)
         s->n_dropped += in->a;
+    TMK_ASSERT_VALID(tmk_state_adds_up(s), (s->n_devices + 1) * (uint64_t)s->n_entries);
 }
 
 /* ---- comparing ---- */

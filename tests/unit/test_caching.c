@@ -33,6 +33,7 @@ static uint32_t take_on(struct tmk_caching_allocator *a, uint64_t bytes, uint32_
 {
     uint32_t block = 0;
     assert_int_equal(tmk_caching_malloc(a, bytes, stream, &block), 1);
+    assert_true(tmk_caching_is_valid(a));
     return block;
 }
 
@@ -44,6 +45,7 @@ static uint32_t take(struct tmk_caching_allocator *a, uint64_t bytes)
 static void give(struct tmk_caching_allocator *a, uint32_t block)
 {
     assert_int_equal(tmk_caching_free(a, block), 0);
+    assert_true(tmk_caching_is_valid(a));
 }
 
 static void check(const struct tmk_caching_allocator *a, uint64_t allocated, uint64_t reserved,
@@ -53,6 +55,7 @@ static void check(const struct tmk_caching_allocator *a, uint64_t allocated, uin
     assert_int_equal(s->allocated_bytes, allocated);
     assert_int_equal(s->reserved_bytes, reserved);
     assert_int_equal(s->n_segments, n_segments);
+    assert_true(tmk_caching_is_valid(a));
 }
 
 /* ---- pools, cutting, merging ---- */
@@ -378,6 +381,7 @@ static void test_free_set(void **state)
         n += k->is_in ? (uint64_t)-1 : 1;
         k->is_in = !k->is_in;
         assert_int_equal(set.n, n);
+        assert_true(tmk_free_set_is_valid(&set));
         uint64_t size = next_random(&seed) % 70 * 512;
         const struct plain_key *best = plain_find(keys, size);
         struct tmk_free_cursor c = tmk_free_set_find(&set, size, 0);

@@ -44,6 +44,7 @@ struct flow {
     uint64_t n_each;
     _Atomic uint64_t n_written, n_packed;
     _Atomic uint32_t n_done;
+    bool is_damaged; /* the ring, on purpose */
 };
 
 static struct flow flow;
@@ -70,6 +71,7 @@ static void flow_open(uint32_t n_pages, uint64_t n_each)
 static void flow_close(void)
 {
     tmk_recorder_disarm();
+    assert_true(flow.is_damaged || tmk_ring_is_valid(&tmk_recorder.ring));
     tmk_drain_close(flow.drain);
     tmk_packer_close(flow.packer);
     tmk_writer_close(&flow.writer);
@@ -107,6 +109,8 @@ static void write_event(uint64_t w, uint64_t i)
     } else {
         tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, w << 40 | i, i);
     }
+    if (i % 16 == 0 && !tmk_lane_is_valid(lane))
+        abort();
     tmk_lane_leave(lane);
     atomic_fetch_add(&flow.n_written, 1);
 }
@@ -256,8 +260,10 @@ static void test_full_ring(void **unused)
     flow_open(1, 0);
     struct tmk_lane *lane = enter();
     assert_non_null(lane);
-    for (uint64_t i = 1; i <= 1000; i++)
+    for (uint64_t i = 1; i <= 1000; i++) {
         tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, i, i);
+        assert_true(tmk_lane_is_valid(lane));
+    }
     _Atomic uint64_t *counted = &tmk_recorder.ring.header->n_dropped;
     uint64_t dropped = atomic_load(counted);
     assert_int_equal(dropped, 1000 - (TMK_PAGE_SLOTS - 2)); /* the thread's name takes two */
@@ -279,6 +285,7 @@ static void test_full_ring(void **unused)
     assert_int_equal(s->n_events, s->n_allocs + 1); /* and the event that says so */
     lane = enter();                                 /* the page was given back: room again */
     tmk_lane_put(lane, TMK_KIND_ALLOC, 0, 0, 1, 1);
+    assert_true(tmk_lane_is_valid(lane));
     tmk_lane_leave(lane);
     assert_int_equal(tmk_drain_run(flow.drain), 0);
     assert_int_equal(s->n_allocs, 1000 - dropped + 1);
@@ -391,6 +398,7 @@ static void test_impossible_records(void **unused)
     static const union tmk_record_head odd = {{.kind = 99, .n_slots = 1}};
     static const union tmk_record_head good = {{.kind = TMK_KIND_ALLOC, .n_slots = 1}};
     flow_open(2, 0);
+    flow.is_damaged = true;
     (void)tmk_ring_take(&tmk_recorder.ring, 1);
     struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, 2); /* the last of the mapping */
     assert_ptr_equal(page, &tmk_recorder.ring.pages[1]);

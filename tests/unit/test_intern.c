@@ -36,6 +36,8 @@ static void open_recorder(void)
 
 static void close_recorder(void)
 {
+    assert_true(tmk_lane_is_valid(&tmk_lane));
+    assert_true(tmk_intern_is_valid());
     tmk_recorder_disarm();
     tmk_ring_close(&tmk_recorder.ring);
 }

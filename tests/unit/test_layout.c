@@ -139,6 +139,120 @@ static void test_document(void **unused)
     free(document);
 }
 
+/* Rows of a table that begin with a number, by that number. */
+struct rows {
+    char *of[TMK_N_KINDS];
+};
+
+static void take_rows(const char *document, const char *heading, struct rows *ret)
+{
+    const char *at = strstr(document, heading);
+    assert_non_null(at);
+    at = strstr(at, "\n|");
+    memset(ret, 0, sizeof *ret);
+    while (at[0] == '\n' && at[1] == '|') {
+        const char *end = strchr(at + 1, '\n');
+        unsigned long number = strtoul(at + 2, NULL, 10);
+        assert_true(number < TMK_N_KINDS);
+        if (number) {
+            assert_null(ret->of[number]);
+            ret->of[number] = strndup(at + 1, (size_t)(end - at - 1));
+        }
+        at = end;
+    }
+}
+
+static void free_rows(struct rows *rows)
+{
+    for (unsigned i = 0; i < TMK_N_KINDS; i++)
+        free(rows->of[i]);
+}
+
+/* What the document calls the fields of a body: any of these words, in this order. */
+static const struct {
+    enum tmk_field field;
+    const char *words[4];
+} body_fields[] = {
+    {TMK_HAS_DEVICE, {"varint device"}},
+    {TMK_HAS_SEGMENT_KIND, {"varint kind"}},
+    {TMK_HAS_ADDRESS, {"varint address"}},
+    {TMK_HAS_SIZE, {"varint size", "varint bytes", "varint number"}},
+    {TMK_HAS_CAPACITY, {"varint capacity"}},
+    {TMK_HAS_STACK, {"varint stack"}},
+    {TMK_HAS_NAME, {"varint event name"}},
+    {TMK_HAS_FREE, {"varint bytes that the device had free"}},
+    {TMK_HAS_SAMPLE, {"four varints"}},
+    {TMK_HAS_TEXT, {"info text"}},
+};
+
+static const char *find_first(const char *at, const char *const words[4])
+{
+    const char *first = NULL;
+    for (size_t i = 0; i < 4 && words[i]; i++) {
+        const char *found = strstr(at, words[i]);
+        first = found && (!first || found < first) ? found : first;
+    }
+    return first;
+}
+
+/* The row of an "other" event names its fields in their order, and no varint beside them. */
+static void check_body(unsigned kind, const char *row)
+{
+    unsigned has = tmk_kind_fields(kind), n_varints = 0, n_wanted = 0;
+    const char *at = row;
+    for (size_t i = 0; i < sizeof body_fields / sizeof body_fields[0]; i++) {
+        if (!(has & body_fields[i].field))
+            continue;
+        at = find_first(at, body_fields[i].words);
+        if (!at)
+            fail_msg("docs/format.md 2.2, kind %u: no %s", kind, body_fields[i].words[0]);
+        at++;
+        n_wanted += body_fields[i].field < TMK_HAS_SAMPLE;
+        has &= ~(unsigned)body_fields[i].field;
+    }
+    assert_int_equal(has, 0); /* "other" kinds have no field that is not in their body */
+    for (at = row; (at = strstr(at, "varint ")) != NULL; at++)
+        n_varints += strncmp(at, "varint is 0", 11) != 0;
+    assert_int_equal(n_varints, n_wanted);
+}
+
+/* The list of kinds and the document's tables have the same kinds, and fields in the same order. */
+static void test_kinds(void **unused)
+{
+    (void)unused;
+    size_t n;
+    char *document = (char *)kit_file_read("docs/format.md", &n);
+    document[n] = '\0';
+    struct rows file, other, records, definitions;
+    take_rows(document, "### 2.1 Definitions", &definitions);
+    take_rows(document, "\n| kind | event |", &file);
+    take_rows(document, "\n| type | event |", &other);
+    take_rows(document, "\n| kind | record |", &records);
+    for (unsigned kind = 1; kind < TMK_N_KINDS; kind++) {
+        bool is_other = tmk_kind_is_other(kind);
+        bool is_own = kind == TMK_KIND_OTHER || (kind < TMK_KIND_OTHER && tmk_kind_fields(kind));
+        assert_int_equal(file.of[kind] != NULL, is_own);
+        assert_int_equal(other.of[kind] != NULL, is_other);
+        assert_int_equal(records.of[kind] != NULL, tmk_kind_ring_form(kind) != TMK_RING_NEVER);
+        assert_int_equal(tmk_kind_word(kind)[0] != '\0', tmk_kind_fields(kind) != 0);
+        if (is_other)
+            check_body(kind, other.of[kind]);
+        if (tmk_kind_ring_form(kind) == TMK_RING_TEXT)
+            assert_non_null(
+                strstr(records.of[kind], kind == TMK_KIND_DEF_LINES_311 ? "as lines" : "text"));
+        if (tmk_kind_is_definition(kind))
+            assert_non_null(definitions.of[kind - TMK_KIND_OF_DEF]);
+        else
+            assert_true(kind <= TMK_KIND_OF_DEF);
+    }
+    assert_null(definitions.of[TMK_N_KINDS - TMK_KIND_OF_DEF]);
+    free_rows(&file);
+    free_rows(&other);
+    free_rows(&records);
+    free_rows(&definitions);
+    free(document);
+}
+
 /* And once more as numbers, so that changing both together is seen as well: files that exist are
  * read by these. */
 static void test_numbers(void **unused)
@@ -164,6 +278,13 @@ static void test_numbers(void **unused)
     assert_int_equal(sizeof(struct tmk_ring_header), 4096);
     assert_int_equal(sizeof(struct tmk_page), 16384);
     assert_int_equal(sizeof(struct tmk_record), 32);
+    assert_int_equal(TMK_KIND_STEP, 6);
+    assert_int_equal(TMK_KIND_MARK, 16);
+    assert_int_equal(TMK_KIND_FOUND, 21);
+    assert_int_equal(TMK_KIND_RELEASED, 26);
+    assert_int_equal(TMK_KIND_DEF_STRING, 32);
+    assert_int_equal(TMK_KIND_DEF_LINES_311, 44);
+    assert_int_equal(TMK_DEF_LINE_RUNS, 13);
     assert_memory_equal(&(uint32_t){TMK_CHUNK_MAGIC}, "TMKC", 4);
 }
 
@@ -179,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_document),
+        cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_record_head),
     };

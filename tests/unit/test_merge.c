@@ -86,6 +86,7 @@ struct victim {
     struct kit_random random;
     void (*look)(struct victim *v); /* called at every stage */
     bool tears;                     /* look at each chunk half written, too */
+    bool is_torn;                   /* a record in the ring is, on purpose */
     uint32_t n_looks;
     bool counter;
 };
@@ -143,6 +144,7 @@ static void victim_init(struct victim *v, uint64_t seed, uint64_t max_size)
 
 static void victim_fini(struct victim *v)
 {
+    assert_true(v->is_torn || tmk_ring_is_valid(&v->ring));
     tmk_drain_close(v->drain);
     tmk_packer_close(v->packer);
     tmk_writer_close(&v->writer);
@@ -353,6 +355,7 @@ static void test_death_inside_a_record(void **unused)
     (void)unused;
     struct victim *v = malloc(sizeof *v);
     victim_init(v, 3, 0);
+    v->is_torn = true;
     live_a_little(v, 1000);
     pack(v);
     live_a_little(v, 200);

@@ -168,6 +168,7 @@ static void check_replay(struct trip *t, struct tmk_reader *r)
     if (found)
         fail_msg("replay and oracle differ: %s", found);
     assert_true(tmk_state_is_valid(&rp.state));
+    assert_true(tmk_state_adds_up(&rp.state));
     assert_int_equal(rp.n_gaps + rp.n_bad_chunks, 0);
     found = kit_state_difference(tmk_packer_state(t->packer), &t->oracle);
     if (found)
@@ -349,6 +350,7 @@ static void test_checkpoints(void **unused)
         assert_int_equal(tmk_state_init(restored, &limits), 0);
         assert_int_equal(tmk_checkpoint_restore(payload, h->start_ns, h->first_step, restored), 0);
         assert_true(tmk_state_is_valid(restored));
+        assert_true(tmk_state_adds_up(restored));
         const char *found = kit_state_difference(restored, full);
         if (found)
             fail_msg("checkpoint %u differs: %s", n_checkpoints, found);

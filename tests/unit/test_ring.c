@@ -52,6 +52,7 @@ static void test_take_and_give_back(void **unused)
         assert_null(tmk_ring_take(&ring, 1));
         for (uint32_t i = 0; i < N; i++)
             tmk_ring_give_back(&ring, pages[i]);
+        assert_true(tmk_ring_is_valid(&ring));
     }
     static const uint8_t zeros[sizeof pages[0]->slots]; /* a free page is empty */
     assert_memory_equal((void *)ring.pages[3].slots, zeros, sizeof zeros);
@@ -118,6 +119,7 @@ static void test_many_takers(void **unused)
         pthread_join(threads[i], NULL);
     assert_int_equal(s->n_wrong, 0);
     assert_int_equal(atomic_load(&s->ring.header->next_page_number), s->n_taken + 1);
+    assert_true(tmk_ring_is_valid(&s->ring));
     for (uint32_t i = 0; i < N_STRESS_PAGES; i++) /* none got lost */
         assert_non_null(tmk_ring_take(&s->ring, 1));
     assert_null(tmk_ring_take(&s->ring, 1));
@@ -170,7 +172,9 @@ static void test_records_are_whole(void **unused)
             n++;
         }
         pthread_join(thread, NULL);
+        assert_true(tmk_ring_is_valid(&ring));
         tmk_ring_give_back(&ring, page);
+        assert_true(tmk_ring_is_valid(&ring));
     }
     tmk_ring_close(&ring);
 }

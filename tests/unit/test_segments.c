@@ -68,6 +68,7 @@ static void table_as_an_array(void **state)
             *size = 0;
         }
         assert_int_equal(table.n, n);
+        assert_true(tmk_segments_is_valid(&table));
     }
     for (unsigned kind = 1; kind < TMK_N_SEGMENT_KINDS; kind++) {
         for (unsigned place = 0; place < N_ADDRESSES; place++) {

@@ -264,6 +264,7 @@ static void compare(const struct model *m, struct tmk_state *s)
     compare_rows(m, s);
     compare_ranges(m, s);
     assert_true(tmk_state_is_valid(s));
+    assert_true(tmk_state_adds_up(s));
 }
 
 /* A finished row says what the model's open row said just before the step. */

@@ -96,6 +96,7 @@ static void check_state(struct bench *b, const char *path)
         fail_msg("after %llu bytes: %s", (unsigned long long)b->bytes_appended, found);
     assert_int_equal(rp.n_gaps + rp.n_bad_chunks, 0);
     assert_true(tmk_state_is_valid(&rp.state));
+    assert_true(tmk_state_adds_up(&rp.state));
     tmk_replay_fini(&rp);
     tmk_reader_close(r);
     b->n_looks++;
@@ -364,6 +365,7 @@ static void check_figures(struct bench *b, const char *path, uint64_t *ret_n_out
     }
     assert_int_equal(n_wrong, 0);
     assert_true(tmk_state_is_valid(s));
+    assert_true(tmk_state_adds_up(s));
     *ret_n_outside = s->n_outside;
     tmk_replay_fini(&rp);
     tmk_reader_close(r);

@@ -146,10 +146,8 @@ static struct pin *pin_for(struct pins *pins, const struct pin *key)
     for (uint64_t i = 0; i < pins->n; i++)
         if (pins->rows[i].category == key->category && strcmp(pins->rows[i].site, key->site) == 0)
             return &pins->rows[i];
-    struct pin *more = tmk_grow(pins->rows, pins->n + 1, &pins->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(pins->rows, pins->n + 1, pins->room) < 0)
         tmk_die("out of memory");
-    pins->rows = more;
     pins->rows[pins->n] = *key;
     return &pins->rows[pins->n++];
 }

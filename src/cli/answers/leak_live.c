@@ -49,12 +49,9 @@ static void hear(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n
 static void add_count(struct look *look, const char *type, uint64_t count)
 {
     uint32_t i;
-    uint64_t *more = tmk_textmap_put(&look->types, type, &i) < 0
-                         ? NULL
-                         : tmk_grow(look->counts, i + 1u, &look->room, sizeof *more);
-    if (!more)
+    if (tmk_textmap_put(&look->types, type, &i) < 0 ||
+        TMK_GROW(look->counts, i + 1u, look->room) < 0)
         tmk_die("out of memory");
-    look->counts = more;
     look->counts[i] = (i + 1u == look->types.n ? 0 : look->counts[i]) + count;
 }
 
@@ -136,11 +133,8 @@ static void compare(struct tmk_leak_live *live, const struct look *before, const
         uint64_t old = tmk_textmap_find(&before->types, type, &k) ? before->counts[k] : 0;
         if (after->counts[i] <= old)
             continue;
-        struct tmk_type_growth *more =
-            tmk_grow(live->types, live->n_types + 1, &live->room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(live->types, live->n_types + 1, live->room) < 0)
             tmk_die("out of memory");
-        live->types = more;
         live->types[live->n_types++] = (struct tmk_type_growth){
             .type = tmk_xstrdup(type), .before = old, .after = after->counts[i]};
     }

@@ -17,22 +17,13 @@ enum { NAME = 40, BAR_HEIGHT = 30, LEAST_HEIGHT = 300, MOST_HEIGHT = 1600 };
 
 /* ---- making bars ---- */
 
-static void *grow_bar_items(void *items, uint32_t n, uint32_t *room, size_t item_bytes)
-{
-    uint64_t wide = *room;
-    void *bigger = tmk_grow(items, n, &wide, item_bytes);
-    if (!bigger)
-        tmk_die("out of memory");
-    *room = (uint32_t)wide;
-    return bigger;
-}
-
 static uint32_t bar_key(struct tmk_bars *b, const char *key)
 {
     for (uint32_t k = 0; k < b->n_keys; k++)
         if (strcmp(b->keys[k], key) == 0)
             return k;
-    b->keys = grow_bar_items(b->keys, b->n_keys + 1, &b->key_room, sizeof *b->keys);
+    if (TMK_GROW(b->keys, b->n_keys + 1ull, b->key_room) < 0)
+        tmk_die("out of memory");
     b->keys[b->n_keys++] = tmk_xstrdup(key);
     for (uint32_t i = 0; i < b->n_bars; i++) {
         uint64_t *bytes = tmk_xcalloc(b->n_keys, sizeof *bytes);
@@ -49,7 +40,8 @@ struct tmk_bar *tmk_bars_get(struct tmk_bars *b, const char *name)
     for (uint32_t i = 0; i < b->n_bars; i++)
         if (strcmp(b->bars[i].name, name) == 0)
             return &b->bars[i];
-    b->bars = grow_bar_items(b->bars, b->n_bars + 1, &b->bar_room, sizeof *b->bars);
+    if (TMK_GROW(b->bars, b->n_bars + 1ull, b->bar_room) < 0)
+        tmk_die("out of memory");
     b->bars[b->n_bars] = (struct tmk_bar){.name = tmk_xstrdup(name)};
     b->bars[b->n_bars].bytes = tmk_xcalloc((size_t)b->n_keys + 1, sizeof(uint64_t));
     return &b->bars[b->n_bars++];

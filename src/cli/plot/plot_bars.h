@@ -33,9 +33,11 @@ struct tmk_bar {
 
 struct tmk_bars {
     char **keys;
-    uint32_t n_keys, key_room;
+    uint32_t n_keys;
+    uint64_t key_room;
     struct tmk_bar *bars;
-    uint32_t n_bars, bar_room;
+    uint32_t n_bars;
+    uint64_t bar_room;
     bool is_beside; /* pieces do not add up: they are thin, one below the other */
 };
 
@@ -53,7 +55,7 @@ struct tmk_bars_place {
     double left, right;
     bool no_names;
     bool no_key;
-    const char *label; /* label of the axis, before the unit */
+    const char *label; /* label label of the axis, before the unit */
     uint64_t limit;    /* a line at that many bytes; 0: none */
 };
 

@@ -101,8 +101,8 @@ struct shown_config {
     char text[TMK_AMOUNT_BYTES];
 };
 
-static void set_size(struct shown_config *s, const char *lead, double bytes,
-                     struct tmk_plot_unit unit)
+static void set_plot_size(struct shown_config *s, const char *lead, double bytes,
+                          struct tmk_plot_unit unit)
 {
     double value = bytes / unit.size;
     snprintf(s->text, sizeof s->text, "%s%.*f", lead, value < 10 ? 2 : value < 1000 ? 1 : 0, value);
@@ -125,12 +125,12 @@ static struct shown_config show_config(const struct tmk_survey *g,
     snprintf(s.why, sizeof s.why, "%s", c->repeats ? c->repeats : word);
     if (c->has_peak) {
         s.style = MEASURED;
-        set_size(&s, "", (double)c->cell->peak_allocated, unit);
+        set_plot_size(&s, "", (double)c->cell->peak_allocated, unit);
     } else if (outcome != TMK_CELL_EXCLUDED) {
         bool is_refused = outcome == TMK_CELL_OOM || outcome == TMK_CELL_HOPELESS;
         s.style = is_refused ? REFUSED : e.known ? ESTIMATED : EMPTY;
         if (e.known)
-            set_size(&s, "≈", e.bytes, unit);
+            set_plot_size(&s, "≈", e.bytes, unit);
         else if (outcome == TMK_CELL_PENDING)
             snprintf(s.why, sizeof s.why, "not tried");
     }

@@ -158,7 +158,7 @@ static char *oom_text(const struct tmk_oom *oom)
 }
 
 /* Whether its text is left of the line, because there is no room at the right. */
-static bool is_left(const struct timeline_drawing *d, double at)
+static bool is_text_left(const struct timeline_drawing *d, double at)
 {
     return at > (d->start + d->end) / 2;
 }
@@ -178,7 +178,7 @@ static void place_ooms(struct timeline_drawing *d)
         char *text = oom_text(oom);
         double width = ((double)tmk_utf8_width(text) + 2) * letter,
                at = timeline_x(d, oom->time_ns);
-        double from = is_left(d, at) ? at - width : at;
+        double from = is_text_left(d, at) ? at - width : at;
         uint32_t row = 0;
         while (row < d->n_oom_rows && ends[row] > from)
             row++;
@@ -210,7 +210,8 @@ static void put_ooms(const struct timeline_drawing *d)
             d->out,
             "set label '%s' at first %.9g, graph %.3f %s front offset %s,0 textcolor rgb '%s'\n",
             text, at, 1 - BAND_NAMES - OOM_ROW * (d->oom_rows[i] + 0.5),
-            is_left(d, at) ? "right" : "left", is_left(d, at) ? "-0.7" : "0.7", d->theme->warning);
+            is_text_left(d, at) ? "right" : "left", is_text_left(d, at) ? "-0.7" : "0.7",
+            d->theme->warning);
         free(text);
     }
 }

@@ -74,10 +74,8 @@ static bool read_kept_rows(struct tmk_json_in *from, struct kept_rows *ret)
     tmk_json_in_init(&j, start, (size_t)(from->at - start), from->texts);
     tmk_json_in_array(&j);
     while (tmk_json_in_item(&j)) {
-        struct tmk_peak_row *more = tmk_grow(ret->all, ret->n + 1, &ret->room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(ret->all, ret->n + 1, ret->room) < 0)
             return false;
-        ret->all = more;
         if (!read_kept_row(&j, &ret->all[ret->n++]))
             return false;
     }
@@ -124,14 +122,11 @@ static void fini_cell(struct tmk_kept_cell *c)
 
 static void keep_cell(struct tmk_sweep_kept *k, struct tmk_json_in *j)
 {
-    struct tmk_kept_cell c = {.peak = TMK_BYTES_UNKNOWN}, *more = NULL;
-    if (read_cell(j, &c))
-        more = tmk_grow(k->cells, k->n + 1, &k->room, sizeof *more);
-    if (!more) {
+    struct tmk_kept_cell c = {.peak = TMK_BYTES_UNKNOWN};
+    if (!read_cell(j, &c) || TMK_GROW(k->cells, k->n + 1, k->room) < 0) {
         fini_cell(&c);
         return;
     }
-    k->cells = more;
     k->cells[k->n++] = c;
 }
 

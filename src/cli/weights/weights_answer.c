@@ -39,11 +39,8 @@ static void count_in(struct tmk_weights_groups *groups, const char *name,
     uint64_t before = groups->names.n;
     if (tmk_textmap_put(&groups->names, name, &number) < 0)
         tmk_die("out of memory");
-    struct tmk_weights_group *more =
-        tmk_grow(groups->all, groups->names.n, &groups->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(groups->all, groups->names.n, groups->room) < 0)
         tmk_die("out of memory");
-    groups->all = more;
     if (groups->names.n > before)
         groups->all[number] = (struct tmk_weights_group){.name = name};
     count(&groups->all[number], t);

@@ -247,11 +247,9 @@ static bool has_thread(struct view *v, uint32_t thread)
     if (thread < v->n_threads)
         return true;
     uint64_t room = v->n_threads;
-    struct thread *more = tmk_grow(v->threads, (uint64_t)thread + 1, &room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(v->threads, (uint64_t)thread + 1, room) < 0)
         return false;
-    memset(more + v->n_threads, 0, (size_t)(room - v->n_threads) * sizeof *more);
-    v->threads = more;
+    memset(v->threads + v->n_threads, 0, (size_t)(room - v->n_threads) * sizeof *v->threads);
     v->n_threads = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
     return thread < v->n_threads;
 }

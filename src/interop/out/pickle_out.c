@@ -5,35 +5,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "interop/pickle/pickle_ops.h"
 #include "kit/utf8.h"
-
-enum opcode {
-    OP_APPENDS = 'e',
-    OP_BINFLOAT = 'G',
-    OP_BINGET = 'h',
-    OP_BININT = 'J',
-    OP_BININT1 = 'K',
-    OP_BININT2 = 'M',
-    OP_BINUNICODE = 'X',
-    OP_EMPTY_DICT = '}',
-    OP_EMPTY_LIST = ']',
-    OP_LONG_BINGET = 'j',
-    OP_MARK = '(',
-    OP_NONE = 'N',
-    OP_SETITEMS = 'u',
-    OP_STOP = '.',
-    OP_PROTO = 0x80,
-    OP_TUPLE2 = 0x86,
-    OP_NEWTRUE = 0x88,
-    OP_NEWFALSE = 0x89,
-    OP_LONG1 = 0x8a,
-    OP_SHORT_BINUNICODE = 0x8c,
-    OP_MEMOIZE = 0x94,
-};
 
 enum { PROTOCOL = 4, LONGEST_TEXT = 1 << 16 };
 
-static void put(struct tmk_pickler *p, enum opcode op)
+static void put(struct tmk_pickler *p, enum tmk_pickle_op op)
 {
     tmk_out_byte(p->out, (uint8_t)op);
 }
@@ -48,43 +25,43 @@ static void put_u32(struct tmk_pickler *p, uint32_t value)
 void tmk_pickler_begin(struct tmk_pickler *p, struct tmk_out *out)
 {
     *p = (struct tmk_pickler){.out = out};
-    put(p, OP_PROTO);
+    put(p, TMK_OP_PROTO);
     tmk_out_byte(out, PROTOCOL);
 }
 
 void tmk_pickler_end(struct tmk_pickler *p)
 {
-    put(p, OP_STOP);
+    put(p, TMK_OP_STOP);
 }
 
 void tmk_pickler_dict(struct tmk_pickler *p)
 {
-    put(p, OP_EMPTY_DICT);
+    put(p, TMK_OP_EMPTY_DICT);
 }
 
 void tmk_pickler_list(struct tmk_pickler *p)
 {
-    put(p, OP_EMPTY_LIST);
+    put(p, TMK_OP_EMPTY_LIST);
 }
 
 void tmk_pickler_mark(struct tmk_pickler *p)
 {
-    put(p, OP_MARK);
+    put(p, TMK_OP_MARK);
 }
 
 void tmk_pickler_set_items(struct tmk_pickler *p)
 {
-    put(p, OP_SETITEMS);
+    put(p, TMK_OP_SETITEMS);
 }
 
 void tmk_pickler_append_items(struct tmk_pickler *p)
 {
-    put(p, OP_APPENDS);
+    put(p, TMK_OP_APPENDS);
 }
 
 void tmk_pickler_pair(struct tmk_pickler *p)
 {
-    put(p, OP_TUPLE2);
+    put(p, TMK_OP_TUPLE2);
 }
 
 /* ---- texts ---- */
@@ -93,15 +70,15 @@ void tmk_pickler_text(struct tmk_pickler *p, const char *text)
 {
     char repaired[LONGEST_TEXT];
     if (!text) {
-        put(p, OP_NONE);
+        put(p, TMK_OP_NONE);
         return;
     }
     size_t n = tmk_utf8_repair(text, repaired, sizeof repaired);
     if (n < 256) {
-        put(p, OP_SHORT_BINUNICODE);
+        put(p, TMK_OP_SHORT_BINUNICODE);
         tmk_out_byte(p->out, (uint8_t)n);
     } else {
-        put(p, OP_BINUNICODE);
+        put(p, TMK_OP_BINUNICODE);
         put_u32(p, (uint32_t)n);
     }
     tmk_out_bytes(p->out, repaired, n);
@@ -124,16 +101,16 @@ void tmk_pickler_int(struct tmk_pickler *p, int64_t value)
     uint8_t bytes[8];
     tmk_store_u64(bytes, (uint64_t)value);
     if (value >= 0 && value < 256) {
-        put(p, OP_BININT1);
+        put(p, TMK_OP_BININT1);
         tmk_out_byte(p->out, bytes[0]);
     } else if (value >= 0 && value < 65536) {
-        put(p, OP_BININT2);
+        put(p, TMK_OP_BININT2);
         tmk_out_bytes(p->out, bytes, 2);
     } else if (value >= INT32_MIN && value <= INT32_MAX) {
-        put(p, OP_BININT);
+        put(p, TMK_OP_BININT);
         tmk_out_bytes(p->out, bytes, 4);
     } else {
-        put(p, OP_LONG1);
+        put(p, TMK_OP_LONG1);
         tmk_out_byte(p->out, long_bytes(value));
         tmk_out_bytes(p->out, bytes, long_bytes(value));
     }
@@ -151,37 +128,37 @@ void tmk_pickler_double(struct tmk_pickler *p, double value)
     uint8_t bytes[8];
     memcpy(&bits, &value, sizeof bits);
     tmk_store_u64(bytes, __builtin_bswap64(bits));
-    put(p, OP_BINFLOAT);
+    put(p, TMK_OP_BINFLOAT);
     tmk_out_bytes(p->out, bytes, sizeof bytes);
 }
 
 void tmk_pickler_bool(struct tmk_pickler *p, bool value)
 {
-    put(p, value ? OP_NEWTRUE : OP_NEWFALSE);
+    put(p, value ? TMK_OP_NEWTRUE : TMK_OP_NEWFALSE);
 }
 
 /* ---- the memo ---- */
 
 uint32_t tmk_pickler_keep(struct tmk_pickler *p)
 {
-    put(p, OP_MEMOIZE);
+    put(p, TMK_OP_MEMOIZE);
     return p->n_memo++;
 }
 
 void tmk_pickler_get(struct tmk_pickler *p, uint32_t number)
 {
     if (number < 256) {
-        put(p, OP_BINGET);
+        put(p, TMK_OP_BINGET);
         tmk_out_byte(p->out, (uint8_t)number);
     } else {
-        put(p, OP_LONG_BINGET);
+        put(p, TMK_OP_LONG_BINGET);
         put_u32(p, number);
     }
 }
 
 uint64_t tmk_pickler_get_changeable(struct tmk_pickler *p, uint32_t number)
 {
-    put(p, OP_BINGET);
+    put(p, TMK_OP_BINGET);
     tmk_out_byte(p->out, (uint8_t)number);
     return tmk_out_place(p->out) - 1;
 }

@@ -57,10 +57,8 @@ static int grow_stack(struct tmk_pickle *p)
     if (p->n >= STACK_MAX)
         return tmk_pickle_fail(p, TMK_EFULL,
                                "it nests deeper, or piles up more, than any snapshot");
-    struct tmk_pickle_value *more = tmk_grow(p->stack, p->n + 1, &p->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(p->stack, p->n + 1, p->room) < 0)
         return tmk_pickle_fail_memory(p);
-    p->stack = more;
     return 0;
 }
 
@@ -89,10 +87,8 @@ static inline int push_object(struct tmk_pickle *p, struct tmk_pickle_object *o)
 
 static int push_mark(struct tmk_pickle *p)
 {
-    uint32_t *more = tmk_grow(p->marks, p->n_marks + 1, &p->mark_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(p->marks, p->n_marks + 1, p->mark_room) < 0)
         return tmk_pickle_fail_memory(p);
-    p->marks = more;
     p->marks[p->n_marks++] = (uint32_t)p->n;
     return push_number(p, TMK_PICKLE_MARK, 0);
 }
@@ -404,23 +400,25 @@ static int step_rare(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_t 
                    : tmk_pickle_fail(p, TMK_EVERSION, "a pickle of a protocol newer than 5");
     case TMK_OP_FRAME:
         return 0;
-    case TMK_OP_TRUE:
+    case TMK_OP_NEWTRUE:
         return push_number(p, TMK_PICKLE_BOOL, 1);
-    case TMK_OP_FALSE:
+    case TMK_OP_NEWFALSE:
         return push_number(p, TMK_PICKLE_BOOL, 0);
     case TMK_OP_LONG4:
         return long_number(p, tmk_load_u32(at));
-    case TMK_OP_FLOAT:
+    case TMK_OP_BINFLOAT:
         return real(p, at);
-    case TMK_OP_TEXT4:
+    case TMK_OP_BINUNICODE:
+    case TMK_OP_BINSTRING:
         return text(p, tmk_load_u32(at));
-    case TMK_OP_TEXT8:
+    case TMK_OP_BINUNICODE8:
         return text(p, tmk_load_u64(at));
-    case TMK_OP_BYTES1:
+    case TMK_OP_SHORT_BINBYTES:
         return bytes(p, at[0]);
-    case TMK_OP_BYTES4:
+    case TMK_OP_BINBYTES:
         return bytes(p, tmk_load_u32(at));
-    case TMK_OP_BYTES8:
+    case TMK_OP_BINBYTES8:
+    case TMK_OP_BYTEARRAY8:
         return bytes(p, tmk_load_u64(at));
     case TMK_OP_EMPTY_TUPLE:
         return push_object(p, tmk_pickle_object_new(&p->memory, TMK_PICKLE_TUPLE));
@@ -446,15 +444,16 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
     switch (op) {
     case TMK_OP_NONE:
         return push_number(p, TMK_PICKLE_NONE, 0);
-    case TMK_OP_INT1:
+    case TMK_OP_BININT1:
         return push_number(p, TMK_PICKLE_INT, at[0]);
-    case TMK_OP_INT2:
+    case TMK_OP_BININT2:
         return push_number(p, TMK_PICKLE_INT, tmk_load_u16(at));
-    case TMK_OP_INT4:
+    case TMK_OP_BININT:
         return push_number(p, TMK_PICKLE_INT, (int32_t)tmk_load_u32(at));
     case TMK_OP_LONG1:
         return long_number(p, at[0]);
-    case TMK_OP_TEXT1:
+    case TMK_OP_SHORT_BINUNICODE:
+    case TMK_OP_SHORT_BINSTRING:
         return text(p, at[0]);
     case TMK_OP_EMPTY_DICT:
         return empty_dict(p);
@@ -474,13 +473,13 @@ static inline int step(struct tmk_pickle *p, enum tmk_pickle_op op, const uint8_
         return set_item(p);
     case TMK_OP_SETITEMS:
         return set_items(p);
-    case TMK_OP_GET1:
+    case TMK_OP_BINGET:
         return get(p, at[0]);
-    case TMK_OP_GET4:
+    case TMK_OP_LONG_BINGET:
         return get(p, tmk_load_u32(at));
-    case TMK_OP_PUT1:
+    case TMK_OP_BINPUT:
         return put(p, at[0]);
-    case TMK_OP_PUT4:
+    case TMK_OP_LONG_BINPUT:
         return put(p, tmk_load_u32(at));
     case TMK_OP_MEMOIZE:
         return put(p, p->memo.n);
@@ -494,10 +493,10 @@ static int run(struct tmk_pickle *p)
     struct tmk_feed *f = p->feed;
     while (have_instruction(p)) {
         const uint8_t *at = f->at;
-        enum tmk_pickle_op op = (enum tmk_pickle_op)tmk_pickle_ops[at[0]].op;
+        enum tmk_pickle_op op = (enum tmk_pickle_op)at[0];
         if (op == TMK_OP_STOP)
             return 0;
-        f->at = at + 1 + tmk_pickle_ops[at[0]].argument;
+        f->at = at + 1 + tmk_pickle_ops[op].argument;
         int rc = step(p, op, at + 1);
         if (rc < 0)
             return rc;
@@ -520,7 +519,7 @@ int tmk_pickle_read(struct tmk_pickle *p, struct tmk_pickle_value *ret_root, str
     int rc = p->is_careful ? look_ahead(p, err) : 0;
     if (rc < 0)
         return rc;
-    if (tmk_feed_need(p->feed, 1) > 0 && p->feed->at[0] != 0x80)
+    if (tmk_feed_need(p->feed, 1) > 0 && p->feed->at[0] != TMK_OP_PROTO)
         return tmk_pickle_fail(p, TMK_EFORMAT, "this is not a pickle of protocol 2 to 5");
     rc = run(p);
     if (rc < 0)

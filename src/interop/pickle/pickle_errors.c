@@ -96,22 +96,39 @@ int tmk_pickle_refuse(struct tmk_pickle *p, enum tmk_pickle_op op)
 {
     switch (op) {
     case TMK_OP_GLOBAL:
+    case TMK_OP_INST:
         return refuse_global(p);
     case TMK_OP_STACK_GLOBAL:
         return refuse_stack_global(p);
-    case TMK_OP_CALL:
+    case TMK_OP_REDUCE:
+    case TMK_OP_BUILD:
+    case TMK_OP_OBJ:
+    case TMK_OP_NEWOBJ:
+    case TMK_OP_NEWOBJ_EX:
         return tmk_pickle_fail(p, TMK_EFORMAT, "this file wants code run; nothing was run");
-    case TMK_OP_EXTENSION:
+    case TMK_OP_EXT1:
+    case TMK_OP_EXT2:
+    case TMK_OP_EXT4:
         return tmk_pickle_fail(
             p, TMK_EFORMAT,
             "refers to a registered extension: this file wants code run; nothing was run");
-    case TMK_OP_PERSISTENT:
-    case TMK_OP_BUFFER:
+    case TMK_OP_PERSID:
+    case TMK_OP_BINPERSID:
+    case TMK_OP_NEXT_BUFFER:
+    case TMK_OP_READONLY_BUFFER:
         return tmk_pickle_fail(p, TMK_EFORMAT,
                                "it refers to data outside of the file: not a torch snapshot");
-    case TMK_OP_SET:
+    case TMK_OP_EMPTY_SET:
+    case TMK_OP_ADDITEMS:
+    case TMK_OP_FROZENSET:
         return tmk_pickle_fail(p, TMK_EFORMAT, "it has a set: not a torch snapshot");
-    case TMK_OP_TEXTUAL:
+    case TMK_OP_INT:
+    case TMK_OP_LONG:
+    case TMK_OP_FLOAT:
+    case TMK_OP_STRING:
+    case TMK_OP_UNICODE:
+    case TMK_OP_GET:
+    case TMK_OP_PUT:
         return tmk_pickle_fail(
             p, TMK_EFORMAT,
             "a pickle of protocol 0 or 1, which is not read; in Python, pickle.dump(snapshot, "

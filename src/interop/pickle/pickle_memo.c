@@ -25,11 +25,9 @@ static int note_put(struct tmk_pickle_memo *m, uint64_t i)
     if (i != m->n_wanted)
         return 0;
     uint64_t room = m->wanted_room;
-    uint64_t *more = tmk_grow(m->wanted, i / 64 + 1, &m->wanted_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(m->wanted, i / 64 + 1, m->wanted_room) < 0)
         return TMK_ENOMEM;
-    m->wanted = more;
-    memset(more + room, 0, (size_t)(m->wanted_room - room) * sizeof *more);
+    memset(m->wanted + room, 0, (size_t)(m->wanted_room - room) * sizeof *m->wanted);
     m->n_wanted++;
     return 0;
 }
@@ -41,30 +39,20 @@ static uint64_t argument_of(const uint8_t *at, unsigned bytes)
     return value;
 }
 
-/* One that is not simple. 1, 0: stop there, TMK_ENOMEM. */
-static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m, uint8_t op, uint64_t argument)
+/* 1, 0: stop there, TMK_ENOMEM. */
+static int scan_one(struct tmk_feed *f, struct tmk_pickle_memo *m,
+                    const struct tmk_pickle_instruction *op, uint64_t argument)
 {
-    switch (op) {
-    case TMK_OP_GET1:
-    case TMK_OP_GET4:
+    switch (op->form) {
+    case TMK_PICKLE_GETS:
         want(m, argument);
         return 1;
-    case TMK_OP_PUT1:
-    case TMK_OP_PUT4:
-        return note_put(m, argument) < 0 ? TMK_ENOMEM : 1;
-    case TMK_OP_MEMOIZE:
-        return note_put(m, m->n_wanted) < 0 ? TMK_ENOMEM : 1;
-    case TMK_OP_TEXT1:
-    case TMK_OP_TEXT4:
-    case TMK_OP_TEXT8:
-    case TMK_OP_BYTES1:
-    case TMK_OP_BYTES4:
-    case TMK_OP_BYTES8:
-    case TMK_OP_LONG1:
-    case TMK_OP_LONG4:
+    case TMK_PICKLE_PUTS:
+        return note_put(m, op->argument ? argument : m->n_wanted) < 0 ? TMK_ENOMEM : 1;
+    case TMK_PICKLE_COUNTED:
         return tmk_feed_skip(f, argument) > 0;
     default:
-        return op != TMK_OP_STOP && op != TMK_OP_UNKNOWN && op < TMK_OP_FIRST_REFUSED;
+        return op->form == TMK_PICKLE_PLAIN;
     }
 }
 
@@ -78,7 +66,7 @@ int tmk_pickle_scan(struct tmk_feed *f, struct tmk_pickle_memo *m)
             return 0;
         uint64_t argument = argument_of(f->at + 1, op->argument);
         f->at += 1 + op->argument;
-        rc = op->is_simple ? 1 : scan_one(f, m, op->op, argument);
+        rc = op->form == TMK_PICKLE_PLAIN ? 1 : scan_one(f, m, op, argument);
         if (rc == 0)
             return 0;
     }
@@ -116,10 +104,8 @@ static bool is_wanted(const struct tmk_pickle_memo *m, uint64_t i)
 int tmk_pickle_memo_put(struct tmk_pickle_memo *m, struct tmk_pickle_memory *memory, uint64_t i,
                         const struct tmk_pickle_value *v)
 {
-    uint64_t *more = tmk_grow(m->words, i + 1, &m->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(m->words, i + 1, m->room) < 0)
         return TMK_ENOMEM;
-    m->words = more;
     if (i == m->n)
         m->words[m->n++] = 0;
     if (!is_wanted(m, i))

@@ -3,39 +3,7 @@
 #include "interop/pickle/pickle_ops.h"
 
 const struct tmk_pickle_instruction tmk_pickle_ops[256] = {
-    [0x80] = {TMK_OP_PROTO, 1, true},         [0x95] = {TMK_OP_FRAME, 8, true},
-    ['.'] = {TMK_OP_STOP, 0, false},          ['N'] = {TMK_OP_NONE, 0, true},
-    [0x88] = {TMK_OP_TRUE, 0, true},          [0x89] = {TMK_OP_FALSE, 0, true},
-    ['K'] = {TMK_OP_INT1, 1, true},           ['M'] = {TMK_OP_INT2, 2, true},
-    ['J'] = {TMK_OP_INT4, 4, true},           [0x8a] = {TMK_OP_LONG1, 1, false},
-    [0x8b] = {TMK_OP_LONG4, 4, false},        ['G'] = {TMK_OP_FLOAT, 8, true},
-    [0x8c] = {TMK_OP_TEXT1, 1, false},        ['X'] = {TMK_OP_TEXT4, 4, false},
-    [0x8d] = {TMK_OP_TEXT8, 8, false},        ['U'] = {TMK_OP_TEXT1, 1, false},
-    ['T'] = {TMK_OP_TEXT4, 4, false},         ['C'] = {TMK_OP_BYTES1, 1, false},
-    ['B'] = {TMK_OP_BYTES4, 4, false},        [0x8e] = {TMK_OP_BYTES8, 8, false},
-    [0x96] = {TMK_OP_BYTES8, 8, false},       ['}'] = {TMK_OP_EMPTY_DICT, 0, true},
-    [']'] = {TMK_OP_EMPTY_LIST, 0, true},     [')'] = {TMK_OP_EMPTY_TUPLE, 0, true},
-    ['('] = {TMK_OP_MARK, 0, true},           ['l'] = {TMK_OP_LIST, 0, false},
-    ['d'] = {TMK_OP_DICT, 0, false},          ['t'] = {TMK_OP_TUPLE, 0, true},
-    [0x85] = {TMK_OP_TUPLE1, 0, true},        [0x86] = {TMK_OP_TUPLE2, 0, true},
-    [0x87] = {TMK_OP_TUPLE3, 0, true},        ['a'] = {TMK_OP_APPEND, 0, true},
-    ['e'] = {TMK_OP_APPENDS, 0, true},        ['s'] = {TMK_OP_SETITEM, 0, true},
-    ['u'] = {TMK_OP_SETITEMS, 0, true},       ['0'] = {TMK_OP_POP, 0, false},
-    ['1'] = {TMK_OP_POP_MARK, 0, false},      ['2'] = {TMK_OP_DUP, 0, false},
-    ['h'] = {TMK_OP_GET1, 1, false},          ['j'] = {TMK_OP_GET4, 4, false},
-    ['q'] = {TMK_OP_PUT1, 1, false},          ['r'] = {TMK_OP_PUT4, 4, false},
-    [0x94] = {TMK_OP_MEMOIZE, 0, false},      ['c'] = {TMK_OP_GLOBAL, 0, false},
-    ['i'] = {TMK_OP_GLOBAL, 0, false}, /* INST: the same two lines, and a call */
-    [0x93] = {TMK_OP_STACK_GLOBAL, 0, false}, ['R'] = {TMK_OP_CALL, 0, false},
-    ['b'] = {TMK_OP_CALL, 0, false},          ['o'] = {TMK_OP_CALL, 0, false},
-    [0x81] = {TMK_OP_CALL, 0, false},         [0x92] = {TMK_OP_CALL, 0, false},
-    [0x82] = {TMK_OP_EXTENSION, 0, false},    [0x83] = {TMK_OP_EXTENSION, 0, false},
-    [0x84] = {TMK_OP_EXTENSION, 0, false},    ['P'] = {TMK_OP_PERSISTENT, 0, false},
-    ['Q'] = {TMK_OP_PERSISTENT, 0, false},    [0x97] = {TMK_OP_BUFFER, 0, false},
-    [0x98] = {TMK_OP_BUFFER, 0, false},       [0x8f] = {TMK_OP_SET, 0, false},
-    [0x90] = {TMK_OP_SET, 0, false},          [0x91] = {TMK_OP_SET, 0, false},
-    ['I'] = {TMK_OP_TEXTUAL, 0, false},       ['L'] = {TMK_OP_TEXTUAL, 0, false},
-    ['F'] = {TMK_OP_TEXTUAL, 0, false},       ['S'] = {TMK_OP_TEXTUAL, 0, false},
-    ['V'] = {TMK_OP_TEXTUAL, 0, false},       ['g'] = {TMK_OP_TEXTUAL, 0, false},
-    ['p'] = {TMK_OP_TEXTUAL, 0, false},
+#define X(name, byte, argument, form) [byte] = {(argument), TMK_PICKLE_##form},
+    TMK_PICKLE_OPS(X)
+#undef X
 };

@@ -19,11 +19,9 @@ static struct tmk_torch_block *new_block(struct tmk_torch_blocks *t)
         t->first_free = block->next_free;
         return block;
     }
-    struct tmk_torch_block *more = tmk_grow(t->items, t->n + 1, &t->room, sizeof *more);
-    if (!more || t->n >= UINT32_MAX - 1)
+    if (TMK_GROW(t->items, t->n + 1, t->room) < 0 || t->n >= UINT32_MAX - 1)
         return NULL;
-    t->items = more;
-    return &more[t->n++];
+    return &t->items[t->n++];
 }
 
 struct tmk_torch_block *tmk_torch_blocks_add(struct tmk_torch_blocks *t, const struct tmk_state *s,

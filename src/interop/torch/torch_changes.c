@@ -15,12 +15,10 @@ void tmk_torch_changes_fini(struct tmk_torch_changes *c)
 
 static void append(struct tmk_torch_changes *c, const struct tmk_torch_change *change)
 {
-    struct tmk_torch_change *more = tmk_grow(c->items, c->n + 1, &c->room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(c->items, c->n + 1, c->room) < 0) {
         c->failed = true;
         return;
     }
-    c->items = more;
     c->items[c->n++] = *change;
 }
 

@@ -99,15 +99,13 @@ uint32_t tmk_import_own_string(struct tmk_import_maker *m, const char *text)
 uint32_t tmk_import_driver_stack(struct tmk_import_maker *m, uint32_t stack)
 {
     uint64_t room = m->driver_stack_room;
-    uint32_t *more =
-        tmk_grow(m->driver_stacks, (uint64_t)stack + 1, &m->driver_stack_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(m->driver_stacks, (uint64_t)stack + 1, m->driver_stack_room) < 0)
         return 0;
-    m->driver_stacks = more;
     if (m->driver_stack_room > room)
-        memset(more + room, 0, (size_t)(m->driver_stack_room - room) * sizeof *more);
-    if (more[stack])
-        return more[stack];
+        memset(m->driver_stacks + room, 0,
+               (size_t)(m->driver_stack_room - room) * sizeof *m->driver_stacks);
+    if (m->driver_stacks[stack])
+        return m->driver_stacks[stack];
     struct tmk_names *names = &m->s->names;
     uint32_t frames[TMK_NAMES_MAX_FRAMES] = {m->c10_frame}, n = 1;
     const struct tmk_name_stack *old = stack ? &names->stacks[stack - 1] : NULL;
@@ -116,5 +114,5 @@ uint32_t tmk_import_driver_stack(struct tmk_import_maker *m, uint32_t stack)
     uint32_t id = tmk_names_stack(names, frames, n);
     if (id == 0 || put_stack(m, id) < 0)
         return 0;
-    return more[stack] = id;
+    return m->driver_stacks[stack] = id;
 }

@@ -233,14 +233,12 @@ void tmk_torch_frames(struct tmk_torch_file *f, uint32_t stack)
 static uint32_t *context_memo(struct tmk_torch_file *f, uint32_t context)
 {
     uint64_t old = f->context_room;
-    uint32_t *more = tmk_grow(f->contexts, (uint64_t)context + 1, &f->context_room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(f->contexts, (uint64_t)context + 1, f->context_room) < 0) {
         f->failed = true;
         return NULL;
     }
-    f->contexts = more;
-    memset(more + old, 0, (size_t)(f->context_room - old) * sizeof *more);
-    return &more[context];
+    memset(f->contexts + old, 0, (size_t)(f->context_room - old) * sizeof *f->contexts);
+    return &f->contexts[context];
 }
 
 void tmk_torch_context(struct tmk_torch_file *f, const struct tmk_state *s, uint32_t context)

@@ -71,10 +71,8 @@ uint64_t tmk_import_history_real_bytes(struct tmk_import_history *h, uint64_t ad
 
 static int add_seed(struct tmk_import_history *h, const struct tmk_import_seed *seed)
 {
-    struct tmk_import_seed *more = tmk_grow(h->seeds, h->n_seeds + 1, &h->seed_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(h->seeds, h->n_seeds + 1, h->seed_room) < 0)
         return TMK_ENOMEM;
-    h->seeds = more;
     h->seeds[h->n_seeds++] = *seed;
     return 0;
 }
@@ -100,10 +98,8 @@ static int end_block(struct tmk_import_history *h, const struct tmk_import_event
 
 static int note_change(struct changes *c, const struct tmk_import_event *ev)
 {
-    struct change *more = tmk_grow(c->items, c->n + 1, &c->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(c->items, c->n + 1, c->room) < 0)
         return TMK_ENOMEM;
-    c->items = more;
     c->items[c->n++] = (struct change){
         .address = ev->address,
         .size_bytes = ev->size_bytes,

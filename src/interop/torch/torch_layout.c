@@ -180,14 +180,12 @@ static uint32_t piece_with(const struct tmk_import_layout *l, const struct span 
 
 static int insert_span(struct tmk_import_layout *l, const struct span *span)
 {
-    struct span *more = tmk_grow(l->spans, l->n_spans + 1, &l->span_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(l->spans, l->n_spans + 1, l->span_room) < 0)
         return TMK_ENOMEM;
-    l->spans = more;
     uint64_t i = span_index(l, span->address);
-    memmove(more + i + 1, more + i, (size_t)(l->n_spans - i) * sizeof *more);
+    memmove(l->spans + i + 1, l->spans + i, (size_t)(l->n_spans - i) * sizeof *l->spans);
     count(l, (l->n_spans - i) / SPANS_MOVED);
-    more[i] = *span;
+    l->spans[i] = *span;
     l->n_spans++;
     return 0;
 }

@@ -51,14 +51,12 @@ struct tmk_torch_segment *tmk_torch_segments_find(const struct tmk_torch_segment
 
 static void insert(struct tmk_torch_segments *t, uint64_t at, const struct tmk_torch_segment *s)
 {
-    struct tmk_torch_segment *more = tmk_grow(t->items, t->n + 1, &t->room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(t->items, t->n + 1, t->room) < 0) {
         t->failed = true;
         return;
     }
-    t->items = more;
-    memmove(&more[at + 1], &more[at], (size_t)(t->n - at) * sizeof *more);
-    more[at] = *s;
+    memmove(&t->items[at + 1], &t->items[at], (size_t)(t->n - at) * sizeof *t->items);
+    t->items[at] = *s;
     t->n++;
 }
 

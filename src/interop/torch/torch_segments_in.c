@@ -89,11 +89,8 @@ static int read_blocks(struct tmk_import_reader *r, const struct tmk_pickle_valu
         if (!read_block(r, v, at, &b))
             return tmk_fail(err, TMK_EFORMAT, "a block has no address or size that makes sense");
         at = b.address + b.size_bytes;
-        struct tmk_import_block *more =
-            tmk_grow(s->blocks, s->n_blocks + 1, &s->block_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(s->blocks, s->n_blocks + 1, s->block_room) < 0)
             return tmk_fail(err, TMK_ENOMEM, "out of memory");
-        s->blocks = more;
         s->blocks[s->n_blocks++] = b;
         segment->n_blocks++;
     }
@@ -157,11 +154,8 @@ int tmk_import_add_segment(struct tmk_import_reader *r, const struct tmk_pickle_
         return rc;
     segment.device = (uint16_t)device;
     segment.stream = stream ? tmk_import_stream(r, segment.device, stream) : 0;
-    struct tmk_import_segment *more =
-        tmk_grow(s->segments, s->n_segments + 1, &s->segment_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(s->segments, s->n_segments + 1, s->segment_room) < 0)
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
-    s->segments = more;
     s->segments[s->n_segments++] = segment;
     return 0;
 }

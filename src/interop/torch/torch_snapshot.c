@@ -163,11 +163,8 @@ static int add_annotation(struct tmk_import_reader *r, const struct tmk_pickle_o
     a.order = s->n_annotations;
     a.device = (uint16_t)device;
     note_time(s, a.time_us);
-    struct tmk_import_annotation *more =
-        tmk_grow(s->annotations, s->n_annotations + 1, &s->annotation_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(s->annotations, s->n_annotations + 1, s->annotation_room) < 0)
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
-    s->annotations = more;
     s->annotations[s->n_annotations++] = a;
     return 0;
 }

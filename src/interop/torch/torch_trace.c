@@ -219,12 +219,10 @@ static void complete_last(struct trace *t)
 /* Of the block that was freed last or, at the start of a trace, before it. */
 static void on_held(struct trace *t, const struct tmk_event *ev)
 {
-    struct freed *more = tmk_grow(t->held, t->n_held + 1, &t->held_room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(t->held, t->n_held + 1, t->held_room) < 0) {
         t->failed = true;
         return;
     }
-    t->held = more;
     bool is_last = t->has_freed && t->last_freed.block.address == ev->address;
     if (!is_last)
         complete_last(t);

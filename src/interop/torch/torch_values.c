@@ -156,13 +156,10 @@ uint16_t tmk_import_stream(struct tmk_import_reader *r, uint16_t device,
             return (uint16_t)(i + 1);
     if (s->n_streams == UINT16_MAX)
         return 0;
-    struct tmk_import_stream *more =
-        tmk_grow(s->streams, s->n_streams + 1, &s->stream_room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(s->streams, s->n_streams + 1, s->stream_room) < 0) {
         s->names.failed = true;
         return 0;
     }
-    s->streams = more;
     s->streams[s->n_streams++] = (struct tmk_import_stream){.handle = handle, .device = device};
     return (uint16_t)s->n_streams;
 }

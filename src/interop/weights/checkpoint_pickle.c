@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "interop/pickle/pickle_ops.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 
@@ -150,13 +152,10 @@ static struct tmk_checkpoint_value *make(struct machine *m, enum tmk_checkpoint_
 
 static void push(struct machine *m, struct tmk_checkpoint_value *v)
 {
-    struct tmk_checkpoint_value **more =
-        tmk_grow(m->stack, m->n_stack + 1, &m->stack_room, sizeof(struct tmk_checkpoint_value *));
-    if (!more) {
+    if (TMK_GROW(m->stack, m->n_stack + 1, m->stack_room) < 0) {
         fail(m, TMK_ENOMEM, "out of memory");
         return;
     }
-    m->stack = more;
     m->stack[m->n_stack++] = v;
 }
 
@@ -345,13 +344,10 @@ static void remember(struct machine *m, uint64_t number)
         fail(m, TMK_EDAMAGED, "the memo has a number that makes no sense");
         return;
     }
-    struct tmk_checkpoint_value **more =
-        tmk_grow(m->memo, number + 1, &m->memo_room, sizeof(struct tmk_checkpoint_value *));
-    if (!more) {
+    if (TMK_GROW(m->memo, number + 1, m->memo_room) < 0) {
         fail(m, TMK_ENOMEM, "out of memory");
         return;
     }
-    m->memo = more;
     for (; m->n_memo <= number; m->n_memo++)
         m->memo[m->n_memo] = NULL;
     m->memo[number] = top(m);
@@ -426,108 +422,95 @@ static void push_id(struct machine *m)
 /* ---- the loop ---- */
 
 /* Instructions that make a value out of bytes; false: it is none of them. */
-static bool run_plain(struct machine *m, uint8_t op)
+static bool run_plain(struct machine *m, enum tmk_pickle_op op, uint64_t argument)
 {
     switch (op) {
-    case 'N':
+    case TMK_OP_NONE:
         push_shared(m, SHARED_NONE);
         return true;
-    case 0x88: /* NEWTRUE, NEWFALSE */
-    case 0x89:
-        push_shared(m, op == 0x88 ? SHARED_TRUE : SHARED_FALSE);
+    case TMK_OP_NEWTRUE:
+        push_shared(m, SHARED_TRUE);
         return true;
-    case 'K': /* BININT1, BININT2, BININT */
-        push_shared(m, (uint8_t)take_number(m, 1));
+    case TMK_OP_NEWFALSE:
+        push_shared(m, SHARED_FALSE);
         return true;
-    case 'M':
-        push_number(m, TMK_CHECKPOINT_INT, (int64_t)take_number(m, 2));
+    case TMK_OP_BININT1:
+        push_shared(m, (uint8_t)argument);
         return true;
-    case 'J':
-        push_number(m, TMK_CHECKPOINT_INT, (int32_t)(uint32_t)take_number(m, 4));
+    case TMK_OP_BININT2:
+        push_number(m, TMK_CHECKPOINT_INT, (int64_t)argument);
         return true;
-    case 0x8a: /* LONG1, LONG4 */
-        push_long(m, take_number(m, 1));
+    case TMK_OP_BININT:
+        push_number(m, TMK_CHECKPOINT_INT, (int32_t)(uint32_t)argument);
         return true;
-    case 0x8b:
-        push_long(m, take_number(m, 4));
+    case TMK_OP_LONG1:
+    case TMK_OP_LONG4:
+        push_long(m, argument);
         return true;
-    case 'G': /* BINFLOAT */
-        take(m, 8);
+    case TMK_OP_BINFLOAT:
         push_shared(m, SHARED_OTHER);
         return true;
-    case 'X': /* BINUNICODE, SHORT_BINUNICODE, BINUNICODE8 */
-        push_text(m, take_text(m, take_number(m, 4)));
+    case TMK_OP_SHORT_BINUNICODE:
+    case TMK_OP_BINUNICODE:
+    case TMK_OP_BINUNICODE8:
+    case TMK_OP_SHORT_BINSTRING:
+    case TMK_OP_BINSTRING:
+        push_text(m, take_text(m, argument));
         return true;
-    case 0x8c:
-        push_text(m, take_text(m, take_number(m, 1)));
-        return true;
-    case 0x8d:
-        push_text(m, take_text(m, take_number(m, 8)));
-        return true;
-    case 'T': /* BINSTRING, SHORT_BINSTRING: of Python 2 */
-        push_text(m, take_text(m, take_number(m, 4)));
-        return true;
-    case 'U':
-        push_text(m, take_text(m, take_number(m, 1)));
-        return true;
-    case 'B': /* BINBYTES, SHORT_BINBYTES, BINBYTES8, BYTEARRAY8 */
-        push_skipped(m, take_number(m, 4));
-        return true;
-    case 'C':
-        push_skipped(m, take_number(m, 1));
-        return true;
-    case 0x8e:
-    case 0x96:
-        push_skipped(m, take_number(m, 8));
+    case TMK_OP_SHORT_BINBYTES:
+    case TMK_OP_BINBYTES:
+    case TMK_OP_BINBYTES8:
+    case TMK_OP_BYTEARRAY8:
+        push_skipped(m, argument);
         return true;
     default:
         return false;
     }
 }
 
-/* Those that make or fill a container. */
-static bool run_container(struct machine *m, uint8_t op)
+/* Those that make or fill a container. A set is a list here. */
+static bool run_container(struct machine *m, enum tmk_pickle_op op)
 {
     switch (op) {
-    case '(':
+    case TMK_OP_MARK:
         push(m, make(m, TMK_CHECKPOINT_MARK));
         return true;
-    case '}':
+    case TMK_OP_EMPTY_DICT:
         push(m, make(m, TMK_CHECKPOINT_DICT));
         return true;
-    case ']':
-    case 0x8f: /* EMPTY_SET */
+    case TMK_OP_EMPTY_LIST:
+    case TMK_OP_EMPTY_SET:
         push(m, make(m, TMK_CHECKPOINT_LIST));
         return true;
-    case ')':
+    case TMK_OP_EMPTY_TUPLE:
         push_tuple(m, 0);
         return true;
-    case 0x85: /* TUPLE1 to TUPLE3 */
-    case 0x86:
-    case 0x87:
-        push_tuple(m, op - 0x84u);
+    case TMK_OP_TUPLE1:
+    case TMK_OP_TUPLE2:
+    case TMK_OP_TUPLE3:
+        push_tuple(m, 1 + (uint64_t)(op - TMK_OP_TUPLE1));
         return true;
-    case 't':
+    case TMK_OP_TUPLE:
         push_marked(m, TMK_CHECKPOINT_TUPLE);
         return true;
-    case 'l':
-    case 0x91: /* FROZENSET */
+    case TMK_OP_LIST:
+    case TMK_OP_FROZENSET:
         push_marked(m, TMK_CHECKPOINT_LIST);
         return true;
-    case 'd':
+    case TMK_OP_DICT:
         push_marked(m, TMK_CHECKPOINT_DICT);
         return true;
-    case 'a': /* APPEND, SETITEM */
+    case TMK_OP_APPEND:
         put_last(m, 1, false);
         return true;
-    case 's':
+    case TMK_OP_SETITEM:
         put_last(m, 2, true);
         return true;
-    case 'e': /* APPENDS, ADDITEMS, SETITEMS */
-    case 0x90:
+    case TMK_OP_APPENDS:
+    case TMK_OP_ADDITEMS:
         put_marked(m, false);
         return true;
-    case 'u':
+    case TMK_OP_SETITEMS:
         put_marked(m, true);
         return true;
     default:
@@ -535,28 +518,28 @@ static bool run_container(struct machine *m, uint8_t op)
     }
 }
 
-static bool run_name(struct machine *m, uint8_t op)
+static bool run_name(struct machine *m, enum tmk_pickle_op op)
 {
     switch (op) {
-    case 'c': { /* GLOBAL */
+    case TMK_OP_GLOBAL: {
         const char *module = take_line(m);
         push_name(m, module, take_line(m));
         return true;
     }
-    case 0x93: /* STACK_GLOBAL */
+    case TMK_OP_STACK_GLOBAL:
         push_stack_name(m);
         return true;
-    case 'R': /* REDUCE, NEWOBJ */
-    case 0x81:
+    case TMK_OP_REDUCE:
+    case TMK_OP_NEWOBJ:
         push_call(m);
         return true;
-    case 0x92: /* NEWOBJ_EX */
+    case TMK_OP_NEWOBJ_EX:
         push_call_with_names(m);
         return true;
-    case 'b': /* BUILD */
+    case TMK_OP_BUILD:
         set_state(m);
         return true;
-    case 'Q': /* BINPERSID */
+    case TMK_OP_BINPERSID:
         push_id(m);
         return true;
     default:
@@ -564,41 +547,34 @@ static bool run_name(struct machine *m, uint8_t op)
     }
 }
 
-static bool run_memo(struct machine *m, uint8_t op)
+static bool run_memo(struct machine *m, enum tmk_pickle_op op, uint64_t argument)
 {
     switch (op) {
-    case 'q': /* BINPUT, LONG_BINPUT, MEMOIZE */
-        remember(m, take_number(m, 1));
+    case TMK_OP_BINPUT:
+    case TMK_OP_LONG_BINPUT:
+        remember(m, argument);
         return true;
-    case 'r':
-        remember(m, take_number(m, 4));
-        return true;
-    case 0x94:
+    case TMK_OP_MEMOIZE:
         remember(m, m->n_memo);
         return true;
-    case 'h': /* BINGET, LONG_BINGET */
-        recall(m, take_number(m, 1));
+    case TMK_OP_BINGET:
+    case TMK_OP_LONG_BINGET:
+        recall(m, argument);
         return true;
-    case 'j':
-        recall(m, take_number(m, 4));
-        return true;
-    case '0': /* POP */
+    case TMK_OP_POP:
         pop(m);
         return true;
-    case '1': { /* POP_MARK */
+    case TMK_OP_POP_MARK: {
         uint64_t mark = find_mark(m);
         if (m->rc == 0)
             m->n_stack = mark;
         return true;
     }
-    case '2': /* DUP */
+    case TMK_OP_DUP:
         push(m, top(m));
         return true;
-    case 0x80: /* PROTO, FRAME */
-        take(m, 1);
-        return true;
-    case 0x95:
-        take(m, 8);
+    case TMK_OP_PROTO:
+    case TMK_OP_FRAME:
         return true;
     default:
         return false;
@@ -608,10 +584,13 @@ static bool run_memo(struct machine *m, uint8_t op)
 static void run(struct machine *m)
 {
     while (m->rc == 0) {
-        const uint8_t *op = take(m, 1);
-        if (!op || *op == '.')
+        const uint8_t *at = take(m, 1);
+        if (!at || *at == TMK_OP_STOP)
             return;
-        if (!run_memo(m, *op) && !run_plain(m, *op) && !run_container(m, *op) && !run_name(m, *op))
+        enum tmk_pickle_op op = (enum tmk_pickle_op) * at;
+        uint64_t argument = take_number(m, tmk_pickle_ops[op].argument);
+        if (m->rc == 0 && !run_memo(m, op, argument) && !run_plain(m, op, argument) &&
+            !run_container(m, op) && !run_name(m, op))
             fail(m, TMK_EFORMAT, "it has an instruction that checkpoints do not use");
         check_limit(m);
     }
@@ -629,7 +608,7 @@ int tmk_checkpoint_pickle_read(const uint8_t *pickle, size_t n, struct tmk_arena
                         .none = &none,
                         .limit = limit,
                         .err = err};
-    if (n < 2 || pickle[0] != 0x80)
+    if (n < 2 || pickle[0] != TMK_OP_PROTO)
         fail(&m, TMK_EFORMAT, "this is no pickle");
     run(&m);
     pay(&m);

@@ -171,10 +171,8 @@ static int add_entry(struct zip *z, const uint8_t *at, size_t n_name, size_t n_e
     if (!read_extra64(at + ENTRY_BYTES + n_name, n_extra, &e))
         return damaged(err, offset, "an entry of its directory is damaged");
     const char *name = tmk_arena_text(z->arena, (const char *)at + ENTRY_BYTES, n_name);
-    struct entry *more = tmk_grow(z->entries, z->names.n + 1, &z->room, sizeof *more);
-    if (more)
-        z->entries = more;
-    if (!name || !more || tmk_textmap_put(&z->names, name, &number) < 0)
+    if (!name || TMK_GROW(z->entries, z->names.n + 1, z->room) < 0 ||
+        tmk_textmap_put(&z->names, name, &number) < 0)
         return TMK_ENOMEM;
     if (z->names.n == before)
         return damaged(err, offset, "its directory has a name twice");

@@ -317,10 +317,8 @@ static int add_pieces(struct job *job, const struct tmk_weight *t)
 {
     uint64_t most = piece_elements(t);
     for (uint64_t first = 0; first < t->n_elements; first += most) {
-        struct piece *more = tmk_grow(job->pieces, job->n + 1, &job->room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(job->pieces, job->n + 1, job->room) < 0)
             return TMK_ENOMEM;
-        job->pieces = more;
         job->pieces[job->n++] = (struct piece){
             .tensor = t,
             .first = first,

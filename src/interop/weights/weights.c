@@ -85,10 +85,8 @@ int tmk_weights_pread(const struct tmk_weights_source *s, uint64_t offset, void 
 
 struct tmk_weight *tmk_weights_add(struct tmk_weights *w)
 {
-    struct tmk_weight *more = tmk_grow(w->all, w->n + 1, &w->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(w->all, w->n + 1, w->room) < 0)
         return NULL;
-    w->all = more;
     w->all[w->n] = (struct tmk_weight){.has_data = true};
     return &w->all[w->n++];
 }
@@ -169,10 +167,8 @@ static int read_file(struct tmk_weights *w, const char *path, const char **ret_p
                      struct tmk_error *err)
 {
     struct tmk_weights_source s = {.fd = -1};
-    struct tmk_weight_file *more = tmk_grow(w->files, w->n_files + 1, &w->files_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(w->files, w->n_files + 1, w->files_room) < 0)
         return TMK_ENOMEM;
-    w->files = more;
     *ret_path = tmk_arena_text(&w->arena, path, strlen(path));
     if (!*ret_path)
         return TMK_ENOMEM;
@@ -215,10 +211,8 @@ static int index_put(struct index *x, const char *name, const char *shard, struc
         return tmk_fail(err, TMK_EDAMAGED, "the index names the tensor %s twice", name);
     if (x->shards.n > MAX_SHARDS)
         return tmk_fail(err, TMK_EDAMAGED, "the index names too many files");
-    uint32_t *more = tmk_grow(x->shard_of, (uint64_t)number + 1, &x->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(x->shard_of, (uint64_t)number + 1, x->room) < 0)
         return TMK_ENOMEM;
-    x->shard_of = more;
     x->shard_of[number] = file;
     return 0;
 }

@@ -144,10 +144,8 @@ static uint32_t place_of_stack(struct tmk_align *x, struct index *index, enum tm
         tmk_textmap_put(&index->sites, site, &place.site) < 0)
         return 0;
     if (index->first[side] + number == x->n_places) {
-        struct place *more = tmk_grow(x->places, x->n_places + 1, &x->place_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(x->places, x->n_places + 1, x->place_room) < 0)
             return 0;
-        x->places = more;
         x->places[x->n_places++] = place;
     }
     return (uint32_t)index->first[side] + number + 1;

@@ -58,10 +58,8 @@ static void add_split(struct tmk_diff_split *sum, const struct tmk_diff_split *m
 
 static struct tmk_diff_row *add_row(struct tmk_diff *d, const char *key)
 {
-    struct tmk_diff_row *more = tmk_grow(d->rows, d->n_rows + 1, &d->row_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(d->rows, d->n_rows + 1, d->row_room) < 0)
         return NULL;
-    d->rows = more;
     d->rows[d->n_rows] = (struct tmk_diff_row){.key = key};
     return &d->rows[d->n_rows++];
 }
@@ -257,11 +255,8 @@ static struct tmk_diff_cause *cause_of(struct tmk_diff *d, struct tmk_textmap *k
     if ((owner && !pattern) || !key || tmk_textmap_put(keys, key, &number) < 0)
         return NULL;
     if (number == d->n_causes) {
-        struct tmk_diff_cause *more =
-            tmk_grow(d->causes, d->n_causes + 1, &d->cause_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(d->causes, d->n_causes + 1, d->cause_room) < 0)
             return NULL;
-        d->causes = more;
         d->causes[d->n_causes++] = (struct tmk_diff_cause){
             .category = piece->category,
             .owner = owner,

@@ -124,13 +124,11 @@ static const struct meaning *module_meaning(struct tmk_pieces *l, struct teller 
     if (tmk_textmap_put(&t->module_keys, key, &number) < 0)
         return NULL;
     if (number == n) {
-        struct meaning *more = tmk_grow(t->module_meanings, n + 1, &t->module_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(t->module_meanings, n + 1, t->module_room) < 0)
             return NULL;
-        t->module_meanings = more;
         const char *name = tmk_align_name(t->align, key);
-        more[number] = (struct meaning){.identity = number_of_pattern(l, name) + 1,
-                                        .owner = number_of_text(l, name) + 1};
+        t->module_meanings[number] = (struct meaning){.identity = number_of_pattern(l, name) + 1,
+                                                      .owner = number_of_text(l, name) + 1};
     }
     return &t->module_meanings[number];
 }
@@ -138,10 +136,8 @@ static const struct meaning *module_meaning(struct tmk_pieces *l, struct teller 
 static int add_piece(struct tmk_pieces *l, struct teller *t, enum tmk_side side,
                      const struct tmk_block *b)
 {
-    struct tmk_piece *more = tmk_grow(l->items, l->n + 1, &l->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(l->items, l->n + 1, l->room) < 0)
         return TMK_ENOMEM;
-    l->items = more;
     struct tmk_piece piece = {.category = tmk_block_category(t->labels->p, t->labels->contexts, b),
                               .side = (uint8_t)side,
                               .size_bytes = b->size_bytes,

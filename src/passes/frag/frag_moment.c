@@ -118,21 +118,16 @@ static bool was_born(const struct tmk_frag_candidate *c, const struct tmk_block 
 
 static int keep_block(struct tmk_frag_candidate *c, const struct tmk_block *b)
 {
-    struct tmk_block *more = tmk_grow(c->blocks, c->n_blocks + 1, &c->block_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(c->blocks, c->n_blocks + 1, c->block_room) < 0)
         return TMK_ENOMEM;
-    c->blocks = more;
     c->blocks[c->n_blocks++] = *b;
     return 0;
 }
 
 static int keep_segment(struct tmk_frag_candidate *c, const struct tmk_driver_segment *g)
 {
-    struct tmk_driver_segment *more =
-        tmk_grow(c->segments, c->n_segments + 1, &c->segment_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(c->segments, c->n_segments + 1, c->segment_room) < 0)
         return TMK_ENOMEM;
-    c->segments = more;
     c->segments[c->n_segments++] = *g;
     return 0;
 }
@@ -273,11 +268,8 @@ static int collect_traces(struct tmk_frag_moments *m, const struct tmk_state *s)
         struct tmk_frag_candidate *c = b->live ? NULL : device_of(m, b->device);
         if (!c || !c->has_streams)
             continue;
-        struct tmk_frag_trace *more =
-            tmk_grow(c->traces, c->n_traces + 1, &c->trace_room, sizeof *more);
-        if (!more)
+        if (TMK_GROW(c->traces, c->n_traces + 1, c->trace_room) < 0)
             return TMK_ENOMEM;
-        c->traces = more;
         c->traces[c->n_traces++] = (struct tmk_frag_trace){b->address, b->stream};
     }
     for (uint32_t i = 0; i < m->n_devices; i++)

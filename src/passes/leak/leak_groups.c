@@ -133,18 +133,15 @@ static uint64_t hash_of(const struct tmk_block *b)
 
 static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    struct tmk_leak_group *more = tmk_grow(g->groups, g->n_groups + 1, &g->room, sizeof *more);
     uint64_t *levels = calloc(2 * (size_t)g->n_looks, sizeof *levels);
-    if (more)
-        g->groups = more;
-    if (!more || !levels) {
+    if (!levels || TMK_GROW(g->groups, g->n_groups + 1, g->room) < 0) {
         free(levels);
         g->failed = true;
         return NULL;
     }
-    more = &g->groups[g->n_groups++];
-    *more = (struct tmk_leak_group){.latest = *b, .bytes = levels, .blocks = levels + g->n_looks};
-    return more;
+    struct tmk_leak_group *new = &g->groups[g->n_groups++];
+    *new = (struct tmk_leak_group){.latest = *b, .bytes = levels, .blocks = levels + g->n_looks};
+    return new;
 }
 
 static struct tmk_leak_group *find_group(const struct tmk_leak_groups *g, const struct tmk_block *b)

@@ -34,10 +34,8 @@ enum { LEAST_RISES_BY_TIME = 8 };
 static int add_to_line(struct tmk_leakage *l, struct tmk_leak_line *line, uint32_t group)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    uint32_t *more = tmk_grow(line->groups, line->n_groups + 1, &line->room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(line->groups, line->n_groups + 1, line->room) < 0)
         return TMK_ENOMEM;
-    line->groups = more;
     line->groups[line->n_groups++] = group;
     for (uint64_t i = 0; i < tmk_leak_groups_n_looks(g); i++) {
         line->bytes[i] += g->groups[group].bytes[g->first + i];
@@ -50,12 +48,9 @@ static int add_to_line(struct tmk_leakage *l, struct tmk_leak_line *line, uint32
 
 static int add_line(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    struct tmk_leak_line *more = tmk_grow(l->lines, l->n_lines + 1, &l->line_room, sizeof *more);
     size_t n = tmk_leak_groups_n_looks(&l->groups) * sizeof(uint64_t);
     uint64_t *bytes = tmk_arena_take(&l->arena, n), *blocks = tmk_arena_take(&l->arena, n);
-    if (more)
-        l->lines = more;
-    if (!more || !bytes || !blocks)
+    if (!bytes || !blocks || TMK_GROW(l->lines, l->n_lines + 1, l->line_room) < 0)
         return TMK_ENOMEM;
     l->lines[l->n_lines] = *line;
     l->lines[l->n_lines].bytes = bytes;
@@ -235,28 +230,22 @@ static int merge_graphs(struct tmk_leakage *l)
 
 static int add_leak(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    struct tmk_leak *more = tmk_grow(l->leaks, l->n_leaks + 1, &l->leak_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(l->leaks, l->n_leaks + 1, l->leak_room) < 0)
         return TMK_ENOMEM;
-    l->leaks = more;
     return tmk_leak_tell(l, line, &l->leaks[l->n_leaks++]);
 }
 
 static int add_doubt(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    struct tmk_leak *more = tmk_grow(l->doubts, l->n_doubts + 1, &l->doubt_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(l->doubts, l->n_doubts + 1, l->doubt_room) < 0)
         return TMK_ENOMEM;
-    l->doubts = more;
     return tmk_leak_tell(l, line, &l->doubts[l->n_doubts++]);
 }
 
 static int add_cycle(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    struct tmk_leak *more = tmk_grow(l->cycles, l->n_cycles + 1, &l->cycle_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(l->cycles, l->n_cycles + 1, l->cycle_room) < 0)
         return TMK_ENOMEM;
-    l->cycles = more;
     const struct tmk_leak_group *root = &l->groups.groups[line->root];
     l->cycles[l->n_cycles++] = (struct tmk_leak){
         .device = line->device,

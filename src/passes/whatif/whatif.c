@@ -31,13 +31,11 @@
 
 static void put_words(struct tmk_whatif *w, const uint32_t *words, uint64_t n)
 {
-    uint32_t *more = tmk_grow(w->words, w->n_words + n, &w->word_room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(w->words, w->n_words + n, w->word_room) < 0) {
         w->failed = true;
         return;
     }
-    w->words = more;
-    memcpy(&more[w->n_words], words, n * sizeof *more);
+    memcpy(&w->words[w->n_words], words, n * sizeof *w->words);
     w->n_words += n;
 }
 
@@ -104,14 +102,11 @@ static void before_segment(struct tmk_whatif *w, uint64_t ns)
 
 static void keep_place(struct tmk_whatif *w, uint64_t address, uint64_t size_bytes)
 {
-    struct tmk_space_event *more =
-        tmk_grow(w->places, w->n_places + 1, &w->place_room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(w->places, w->n_places + 1, w->place_room) < 0) {
         w->failed = true;
         return;
     }
-    w->places = more;
-    more[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->facts.n_events};
+    w->places[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->facts.n_events};
 }
 
 static void on_segment(struct tmk_whatif *w, const struct tmk_event *ev)
@@ -207,8 +202,7 @@ static int by_place_address(const void *a, const void *b)
 /* All that is alive was there before: the words so far are taken back, each block is a seed. */
 static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
 {
-    w->seeds = tmk_grow(NULL, w->live_index.n + 1, &w->seed_room, sizeof *w->seeds);
-    if (!w->seeds) {
+    if (TMK_GROW(w->seeds, w->live_index.n + 1, w->seed_room) < 0) {
         w->failed = true;
         return;
     }
@@ -255,13 +249,11 @@ static void on_held(struct tmk_whatif *w, uint64_t address)
     uint32_t word = slot | (uint32_t)OP_FREE << OP_SHIFT;
     if (!w->freed.slot || w->freed.address != address || w->words[w->n_words - 1] != word)
         return;
-    struct live_block *more = tmk_grow(w->held, w->n_held + 1, &w->held_room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(w->held, w->n_held + 1, w->held_room) < 0) {
         w->failed = true;
         return;
     }
-    w->held = more;
-    more[w->n_held++] = w->freed;
+    w->held[w->n_held++] = w->freed;
     w->words[w->n_words - 1] = slot | (uint32_t)OP_GIVE << OP_SHIFT;
     w->n_free_slots--; /* it is the last one */
     w->freed.slot = 0;
@@ -494,14 +486,11 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w)
 static void keep_guess(void *arg, uint64_t word, uint64_t bytes)
 {
     struct tmk_whatif *w = arg;
-    struct request_guess *more =
-        tmk_grow(w->guesses, w->n_guesses + 1, &w->guess_room, sizeof *more);
-    if (!more) {
+    if (TMK_GROW(w->guesses, w->n_guesses + 1, w->guess_room) < 0) {
         w->failed = true;
         return;
     }
-    w->guesses = more;
-    more[w->n_guesses++] = (struct request_guess){word, bytes};
+    w->guesses[w->n_guesses++] = (struct request_guess){word, bytes};
 }
 
 int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct tmk_error *err)

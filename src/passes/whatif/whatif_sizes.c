@@ -56,13 +56,9 @@ static int add_piece(struct pieces *p, uint64_t address, uint64_t bytes)
     uint64_t i = p->n_free ? p->free_items[p->n_free - 1] : p->n;
     if (i >> TMK_FREE_SET_INDEX_BITS)
         return TMK_ENOMEM;
-    struct piece *more = tmk_grow(p->items, i + 1, &p->room, sizeof *more);
-    uint32_t *free_items = tmk_grow(p->free_items, p->n + 1, &p->free_room, sizeof *free_items);
-    if (more)
-        p->items = more;
-    if (free_items)
-        p->free_items = free_items;
-    if (!more || !free_items || tmk_free_set_add(&p->order, 0, address, (uint32_t)i) < 0)
+    if (TMK_GROW(p->items, i + 1, p->room) < 0 ||
+        TMK_GROW(p->free_items, p->n + 1, p->free_room) < 0 ||
+        tmk_free_set_add(&p->order, 0, address, (uint32_t)i) < 0)
         return TMK_ENOMEM;
     p->items[i] = (struct piece){address, bytes};
     if (p->n_free)
@@ -157,16 +153,14 @@ int tmk_whatif_sizes_alloc(struct tmk_whatif_sizes *z, uint64_t address, uint64_
 {
     if (tmk_alloc_is_small(bytes))
         return 0; /* cut to 512 bytes */
-    struct note *more = tmk_grow(z->notes, z->n_notes + 1, &z->note_room, sizeof *more);
-    if (!more)
+    if (TMK_GROW(z->notes, z->n_notes + 1, z->note_room) < 0)
         return TMK_ENOMEM;
-    z->notes = more;
-    more[z->n_notes++] = (struct note){.key = key,
-                                       .bytes = bytes,
-                                       .distance = UINT64_MAX,
-                                       .step = step,
-                                       .stack = stack,
-                                       .is_cut = was_cut(z, address, bytes)};
+    z->notes[z->n_notes++] = (struct note){.key = key,
+                                           .bytes = bytes,
+                                           .distance = UINT64_MAX,
+                                           .step = step,
+                                           .stack = stack,
+                                           .is_cut = was_cut(z, address, bytes)};
     remove_piece(&z->blocks, address);
     return add_piece(&z->blocks, address, bytes);
 }

@@ -18,8 +18,8 @@
 /* With native stacks: the site, then the callers of its function. The innermost native frame is
  * left out, as it is that function. (Where an allocator's wrapper passes its caller's site, that is
  * the wrapper, and the site's function comes twice: as the site and as a native frame.) */
-__attribute__((noinline)) static uint32_t native_stack(struct tmk_lane *lane,
-                                                       const struct tidemark_site *site)
+__attribute__((noinline)) static uint32_t site_native_stack(struct tmk_lane *lane,
+                                                            const struct tidemark_site *site)
 {
     uint32_t frames[1 + TMK_NATIVE_MAX_FRAMES];
     frames[0] = tmk_intern_site_frame(lane, site);
@@ -29,10 +29,10 @@ __attribute__((noinline)) static uint32_t native_stack(struct tmk_lane *lane,
     return tmk_intern_stack(lane, frames, 1 + n);
 }
 
-static inline uint32_t stack_of(struct tmk_lane *lane, const struct tidemark_site *site)
+static inline uint32_t stack_of_site(struct tmk_lane *lane, const struct tidemark_site *site)
 {
     if (__builtin_expect(tmk_recorder.settings.native, 0))
-        return native_stack(lane, site);
+        return site_native_stack(lane, site);
     return tmk_intern_site(lane, site);
 }
 
@@ -42,7 +42,7 @@ void tidemark_record_alloc(unsigned device, const void *address, uint64_t size_b
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    uint32_t stack = stack_of(lane, site);
+    uint32_t stack = stack_of_site(lane, site);
     if (__builtin_expect(size_bytes >> TMK_SIZE_BITS != 0, 0))
         size_bytes = ((uint64_t)1 << TMK_SIZE_BITS) - 1; /* 256 TiB: nobody has that much */
     tmk_lane_put(lane, TMK_KIND_ALLOC, (uint16_t)device, stack, (uintptr_t)address, size_bytes);
@@ -118,7 +118,7 @@ void tidemark_record_oom(unsigned device, uint64_t requested_bytes, uint64_t cap
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return;
-    uint32_t stack = stack_of(lane, site);
+    uint32_t stack = stack_of_site(lane, site);
     tmk_lane_put(lane, TMK_KIND_OOM, (uint16_t)device, stack, requested_bytes, capacity_bytes);
     tmk_lane_leave(lane);
     tmk_packing_hurry();

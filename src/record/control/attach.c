@@ -23,7 +23,7 @@
 
 static const uint64_t arm_more_ns = 4000000000u; /* nobody's event waits for an attach */
 
-static int answer(int rc, char *message, size_t size, const char *text)
+static int answer_with(int rc, char *message, size_t size, const char *text)
 {
     struct tmk_text out;
     tmk_text_init(&out, message, size);
@@ -32,7 +32,7 @@ static int answer(int rc, char *message, size_t size, const char *text)
 }
 
 /* The value of a key, copied; false when it is not there or too long. */
-static bool option(const char *options, const char *key, char *value, size_t size)
+static bool option_value(const char *options, const char *key, char *value, size_t size)
 {
     size_t n_key = strlen(key);
     for (const char *line = options; *line;) {
@@ -50,10 +50,10 @@ static bool option(const char *options, const char *key, char *value, size_t siz
     return false;
 }
 
-static bool flag(const char *options, const char *key)
+static bool is_option_set(const char *options, const char *key)
 {
     char value[8];
-    return option(options, key, value, sizeof value) && strcmp(value, "1") == 0;
+    return option_value(options, key, value, sizeof value) && strcmp(value, "1") == 0;
 }
 
 static const char *why_not_begun(void)
@@ -68,33 +68,33 @@ static const char *why_not_begun(void)
     return "it is watched already, or the recording before has not ended yet";
 }
 
-static int attach(const char *options, char *message, size_t size)
+static int begin_recording(const char *options, char *message, size_t size)
 {
-    struct tmk_settings settings = {.cpu_tensors = flag(options, "cpu_tensors"),
-                                    .native = flag(options, "native"),
-                                    .no_stacks = flag(options, "no_stacks"),
-                                    .no_modules = flag(options, "no_modules"),
-                                    .no_categories = flag(options, "no_categories")};
+    struct tmk_settings settings = {.cpu_tensors = is_option_set(options, "cpu_tensors"),
+                                    .native = is_option_set(options, "native"),
+                                    .no_stacks = is_option_set(options, "no_stacks"),
+                                    .no_modules = is_option_set(options, "no_modules"),
+                                    .no_categories = is_option_set(options, "no_categories")};
     char number[24] = "";
-    if (!option(options, "run", settings.run_folder, sizeof settings.run_folder) ||
+    if (!option_value(options, "run", settings.run_folder, sizeof settings.run_folder) ||
         settings.run_folder[0] != '/')
-        return answer(-1, message, size, "no absolute path of a run folder was given");
-    option(options, "max_size", number, sizeof number);
+        return answer_with(-1, message, size, "no absolute path of a run folder was given");
+    option_value(options, "max_size", number, sizeof number);
     settings.max_size_bytes = tmk_settings_number(number);
     if (tmk_copies_record())
-        return answer(-1, message, size,
-                      "another copy of tidemark records this process already; use that one");
+        return answer_with(-1, message, size,
+                           "another copy of tidemark records this process already; use that one");
     if (!tmk_session_begin(&settings))
-        return answer(-1, message, size, why_not_begun());
+        return answer_with(-1, message, size, why_not_begun());
     if (!tmk_ranks_include(tmk_recorder.rank_list, tmk_recorder.ranks.rank)) {
         tmk_session_end();
-        return answer(-1, message, size, "this rank is not among TIDEMARK_RANKS");
+        return answer_with(-1, message, size, "this rank is not among TIDEMARK_RANKS");
     }
-    if (flag(options, "injected"))
+    if (is_option_set(options, "injected"))
         tmk_helper_adopt();
     tmk_seccomp_hook_calls(); /* before there is anything that a filter could kill for */
     if (!tmk_session_arm() && !tmk_session_wait_armed(arm_more_ns))
-        return answer(-1, message, size, "the run folder or the ring could not be made");
+        return answer_with(-1, message, size, "the run folder or the ring could not be made");
     struct tmk_slot_count count = tmk_preexisting_hook();
     struct tmk_text out;
     tmk_text_init(&out, message, size);
@@ -122,7 +122,7 @@ static bool wait_for_turn(void)
 static bool may_begin(const char *options)
 {
     char said[TMK_FILTERS_SAID_BYTES] = "";
-    if (option(options, "seccomp", said, sizeof said))
+    if (option_value(options, "seccomp", said, sizeof said))
         tmk_sandbox_hear(said);
     return !tmk_seal_is_closed();
 }
@@ -130,10 +130,10 @@ static bool may_begin(const char *options)
 int tidemark_attach(const char *options, char *message, size_t size)
 {
     if (!may_begin(options))
-        return answer(-1, message, size, why_not_begun());
+        return answer_with(-1, message, size, why_not_begun());
     if (!wait_for_turn())
-        return answer(-1, message, size, "another attach or detach is under way");
-    int rc = attach(options, message, size);
+        return answer_with(-1, message, size, "another attach or detach is under way");
+    int rc = begin_recording(options, message, size);
     tmk_torch_slots_end_turn();
     return rc;
 }
@@ -151,17 +151,17 @@ int tidemark_hook(int in)
 int tmk_attach_end(char *message, size_t size)
 {
     if (!tmk_torch_slots_take_turn())
-        return answer(-1, message, size, "another attach or detach is under way");
+        return answer_with(-1, message, size, "another attach or detach is under way");
     bool was_on = !tmk_recorder_is_off();
     struct tmk_slot_count count = tmk_torch_slots_take_out();
     bool ended = tmk_session_end();
     tmk_bridge_end(); /* after it: Python's side is put back only when nothing is recorded */
     tmk_torch_slots_end_turn();
     if (!was_on)
-        return answer(-1, message, size, "nothing is being recorded");
+        return answer_with(-1, message, size, "nothing is being recorded");
     if (!ended)
-        return answer(-1, message, size,
-                      "the trace is still being written; look again in a minute");
+        return answer_with(-1, message, size,
+                           "the trace is still being written; look again in a minute");
     struct tmk_text out;
     tmk_text_init(&out, message, size);
     tmk_text_string(&out, "detached; ");

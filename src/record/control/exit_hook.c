@@ -33,7 +33,7 @@ __attribute__((constructor)) static void find_next_exit(void)
     next_exit = (exit_function *)tmk_loader_symbol(RTLD_NEXT, "_exit");
 }
 
-_Noreturn static void end(int status)
+_Noreturn static void end_process(int status)
 {
     bool is_lent = tmk_lane.busy == TMK_LANE_LENT; /* then not even getpid() may be called */
     if (is_lent)
@@ -49,10 +49,10 @@ _Noreturn static void end(int status)
 
 void _exit(int status)
 {
-    end(status);
+    end_process(status);
 }
 
 void _Exit(int status)
 {
-    end(status);
+    end_process(status);
 }

@@ -22,14 +22,14 @@ static void copy_setting(char *to, size_t size, const char *name)
 }
 
 /* They find something when we are loaded late: `import torch, tidemark`. */
-static void patch_late(void)
+static void hook_late(void)
 {
     tmk_torch_slots_put_in();
     tmk_seccomp_hook_calls();
 }
 
 /* The environment is read here, before the program has threads that might change it. */
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void start_library(void)
 {
     tmk_sandbox_prepare();
     tmk_region_use_small_pages();
@@ -52,7 +52,7 @@ __attribute__((constructor)) static void start(void)
         return;
     strcpy(settings.run_folder, folder);
     if (tmk_copies_is_first() && tmk_session_begin(&settings))
-        patch_late();
+        hook_late();
 }
 
 /* exit() and return from main. */

@@ -48,7 +48,7 @@ enum {
 };
 static const uint64_t sync_ns = 4000000000u; /* packed and on the disk at least so often */
 
-struct session { /* what the thread has open */
+struct packing_session { /* what the thread has open */
     struct tmk_identity id;
     char run_folder[3072]; /* settings' is gone when the recording has ended */
     char trace_path[3584];
@@ -64,12 +64,12 @@ struct session { /* what the thread has open */
 };
 
 /* One per process; a forked child starts over with it. */
-static struct session session;
+static struct packing_session packing;
 
 /* ---- making files ---- */
 
 /* mkdir -p, mode 0700 for what we make. Works on a copy: a fork may come at any moment. */
-static int make_folder(const char *folder)
+static int make_run_folder(const char *folder)
 {
     char path[sizeof tmk_recorder.settings.run_folder];
     if (folder[0] != '/') /* the recording ends before it has begun */
@@ -95,7 +95,7 @@ static uint64_t measure_ticks(struct tmk_clock_reading from)
     return (uint64_t)((double)(now.ticks - from.ticks) * 1e9 / (double)(now.ns - from.ns));
 }
 
-static int make_trace(struct session *s, struct tmk_clock_reading began)
+static int make_trace(struct packing_session *s, struct tmk_clock_reading began)
 {
     const struct tmk_ring *ring = &tmk_recorder.ring;
     char info[TMK_INFO_MAX_BYTES];
@@ -128,7 +128,7 @@ static int make_trace(struct session *s, struct tmk_clock_reading began)
 
 /* Before the trace, whose header names it, and before this thread leaves the program's descriptors:
  * what is evaluated for a client needs them. A process without a door is watched all the same. */
-static void make_door(struct session *s)
+static void make_door(struct packing_session *s)
 {
     struct tmk_text path;
     tmk_text_init(&path, s->control_path, sizeof s->control_path);
@@ -139,7 +139,7 @@ static void make_door(struct session *s)
     s->has_own_descriptors = tmk_control_socket_keep_only();
 }
 
-static void clean_up(struct session *s)
+static void clean_up_session(struct packing_session *s)
 {
     tmk_control_socket_close();
     if (!atomic_load(&tmk_recorder.is_ending)) {
@@ -153,7 +153,7 @@ static void clean_up(struct session *s)
 }
 
 /* While the account is open, which is where it is said when there is no other place. */
-static void refuse(int rc, int os_error)
+static void note_refusal(int rc, int os_error)
 {
     if (rc == TMK_EFULL)
         tmk_refusal_note(TMK_STOP_BUDGET, 0);
@@ -163,7 +163,7 @@ static void refuse(int rc, int os_error)
 
 /* In the program's table of descriptors, a child that is forked meanwhile would have those that
  * hold our locks. */
-static int open_room(struct session *s)
+static int open_room(struct packing_session *s)
 {
     if (!s->has_own_descriptors)
         tmk_forks_hold();
@@ -178,10 +178,10 @@ static int open_room(struct session *s)
     return rc;
 }
 
-static int open_session(struct session *s)
+static int open_session(struct packing_session *s)
 {
     /* A forked child has the parent's values here, but not the memory they point to. */
-    *s = (struct session){.writer.fd = -1};
+    *s = (struct packing_session){.writer.fd = -1};
     tmk_ring_space_reset();
     struct tmk_clock_reading began = tmk_clock_read();
     tmk_identity_init(&s->id, &tmk_recorder.ranks);
@@ -190,7 +190,7 @@ static int open_session(struct session *s)
     tmk_text_init(&path, s->trace_path, sizeof s->trace_path);
     tmk_identity_trace_path(&s->id, s->run_folder, &path);
     make_door(s);
-    int rc = path.cut ? TMK_EINVAL : make_folder(s->run_folder);
+    int rc = path.cut ? TMK_EINVAL : make_run_folder(s->run_folder);
     if (rc == 0)
         rc = tmk_intern_reset();
     if (rc == 0)
@@ -202,8 +202,8 @@ static int open_session(struct session *s)
         rc = tmk_drain_open(&tmk_recorder.ring, s->packer, true, &s->drain);
     tmk_region_pool_end();
     if (rc < 0) {
-        refuse(rc, errno);
-        clean_up(s);
+        note_refusal(rc, errno);
+        clean_up_session(s);
     } else {
         tmk_refusal_prepare();
     }
@@ -218,7 +218,7 @@ static uint64_t pages_taken(void)
     return atomic_load_explicit(&tmk_recorder.ring.header->next_page_number, memory_order_relaxed);
 }
 
-static int pack(struct session *s)
+static int pack_events(struct packing_session *s)
 {
     struct tmk_ring_header *h = tmk_recorder.ring.header;
     atomic_fetch_add(&h->n_dropped, atomic_exchange(&tmk_recorder.control->n_early_drops, 0));
@@ -252,7 +252,7 @@ static void sleep_between(long ns)
 /* A third of the ring has been used since it was last packed, or the last of it, or a thread asks
  * for more: double it. True when it cannot grow, and must be emptied sooner. Pages that threads
  * hold are not emptied: few may be left although few are new. */
-static bool is_crowded(uint64_t new_pages, bool is_wanted)
+static bool is_ring_crowded(uint64_t new_pages, bool is_wanted)
 {
     const struct tmk_ring *ring = &tmk_recorder.ring;
     uint32_t n = tmk_ring_n_pages(ring);
@@ -261,7 +261,7 @@ static bool is_crowded(uint64_t new_pages, bool is_wanted)
 }
 
 /* One look at the ring: pack when a chunk's worth has come, pack and sync when it is time. */
-static int look(struct session *s, bool *ret_quiet)
+static int look_for_events(struct packing_session *s, bool *ret_quiet)
 {
     uint64_t now = tmk_clock_monotonic_ns();
     uint64_t new_pages = pages_taken() - s->pages_taken;
@@ -272,8 +272,8 @@ static int look(struct session *s, bool *ret_quiet)
     tmk_pycodes_look(now);
     bool timed = hurry || now - s->synced_ns >= sync_ns;
     *ret_quiet = new_pages == 0;
-    bool is_wanted = tmk_ring_space_take_wish(), crowded = is_crowded(new_pages, is_wanted);
-    int rc = timed || crowded || new_pages >= CHUNK_PAGES ? pack(s) : 0;
+    bool is_wanted = tmk_ring_space_take_wish(), crowded = is_ring_crowded(new_pages, is_wanted);
+    int rc = timed || crowded || new_pages >= CHUNK_PAGES ? pack_events(s) : 0;
     if (is_wanted && crowded)
         tmk_ring_space_answer();
     if (rc == 0 && timed) {
@@ -286,7 +286,7 @@ static int look(struct session *s, bool *ret_quiet)
 /* True when all threads of the program have ended, the first one by pthread_exit(): the process
  * would end now if we were not in it. The first thread stays in the list as a zombie, which has no
  * program any more. Without opening anything: the program may count on the lowest descriptor. */
-static bool is_alone(void)
+static bool is_process_alone(void)
 {
     struct stat st;
     char text[8];
@@ -296,7 +296,7 @@ static bool is_alone(void)
 }
 
 /* Until told to stop, or something fails. */
-static int pack_until_stop(struct session *s)
+static int pack_until_stop(struct packing_session *s)
 {
     int quiet_looks = 0;
     unsigned n_looks = 0;
@@ -304,7 +304,7 @@ static int pack_until_stop(struct session *s)
         long ns = quiet_looks >= IDLE_LOOKS ? IDLE_LOOK_NS : LOOK_NS;
         sleep_between(ns);
         bool quiet;
-        int rc = look(s, &quiet);
+        int rc = look_for_events(s, &quiet);
         if (rc < 0)
             return rc;
         quiet_looks = quiet ? quiet_looks + 1 : 0;
@@ -312,7 +312,7 @@ static int pack_until_stop(struct session *s)
         if ((tmk_recorder.settings.native || tmk_driver_is_used()) && n_looks % MODULE_LOOKS == 0)
             tmk_mapped_files_refresh();
         if (n_looks % IDLE_LOOKS == 0) {
-            if (is_alone())
+            if (is_process_alone())
                 return 0;
             tmk_ring_space_look();
         }
@@ -323,7 +323,7 @@ static int pack_until_stop(struct session *s)
 /* ---- ending ---- */
 
 /* What made packing fail, for the trace's status. */
-static void note_stop(struct session *s, int rc)
+static void note_stop_reason(struct packing_session *s, int rc)
 {
     int os_error = s->writer.error.os_error;
     s->writer.status.state = TMK_STATE_STOPPED;
@@ -333,10 +333,10 @@ static void note_stop(struct session *s, int rc)
                                        : TMK_STOP_NONE;
 }
 
-static void close_session(struct session *s, int rc)
+static void close_session(struct packing_session *s, int rc)
 {
     if (rc == 0)
-        rc = pack(s);
+        rc = pack_events(s);
     if (rc == 0)
         rc = tmk_packer_finish(s->packer);
     s->writer.status.state = TMK_STATE_CLOSED;
@@ -344,10 +344,10 @@ static void close_session(struct session *s, int rc)
     if (s->writer.status.reason != TMK_STOP_NONE)
         s->writer.status.state = TMK_STATE_STOPPED;
     if (rc < 0)
-        note_stop(s, rc);
+        note_stop_reason(s, rc);
     (void)tmk_writer_put_status(&s->writer, rc < 0 ? NULL : tmk_packer_state(s->packer));
     tmk_refusal_tell(s->run_folder);
-    clean_up(s);
+    clean_up_session(s);
 }
 
 void *tmk_packer_thread_main(void *unused)
@@ -355,7 +355,7 @@ void *tmk_packer_thread_main(void *unused)
     (void)unused;
     prctl(PR_SET_NAME, "tidemark", 0, 0, 0);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where Yama would forbid `attach` */
-    struct session *s = &session;
+    struct packing_session *s = &packing;
     int rc = open_session(s);
     atomic_store(&tmk_fast_path.slept, UINT64_MAX);
     tmk_recorder_set_armed(rc == 0);

@@ -22,18 +22,19 @@ static const uint64_t hold_limit_ns = 3000000000u;
 
 /* Blocks lie one behind the other in their segment; old versions do not give each one's address.
  * One that waits for its streams has been reported as freed already. */
-static const char source[] = "def note(begin, record):\n"
-                             "    import sys\n"
-                             "    torch = sys.modules.get('torch')\n"
-                             "    if torch is None or not torch.cuda.is_initialized():\n"
-                             "        return\n"
-                             "    begin()\n"
-                             "    for segment in torch.cuda.memory_snapshot():\n"
-                             "        address = segment['address']\n"
-                             "        for block in segment['blocks']:\n"
-                             "            if block['state'] == 'active_allocated':\n"
-                             "                record(segment['device'], address, block['size'])\n"
-                             "            address += block['size']\n";
+static const char list_source[] =
+    "def note(begin, record):\n"
+    "    import sys\n"
+    "    torch = sys.modules.get('torch')\n"
+    "    if torch is None or not torch.cuda.is_initialized():\n"
+    "        return\n"
+    "    begin()\n"
+    "    for segment in torch.cuda.memory_snapshot():\n"
+    "        address = segment['address']\n"
+    "        for block in segment['blocks']:\n"
+    "            if block['state'] == 'active_allocated':\n"
+    "                record(segment['device'], address, block['size'])\n"
+    "            address += block['size']\n";
 
 /* One at a time: a thread that still waits for the interpreter's lock, after a detach, keeps
  * another from being started, and finds that it has nothing to do. */
@@ -45,37 +46,37 @@ static struct {
     uint32_t stack;
     const struct tmk_python *py;
     struct tmk_lane lane; /* beside the thread's own: its records would be out of order there */
-} work = {.running = ATOMIC_FLAG_INIT};
+} listing = {.running = ATOMIC_FLAG_INIT};
 
-static bool is_over(void)
+static bool is_recording_over(void)
 {
-    return atomic_load(&tmk_recorder.control->generation) != work.lane.generation;
+    return atomic_load(&tmk_recorder.control->generation) != listing.lane.generation;
 }
 
-/* begin(), for the Python side: the list is about to be made. */
-static struct tmk_object *begin(struct tmk_object *self, struct tmk_object *arguments)
+/* begin_list(), for the Python side: the list is about to be made. */
+static struct tmk_object *begin_list(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
     tmk_packing_hold(tmk_clock_monotonic_ns() + hold_limit_ns);
     /* While it is held blocks go the long way, and afterwards none shares a time of before: no free
      * of a block that is on the list is stamped before these ticks. */
     tmk_fast_path_close();
-    work.ticks = tmk_clock_ticks(tmk_recorder.counter);
+    listing.ticks = tmk_clock_ticks(tmk_recorder.counter);
     tmk_fast_path_end_all_sharing();
-    return work.py->Py_BuildValue("");
+    return listing.py->Py_BuildValue("");
 }
 
 /* record(device, address, size), likewise. */
-static struct tmk_object *record(struct tmk_object *self, struct tmk_object *arguments)
+static struct tmk_object *record_listed(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self;
-    const struct tmk_python *py = work.py;
+    const struct tmk_python *py = listing.py;
     long values[3];
     for (int i = 0; i < 3; i++)
         values[i] = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, i));
     uint16_t device = tmk_cuda_device((unsigned)values[0]);
-    if (!is_over())
-        tmk_lane_put_at(&work.lane, work.ticks, TMK_KIND_FOUND, device, work.stack,
+    if (!is_recording_over())
+        tmk_lane_put_at(&listing.lane, listing.ticks, TMK_KIND_FOUND, device, listing.stack,
                         (uint64_t)values[1], (uint64_t)values[2]);
     return py->Py_BuildValue("");
 }
@@ -84,10 +85,10 @@ static struct tmk_object *record(struct tmk_object *self, struct tmk_object *arg
  * there are no such blocks. */
 static void note_with_lock(const struct tmk_python *py)
 {
-    static struct tmk_python_method begins = {"begin", begin, TMK_PYTHON_VARARGS, NULL};
-    static struct tmk_python_method records = {"record", record, TMK_PYTHON_VARARGS, NULL};
+    static struct tmk_python_method begins = {"begin", begin_list, TMK_PYTHON_VARARGS, NULL};
+    static struct tmk_python_method records = {"record", record_listed, TMK_PYTHON_VARARGS, NULL};
     struct tmk_object *names = tmk_python_names(py, "_tidemark_existing");
-    bool done = names && tmk_python_run(py, names, source);
+    bool done = names && tmk_python_run(py, names, list_source);
     struct tmk_object *note = done ? py->PyDict_GetItemString(names, "note") : NULL;
     struct tmk_object *arguments = note ? py->PyTuple_New(2) : NULL;
     struct tmk_object *result = NULL;
@@ -100,47 +101,47 @@ static void note_with_lock(const struct tmk_python *py)
     py->PyErr_Clear();
 }
 
-static bool open_lane(void)
+static bool open_own_lane(void)
 {
-    work.lane = (struct tmk_lane){.generation = UINT32_MAX};
-    if (!tmk_lane_open(&work.lane))
+    listing.lane = (struct tmk_lane){.generation = UINT32_MAX};
+    if (!tmk_lane_open(&listing.lane))
         return false;
-    work.stack = tmk_intern_label(&work.lane, "[alive before attach]");
+    listing.stack = tmk_intern_label(&listing.lane, "[alive before attach]");
     return true;
 }
 
 /* The lane and its definitions first: its records stay in order of time. */
-static void *run(void *unused)
+static void *list_main(void *unused)
 {
     (void)unused;
     const char *reason;
-    bool open = open_lane();
-    work.count = tmk_torch_slots_put_in();
-    tmk_futex_set(&work.hooked, 1);
-    work.py = open && work.stack ? tmk_python_find(&reason) : NULL;
-    if (work.py) {
-        int state = work.py->PyGILState_Ensure();
-        if (!is_over())
-            note_with_lock(work.py);
-        work.py->PyGILState_Release(state);
+    bool open = open_own_lane();
+    listing.count = tmk_torch_slots_put_in();
+    tmk_futex_set(&listing.hooked, 1);
+    listing.py = open && listing.stack ? tmk_python_find(&reason) : NULL;
+    if (listing.py) {
+        int state = listing.py->PyGILState_Ensure();
+        if (!is_recording_over())
+            note_with_lock(listing.py);
+        listing.py->PyGILState_Release(state);
     }
     if (open)
-        tmk_lane_close(&work.lane);
+        tmk_lane_close(&listing.lane);
     tmk_packing_hold(0);
-    atomic_flag_clear(&work.running);
+    atomic_flag_clear(&listing.running);
     return NULL;
 }
 
 struct tmk_slot_count tmk_preexisting_hook(void)
 {
     void *cuda = tmk_library_symbol("libc10_cuda.so", "_ZN3c104cuda20getCurrentCUDAStreamEa");
-    if (!cuda || atomic_flag_test_and_set(&work.running))
+    if (!cuda || atomic_flag_test_and_set(&listing.running))
         return tmk_torch_slots_put_in();
-    atomic_store(&work.hooked, 0);
-    if (!tmk_helper_start(run, NULL, STACK_BYTES)) {
-        atomic_flag_clear(&work.running);
+    atomic_store(&listing.hooked, 0);
+    if (!tmk_helper_start(list_main, NULL, STACK_BYTES)) {
+        atomic_flag_clear(&listing.running);
         return tmk_torch_slots_put_in();
     }
-    tmk_futex_wait_while(&work.hooked, 0, hook_limit_ns);
-    return work.count;
+    tmk_futex_wait_while(&listing.hooked, 0, hook_limit_ns);
+    return listing.count;
 }

@@ -35,7 +35,7 @@ static const uint64_t end_limit_ns = 5000000000u;
 
 /* A vfork child runs in its parent's memory and has a process number of its own. A forked child's
  * page is zero. */
-static bool is_borrowed(void)
+static bool is_vfork_child(void)
 {
     pid_t owner = atomic_load(&tmk_recorder.control->owner);
     return owner != 0 && owner != getpid();
@@ -43,7 +43,7 @@ static bool is_borrowed(void)
 
 void tmk_seccomp_close(void)
 {
-    if (is_borrowed()) {
+    if (is_vfork_child()) {
         if (!tmk_lane.busy) /* else a handler's, that interrupted an event */
             tmk_lane.busy = TMK_LANE_LENT;
         return;
@@ -74,7 +74,7 @@ void tmk_seccomp_stub_syscall(void);
 #pragma weak tmk_seccomp_stub_prctl
 #pragma weak tmk_seccomp_stub_syscall
 
-static const char *const names[2] = {
+static const char *const call_names[2] = {
     [TMK_SECCOMP_PRCTL] = "prctl", [TMK_SECCOMP_SYSCALL] = "syscall"};
 
 /* A filter without a program is a question ("is there seccomp?"), to which the kernel says EFAULT;
@@ -97,19 +97,19 @@ static bool syscall_installs(const long *a)
 
 /* What is asked for while we look is the loader's own doing, or an allocator's: the stub makes that
  * call itself. */
-static void find_next(void)
+static void find_next_functions(void)
 {
     static atomic_flag looks = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set(&looks))
         return;
     for (int i = 0; i < 2; i++)
-        atomic_store(&tmk_seccomp_next[i], (uintptr_t)tmk_loader_symbol(RTLD_NEXT, names[i]));
+        atomic_store(&tmk_seccomp_next[i], (uintptr_t)tmk_loader_symbol(RTLD_NEXT, call_names[i]));
 }
 
 __attribute__((constructor)) static void find_at_start(void)
 {
     if (!atomic_load(&tmk_seccomp_next[TMK_SECCOMP_SYSCALL]))
-        find_next();
+        find_next_functions();
 }
 
 void *tmk_seccomp_before(enum tmk_seccomp_call which, const long arguments[6])
@@ -120,21 +120,21 @@ void *tmk_seccomp_before(enum tmk_seccomp_call which, const long arguments[6])
     if (installs && !tmk_sandbox_is_trusted())
         tmk_seccomp_close();
     if (!atomic_load(&tmk_seccomp_next[which]))
-        find_next();
+        find_next_functions();
     errno = before;
     return (void *)atomic_load(&tmk_seccomp_next[which]);
 }
 
 bool tmk_seccomp_is_name(const char *name)
 {
-    return strcmp(name, names[0]) == 0 || strcmp(name, names[1]) == 0;
+    return strcmp(name, call_names[0]) == 0 || strcmp(name, call_names[1]) == 0;
 }
 
 void *tmk_seccomp_stub(const char *name, void *found)
 {
     static void (*const stubs[2])(void) = {tmk_seccomp_stub_prctl, tmk_seccomp_stub_syscall};
     for (int i = 0; i < 2; i++)
-        if (strcmp(name, names[i]) == 0 && found &&
+        if (strcmp(name, call_names[i]) == 0 && found &&
             (uintptr_t)found == atomic_load(&tmk_seccomp_next[i]))
             return (void *)(uintptr_t)stubs[i];
     return NULL;
@@ -146,7 +146,7 @@ void *tmk_seccomp_stub(const char *name, void *found)
 static void *function_behind(const char *name)
 {
     for (int i = 0; i < 2; i++)
-        if (strcmp(name, names[i]) == 0)
+        if (strcmp(name, call_names[i]) == 0)
             return (void *)atomic_load(&tmk_seccomp_next[i]);
     return NULL;
 }

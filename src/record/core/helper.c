@@ -15,17 +15,17 @@
 
 enum { FREE = 0, STARTING = -1 }; /* of a slot; else a thread's number */
 
-static struct start {
+static struct helper_start {
     void *(*main)(void *arg);
     void *arg;
 } starts[TMK_MOST_HELPERS];
 
-static _Atomic int32_t *slots(void)
+static _Atomic int32_t *helper_slots(void)
 {
     return tmk_recorder.control->helpers;
 }
 
-static bool is_gone(int32_t thread)
+static bool is_thread_gone(int32_t thread)
 {
     return thread == FREE ||
            (thread != STARTING && syscall(SYS_tgkill, getpid(), thread, 0) < 0 && errno == ESRCH);
@@ -35,17 +35,18 @@ static bool is_gone(int32_t thread)
 static int take_slot(void)
 {
     for (int i = 0; i < TMK_MOST_HELPERS; i++) {
-        int32_t before = atomic_load(&slots()[i]);
-        if (is_gone(before) && atomic_compare_exchange_strong(&slots()[i], &before, STARTING))
+        int32_t before = atomic_load(&helper_slots()[i]);
+        if (is_thread_gone(before) &&
+            atomic_compare_exchange_strong(&helper_slots()[i], &before, STARTING))
             return i;
     }
     return -1;
 }
 
-static void *helper_main(void *arg)
+static void *run_helper(void *arg)
 {
-    struct start *own = arg, start = *own;
-    atomic_store(&slots()[own - starts], (int32_t)syscall(SYS_gettid));
+    struct helper_start *own = arg, start = *own;
+    atomic_store(&helper_slots()[own - starts], (int32_t)syscall(SYS_gettid));
     return start.main(start.arg);
 }
 
@@ -59,7 +60,7 @@ static bool start_in(int slot, size_t stack_bytes)
     pthread_attr_setstacksize(&attributes, stack_bytes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     tmk_signals_hold(&before);
-    int rc = pthread_create(&thread, &attributes, helper_main, &starts[slot]);
+    int rc = pthread_create(&thread, &attributes, run_helper, &starts[slot]);
     tmk_signals_release(&before);
     pthread_attr_destroy(&attributes);
     errno = rc ? rc : errno;
@@ -74,10 +75,10 @@ bool tmk_helper_start(void *(*main)(void *arg), void *arg, size_t stack_bytes)
     bool is_started = false;
     errno = EAGAIN;
     if (slot >= 0) {
-        starts[slot] = (struct start){main, arg};
+        starts[slot] = (struct helper_start){main, arg};
         is_started = start_in(slot, stack_bytes);
         if (!is_started)
-            atomic_store(&slots()[slot], FREE);
+            atomic_store(&helper_slots()[slot], FREE);
     }
     tmk_seal_leave();
     return is_started;
@@ -87,7 +88,7 @@ void tmk_helper_adopt(void)
 {
     int slot = take_slot();
     if (slot >= 0)
-        atomic_store(&slots()[slot], (int32_t)syscall(SYS_gettid));
+        atomic_store(&helper_slots()[slot], (int32_t)syscall(SYS_gettid));
 }
 
 bool tmk_helper_wait(uint64_t end_ns)
@@ -95,7 +96,8 @@ bool tmk_helper_wait(uint64_t end_ns)
     static _Atomic uint32_t never;
     int32_t self = (int32_t)syscall(SYS_gettid);
     for (int i = 0; i < TMK_MOST_HELPERS; i++) {
-        for (int32_t thread; (thread = atomic_load(&slots()[i])) != self && !is_gone(thread);) {
+        for (int32_t thread;
+             (thread = atomic_load(&helper_slots()[i])) != self && !is_thread_gone(thread);) {
             if (tmk_clock_monotonic_ns() >= end_ns)
                 return false;
             tmk_futex_wait_while(&never, 0, 200000);

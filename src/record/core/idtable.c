@@ -40,3 +40,17 @@ void tmk_idtable_remember(struct tmk_idtable *t, uint64_t hash, uint32_t id)
     if (slot && atomic_compare_exchange_strong(&slot->hash, &free_hash, hash))
         atomic_store_explicit(&slot->id, id, memory_order_release);
 }
+
+bool tmk_idtable_is_valid(const struct tmk_idtable *t)
+{
+    uint32_t n_ids = atomic_load(&t->n_ids);
+    if (!t->slots || ((t->mask + 1) & t->mask) != 0)
+        return false;
+    for (uint32_t i = 0; i <= t->mask; i++) {
+        uint64_t hash = atomic_load(&t->slots[i].hash);
+        uint32_t id = atomic_load(&t->slots[i].id);
+        if (hash ? tmk_idtable_find(t, hash) != &t->slots[i] || id == 0 || id > n_ids : id != 0)
+            return false;
+    }
+    return true;
+}

@@ -52,6 +52,9 @@ static inline uint32_t tmk_idtable_known(const struct tmk_idtable *t, uint64_t h
 /* An id for something new, to be defined and then remembered; 0 when the table is crowded. */
 uint32_t tmk_idtable_new(struct tmk_idtable *t, uint64_t hash);
 
+/* For tests, while nobody changes it: each hash is found in its slot, and each id was handed out. */
+bool tmk_idtable_is_valid(const struct tmk_idtable *t);
+
 /* Remember that `hash` is `id`. Losing the race for the slot is fine: both ids are defined. */
 void tmk_idtable_remember(struct tmk_idtable *t, uint64_t hash, uint32_t id);
 

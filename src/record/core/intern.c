@@ -28,6 +28,12 @@ int tmk_intern_reset(void)
     return 0;
 }
 
+bool tmk_intern_is_valid(void)
+{
+    return tmk_idtable_is_valid(&strings) && tmk_idtable_is_valid(&frames) &&
+           tmk_idtable_is_valid(&stacks) && tmk_idtable_is_valid(&streams);
+}
+
 /* An id for something new; where the table has no room for it, that is counted, and 0. */
 static uint32_t new_id(struct tmk_idtable *table, uint64_t hash)
 {

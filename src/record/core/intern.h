@@ -42,6 +42,9 @@ uint32_t tmk_intern_stack(struct tmk_lane *lane, const uint32_t *ids, uint32_t n
 /* Id of a device's stream, below 2^16; 0 when there is no room. */
 uint32_t tmk_intern_stream(struct tmk_lane *lane, uint16_t device, uint64_t handle);
 
+/* For tests, while no thread defines anything: the tables are as they should be. */
+bool tmk_intern_is_valid(void);
+
 /* Make (or empty) the tables, for a new trace. 0 or TMK_ENOMEM. */
 int tmk_intern_reset(void);
 

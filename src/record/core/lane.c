@@ -27,7 +27,7 @@ _Static_assert(offsetof(struct tmk_page, slots) + TMK_PAGE_SLOTS * sizeof(struct
                    sizeof(struct tmk_page),
                "its slots are the last of a page");
 
-static struct tmk_page *page_of(const struct tmk_lane *lane)
+static struct tmk_page *page_of_lane(const struct tmk_lane *lane)
 {
     return (struct tmk_page *)lane->end - 1;
 }
@@ -36,9 +36,34 @@ void tmk_lane_close(struct tmk_lane *lane)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
     if (lane->generation == generation && lane->end)
-        tmk_page_seal(page_of(lane));
+        tmk_page_seal(page_of_lane(lane));
     lane->generation = UINT32_MAX;
     lane->cursor = lane->end = NULL;
+}
+
+static bool is_block_kind(uint8_t kind)
+{
+    return kind == TMK_KIND_ALLOC || kind == TMK_KIND_FREE || kind == TMK_KIND_TAG;
+}
+
+bool tmk_lane_is_valid(const struct tmk_lane *lane)
+{
+    if (!lane->end)
+        return !lane->cursor;
+    const struct tmk_page *page = page_of_lane(lane);
+    if (lane->generation == UINT32_MAX || lane->cursor < page->slots || lane->cursor > lane->end)
+        return false;
+    if (lane->generation != atomic_load(&tmk_recorder.control->generation))
+        return true; /* the page may be another lane's by now, or gone */
+    if (page->thread != lane->thread)
+        return false;
+    for (const struct tmk_record *r = lane->cursor; r < lane->end; r++)
+        if (atomic_load_explicit(&r->head, memory_order_relaxed) != 0)
+            return false;
+    if (!lane->is_block)
+        return true;
+    union tmk_record_head last = {.word = lane->cursor > page->slots ? lane->cursor[-1].head : 0};
+    return is_block_kind(last.kind);
 }
 
 static void end_lane(void *arg) /* a thread ends */
@@ -116,7 +141,7 @@ void tmk_lane_count_lost(uint8_t kind)
         tmk_lane_count_unnamed();
 }
 
-static bool take_page(struct tmk_lane *lane)
+static bool take_lane_page(struct tmk_lane *lane)
 {
     struct tmk_page *page = tmk_ring_space_take_page(lane->thread);
     lane->cursor = page ? page->slots : NULL;
@@ -130,9 +155,9 @@ static bool take_page(struct tmk_lane *lane)
 bool tmk_lane_next_page(struct tmk_lane *lane)
 {
     if (lane->end)
-        tmk_page_seal(page_of(lane));
+        tmk_page_seal(page_of_lane(lane));
     if (lane->generation == atomic_load(&tmk_recorder.control->generation))
-        return take_page(lane);
+        return take_lane_page(lane);
     lane->cursor = lane->end = NULL;
     return false;
 }
@@ -164,7 +189,7 @@ bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, u
     return true;
 }
 
-static bool open_lane(struct tmk_lane *lane)
+static bool open_armed_lane(struct tmk_lane *lane)
 {
     if (!tmk_parts.arm()) {
         tmk_lane_count_drop(); /* it takes too long: this event is lost, the recording may not be */
@@ -192,7 +217,7 @@ bool tmk_lane_open(struct tmk_lane *lane)
 {
     if (tmk_recorder_is_off() || !tmk_seal_enter())
         return false;
-    bool is_open = open_lane(lane);
+    bool is_open = open_armed_lane(lane);
     tmk_seal_leave();
     return is_open;
 }

@@ -63,6 +63,8 @@ extern __thread struct tmk_lane tmk_lane TMK_LANE_TLS;
 bool tmk_lane_open(struct tmk_lane *lane);
 /* Its page will get no more records. */
 void tmk_lane_close(struct tmk_lane *lane);
+/* For tests: the lane has a page or none, and behind its last record the page is empty. */
+bool tmk_lane_is_valid(const struct tmk_lane *lane);
 /* The lane's page has no room for n slots: go to the next one. False: none is free. */
 bool tmk_lane_next_page(struct tmk_lane *lane);
 void tmk_lane_count_drop(void);

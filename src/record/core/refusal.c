@@ -16,17 +16,17 @@
 
 enum { MOST_LINES = 100 }; /* of one reason at once */
 
-struct family { /* a page that forked children share */
+struct refusal_counts { /* a page that forked children share */
     _Atomic uint32_t n[TMK_ACCOUNT_REASONS];
 };
 
-static struct family *family; /* NULL: none was made */
+static struct refusal_counts *shared_counts; /* NULL: none was made */
 
 /* First the page: a child that has become another user has an account, too, but one of its own. */
-static void count(enum tmk_stop reason)
+static void count_refusal(enum tmk_stop reason)
 {
-    if (family && (unsigned)reason < TMK_ACCOUNT_REASONS)
-        atomic_fetch_add(&family->n[reason], 1);
+    if (shared_counts && (unsigned)reason < TMK_ACCOUNT_REASONS)
+        atomic_fetch_add(&shared_counts->n[reason], 1);
     else if (reason != TMK_STOP_SECCOMP)
         tmk_ring_space_count_refusal(reason);
 }
@@ -40,24 +40,24 @@ void tmk_refusal_note(enum tmk_stop reason, int os_error)
     struct tmk_refusal refusal = {.pid = pid, .reason = reason, .os_error = os_error};
     if (folder[0] == '/' && atomic_exchange(&said, pid) != pid &&
         tmk_refusals_append(folder, &refusal) < 0)
-        count(reason);
+        count_refusal(reason);
     errno = before;
 }
 
 void tmk_refusal_prepare(void)
 {
-    if (family)
+    if (shared_counts)
         return;
-    void *page =
-        mmap(NULL, sizeof *family, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    family = page == MAP_FAILED ? NULL : page;
+    void *page = mmap(NULL, sizeof *shared_counts, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared_counts = page == MAP_FAILED ? NULL : page;
 }
 
 void tmk_refusal_tell(const char *run_folder)
 {
-    for (uint32_t i = 0; family && i < TMK_ACCOUNT_REASONS; i++) {
+    for (uint32_t i = 0; shared_counts && i < TMK_ACCOUNT_REASONS; i++) {
         struct tmk_refusal refusal = {.reason = (enum tmk_stop)i};
-        uint32_t n = atomic_exchange(&family->n[i], 0);
+        uint32_t n = atomic_exchange(&shared_counts->n[i], 0);
         for (uint32_t k = 0; k < n && k < MOST_LINES; k++)
             if (tmk_refusals_append(run_folder, &refusal) < 0)
                 tmk_ring_space_count_refusal(refusal.reason);

@@ -55,7 +55,7 @@ static struct {
     _Atomic bool is_wanted;                /* a page, by a thread that found none */
     _Atomic uint32_t n_answers; /* times that the packer has grown the ring, or emptied it */
     pthread_t packer;
-} room;
+} own_space;
 
 /* The thread that looks for dead processes. It may outlive its recording, and what that knew: it
  * has its own copy of what it needs. */
@@ -65,7 +65,7 @@ static struct {
     uint32_t n_nodes;
     char folder[sizeof tmk_recorder.settings.run_folder];
     char rings[TMK_ACCOUNT_PATH_BYTES];
-} sweep;
+} dead_sweep;
 
 static const char *run_folder(void)
 {
@@ -97,7 +97,7 @@ static bool is_shared_disk(const char *folder)
     return false;
 }
 
-static uint32_t n_nodes(void)
+static uint32_t count_nodes(void)
 {
     const struct tmk_ranks *r = &tmk_recorder.ranks;
     if (r->world_size <= 1 || r->local_size < 1 || !is_shared_disk(run_folder()))
@@ -108,13 +108,13 @@ static uint32_t n_nodes(void)
 /* A child has a copy of its parent's, but not the mapping. */
 void tmk_ring_space_reset(void)
 {
-    memset(&room, 0, sizeof room);
-    room.packer = pthread_self();
+    memset(&own_space, 0, sizeof own_space);
+    own_space.packer = pthread_self();
 }
 
 enum { N_FOLDERS = 3 };
 
-static void list_folders(const char *ret[N_FOLDERS])
+static void list_ring_folders(const char *ret[N_FOLDERS])
 {
     ret[0] = tmk_recorder.ring_folders[0];
     ret[1] = tmk_recorder.ring_folders[1];
@@ -124,22 +124,22 @@ static void list_folders(const char *ret[N_FOLDERS])
 bool tmk_ring_space_count_refusal(enum tmk_stop reason)
 {
     const char *folders[N_FOLDERS];
-    list_folders(folders);
-    return room.account.page
-               ? tmk_account_count_refusal(&room.account, reason)
+    list_ring_folders(folders);
+    return own_space.account.page
+               ? tmk_account_count_refusal(&own_space.account, reason)
                : tmk_account_count_refusal_in(folders, N_FOLDERS, run_folder(), reason);
 }
 
 int tmk_ring_space_open(bool has_own_descriptors)
 {
     const char *folders[N_FOLDERS];
-    list_folders(folders);
-    room.has_own_descriptors = has_own_descriptors;
-    int rc = tmk_account_open(&room.account, folders, N_FOLDERS, run_folder(), NULL);
+    list_ring_folders(folders);
+    own_space.has_own_descriptors = has_own_descriptors;
+    int rc = tmk_account_open(&own_space.account, folders, N_FOLDERS, run_folder(), NULL);
     if (rc == 0 && !has_own_descriptors)
-        tmk_account_leave_unlocked(&room.account);
+        tmk_account_leave_unlocked(&own_space.account);
     if (rc == 0)
-        rc = tmk_disk_share_open(&room.disk, run_folder(), n_nodes(), NULL);
+        rc = tmk_disk_share_open(&own_space.disk, run_folder(), count_nodes(), NULL);
     return rc;
 }
 
@@ -152,13 +152,13 @@ static int make_ring_in(const struct tmk_identity *id, const char *trace_path, c
 {
     struct tmk_ring *ring = &tmk_recorder.ring;
     struct tmk_text path;
-    tmk_text_init(&path, room.ring_path, sizeof room.ring_path);
+    tmk_text_init(&path, own_space.ring_path, sizeof own_space.ring_path);
     tmk_identity_ring_path(id, folder, &path);
     int rc = path.cut ? TMK_EINVAL
-                      : tmk_ring_create(ring, room.ring_path, n_pages, max_pages, id->trace_id,
+                      : tmk_ring_create(ring, own_space.ring_path, n_pages, max_pages, id->trace_id,
                                         trace_path, NULL);
-    if (rc == 0 && ring->has_lock_fd && !room.has_own_descriptors) {
-        unlink(room.ring_path);
+    if (rc == 0 && ring->has_lock_fd && !own_space.has_own_descriptors) {
+        unlink(own_space.ring_path);
         tmk_ring_close(ring);
         rc = TMK_EIO;
     }
@@ -169,21 +169,21 @@ static int make_ring_in(const struct tmk_identity *id, const char *trace_path, c
  * would leave it counted, so it is not. */
 static void note_ring(enum ring_kind kind, uint64_t bytes)
 {
-    room.held_bytes = bytes;
-    room.kind = tmk_recorder.ring.has_file ? kind : PRIVATE;
-    if (room.kind == PRIVATE && kind == AS_MEMORY)
-        tmk_account_give_memory(&room.account, bytes);
-    if (room.kind == PRIVATE && kind == AS_DISK)
-        tmk_disk_share_give(&room.disk, bytes);
+    own_space.held_bytes = bytes;
+    own_space.kind = tmk_recorder.ring.has_file ? kind : PRIVATE;
+    if (own_space.kind == PRIVATE && kind == AS_MEMORY)
+        tmk_account_give_memory(&own_space.account, bytes);
+    if (own_space.kind == PRIVATE && kind == AS_DISK)
+        tmk_disk_share_give(&own_space.disk, bytes);
 }
 
 static bool make_on_tmpfs(const struct tmk_identity *id, const char *trace_path, uint32_t n_pages)
 {
     uint64_t bytes = tmk_ring_bytes(n_pages);
-    if (!room.account.on_tmpfs || !tmk_account_take_memory(&room.account, 0, bytes))
+    if (!own_space.account.on_tmpfs || !tmk_account_take_memory(&own_space.account, 0, bytes))
         return false;
-    if (make_ring_in(id, trace_path, room.account.folder, n_pages, TMK_RING_PAGES) < 0) {
-        tmk_account_give_memory(&room.account, bytes);
+    if (make_ring_in(id, trace_path, own_space.account.folder, n_pages, TMK_RING_PAGES) < 0) {
+        tmk_account_give_memory(&own_space.account, bytes);
         return false;
     }
     note_ring(AS_MEMORY, bytes);
@@ -193,10 +193,10 @@ static bool make_on_tmpfs(const struct tmk_identity *id, const char *trace_path,
 static bool make_on_disk(const struct tmk_identity *id, const char *trace_path, uint32_t n_pages)
 {
     uint64_t bytes = tmk_ring_bytes(n_pages);
-    if (!tmk_disk_share_take(&room.disk, bytes))
+    if (!tmk_disk_share_take(&own_space.disk, bytes))
         return false;
     if (make_ring_in(id, trace_path, run_folder(), n_pages, TMK_RING_PAGES) < 0) {
-        tmk_disk_share_give(&room.disk, bytes);
+        tmk_disk_share_give(&own_space.disk, bytes);
         return false;
     }
     note_ring(AS_DISK, bytes);
@@ -204,23 +204,23 @@ static bool make_on_disk(const struct tmk_identity *id, const char *trace_path, 
 }
 
 /* Where a busy process would not find room to grow on tmpfs, rings go to the disk. */
-static bool is_cramped(void)
+static bool is_tmpfs_cramped(void)
 {
-    return room.account.page->memory_limit / 2 < tmk_ring_bytes(BUSY_RING_PAGES);
+    return own_space.account.page->memory_limit / 2 < tmk_ring_bytes(BUSY_RING_PAGES);
 }
 
 /* There is no room: perhaps dead processes have it. */
 static uint32_t rescue_dead(void)
 {
-    return room.account.on_tmpfs
-               ? tmk_ring_rescue_all(&room.account, &room.disk, room.account.folder, run_folder())
-               : 0;
+    return own_space.account.on_tmpfs ? tmk_ring_rescue_all(&own_space.account, &own_space.disk,
+                                                            own_space.account.folder, run_folder())
+                                      : 0;
 }
 
 int tmk_ring_space_make_ring(const struct tmk_identity *id, const char *trace_path, char *path,
                              size_t path_size)
 {
-    bool cramped = room.account.on_tmpfs && is_cramped();
+    bool cramped = own_space.account.on_tmpfs && is_tmpfs_cramped();
     bool made =
         (!cramped && make_on_tmpfs(id, trace_path, TMK_RING_FIRST_PAGES)) ||
         (!cramped && rescue_dead() > 0 && make_on_tmpfs(id, trace_path, TMK_RING_FIRST_PAGES)) ||
@@ -231,32 +231,32 @@ int tmk_ring_space_make_ring(const struct tmk_identity *id, const char *trace_pa
                                  id->trace_id, trace_path, NULL) < 0)
         return TMK_ENOMEM;
     if (!tmk_recorder.ring.has_file)
-        room.ring_path[0] = '\0';
-    if (strlen(room.ring_path) < path_size)
-        strcpy(path, room.ring_path);
+        own_space.ring_path[0] = '\0';
+    if (strlen(own_space.ring_path) < path_size)
+        strcpy(path, own_space.ring_path);
     return 0;
 }
 
-static bool take(uint64_t bytes)
+static bool take_ring_bytes(uint64_t bytes)
 {
-    switch (room.kind) {
+    switch (own_space.kind) {
     case AS_MEMORY:
-        return tmk_account_take_memory(&room.account, room.held_bytes, bytes);
+        return tmk_account_take_memory(&own_space.account, own_space.held_bytes, bytes);
     case AS_DISK:
-        return tmk_disk_share_take(&room.disk, bytes);
+        return tmk_disk_share_take(&own_space.disk, bytes);
     case PRIVATE:
-        return room.held_bytes + bytes <= tmk_ring_bytes(PLAIN_RING_PAGES);
+        return own_space.held_bytes + bytes <= tmk_ring_bytes(PLAIN_RING_PAGES);
     default:
         return false;
     }
 }
 
-static void give_back(uint64_t bytes)
+static void give_ring_bytes(uint64_t bytes)
 {
-    if (room.kind == AS_MEMORY)
-        tmk_account_give_memory(&room.account, bytes);
-    else if (room.kind == AS_DISK)
-        tmk_disk_share_give(&room.disk, bytes);
+    if (own_space.kind == AS_MEMORY)
+        tmk_account_give_memory(&own_space.account, bytes);
+    else if (own_space.kind == AS_DISK)
+        tmk_disk_share_give(&own_space.disk, bytes);
 }
 
 /* No thread adds pages from now on: false when one is at it and does not come to an end. */
@@ -264,10 +264,10 @@ static bool stop_growing(void)
 {
     uint64_t end = tmk_clock_monotonic_ns() + close_limit_ns;
     uint32_t nobody = 0;
-    while (!atomic_compare_exchange_strong(&room.is_growing, &nobody, CLOSED)) {
+    while (!atomic_compare_exchange_strong(&own_space.is_growing, &nobody, CLOSED)) {
         if (nobody == CLOSED || tmk_clock_monotonic_ns() >= end)
             return nobody == CLOSED;
-        tmk_futex_wait_while(&room.is_growing, nobody, grow_limit_ns);
+        tmk_futex_wait_while(&own_space.is_growing, nobody, grow_limit_ns);
         nobody = 0;
     }
     return true;
@@ -277,17 +277,17 @@ void tmk_ring_space_close(void)
 {
     bool is_quiet = stop_growing();
     bool is_ending = atomic_load(&tmk_recorder.is_ending); /* the memory goes with the process */
-    if (room.ring_path[0])
-        unlink(room.ring_path);
+    if (own_space.ring_path[0])
+        unlink(own_space.ring_path);
     if (is_ending || (is_quiet && tmk_ring_abandon(&tmk_recorder.ring)))
-        give_back(room.held_bytes);
-    room.ring_path[0] = '\0';
-    room.held_bytes = 0;
-    room.kind = NONE;
+        give_ring_bytes(own_space.held_bytes);
+    own_space.ring_path[0] = '\0';
+    own_space.held_bytes = 0;
+    own_space.kind = NONE;
     if (!is_quiet) /* what a thread still uses stays mapped */
         return;
-    tmk_disk_share_close(&room.disk);
-    tmk_account_close(&room.account);
+    tmk_disk_share_close(&own_space.disk);
+    tmk_account_close(&own_space.account);
 }
 
 /* ---- growing ---- */
@@ -303,27 +303,27 @@ static uint32_t batch_pages(void)
 static int grow_counted(bool may_open)
 {
     uint64_t bytes = (uint64_t)batch_pages() * TMK_PAGE_BYTES;
-    if (!take(bytes))
+    if (!take_ring_bytes(bytes))
         return TMK_EFULL;
     int rc = tmk_ring_grow(&tmk_recorder.ring, batch_pages(), may_open);
     uint64_t used = rc < 0 ? 0 : (uint64_t)rc * TMK_PAGE_BYTES;
     if (used < bytes)
-        give_back(bytes - used);
-    room.held_bytes += used;
+        give_ring_bytes(bytes - used);
+    own_space.held_bytes += used;
     return rc;
 }
 
 /* The number of pages added, TMK_EBUSY when another thread is at it, TMK_EFULL. No signal handler
  * comes between: it might jump out and leave the flag. */
-static int grow(bool may_open)
+static int grow_ring(bool may_open)
 {
     sigset_t before;
     uint32_t nobody = 0;
     tmk_signals_hold(&before);
     int rc = TMK_EBUSY;
-    if (atomic_compare_exchange_strong(&room.is_growing, &nobody, GROWING)) {
+    if (atomic_compare_exchange_strong(&own_space.is_growing, &nobody, GROWING)) {
         rc = grow_counted(may_open);
-        tmk_futex_set(&room.is_growing, 0);
+        tmk_futex_set(&own_space.is_growing, 0);
     } else if (nobody == CLOSED) {
         rc = TMK_EFULL;
     }
@@ -333,12 +333,12 @@ static int grow(bool may_open)
 
 static void pause_asking(uint64_t ns)
 {
-    atomic_store(&room.no_asking_before_ns, tmk_clock_monotonic_ns() + ns);
+    atomic_store(&own_space.no_asking_before_ns, tmk_clock_monotonic_ns() + ns);
 }
 
 static void ask_packer(void)
 {
-    atomic_store(&room.is_wanted, true);
+    atomic_store(&own_space.is_wanted, true);
     tmk_futex_wake(&tmk_recorder.control->stop);
 }
 
@@ -349,12 +349,12 @@ static struct tmk_page *grow_and_take(uint32_t thread)
     uint64_t now = tmk_clock_monotonic_ns(), end = now + grow_limit_ns;
     int rc;
     do {
-        rc = grow(false);
+        rc = grow_ring(false);
         struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
         if (page)
             return page;
         if (rc == TMK_EBUSY)
-            tmk_futex_wait_while(&room.is_growing, GROWING, grow_limit_ns);
+            tmk_futex_wait_while(&own_space.is_growing, GROWING, grow_limit_ns);
         now = tmk_clock_monotonic_ns();
     } while ((rc >= 0 || rc == TMK_EBUSY) && now < end);
     pause_asking(rc == TMK_EBUSY ? 10 * grow_limit_ns : full_pause_ns);
@@ -369,17 +369,18 @@ static struct tmk_page *wait_for_packer(uint32_t thread)
     struct tmk_page *page = NULL;
     bool has_answered = true;
     for (int try = 0; try < 2 && has_answered && !page; try++) {
-        uint32_t n_answers = atomic_load(&room.n_answers);
+        uint32_t n_answers = atomic_load(&own_space.n_answers);
         page = tmk_ring_take(&tmk_recorder.ring, thread);
         if (page)
             return page;
         ask_packer();
         now = tmk_clock_monotonic_ns();
-        has_answered = tmk_futex_wait_while(&room.n_answers, n_answers, now < end ? end - now : 0);
+        has_answered =
+            tmk_futex_wait_while(&own_space.n_answers, n_answers, now < end ? end - now : 0);
         page = tmk_ring_take(&tmk_recorder.ring, thread);
     }
     if (!page && !has_answered)
-        atomic_store(&room.no_waiting_before_ns, tmk_clock_monotonic_ns() + packer_pause_ns);
+        atomic_store(&own_space.no_waiting_before_ns, tmk_clock_monotonic_ns() + packer_pause_ns);
     return page;
 }
 
@@ -389,9 +390,9 @@ static struct tmk_page *wait_for_packer(uint32_t thread)
 static struct tmk_page *ask_and_take(uint32_t thread)
 {
     struct tmk_page *page = NULL;
-    if (pthread_equal(room.packer, pthread_self()))
+    if (pthread_equal(own_space.packer, pthread_self()))
         return NULL;
-    if (tmk_clock_monotonic_ns() >= atomic_load(&room.no_waiting_before_ns))
+    if (tmk_clock_monotonic_ns() >= atomic_load(&own_space.no_waiting_before_ns))
         page = wait_for_packer(thread);
     else
         ask_packer();
@@ -400,9 +401,9 @@ static struct tmk_page *ask_and_take(uint32_t thread)
     return page;
 }
 
-static bool may_ask(void)
+static bool may_ask_for_pages(void)
 {
-    return tmk_clock_monotonic_ns() >= atomic_load(&room.no_asking_before_ns);
+    return tmk_clock_monotonic_ns() >= atomic_load(&own_space.no_asking_before_ns);
 }
 
 struct tmk_page *tmk_ring_space_take_page(uint32_t thread)
@@ -410,33 +411,33 @@ struct tmk_page *tmk_ring_space_take_page(uint32_t thread)
     struct tmk_page *page = tmk_ring_take(&tmk_recorder.ring, thread);
     if (page || !tmk_seal_enter())
         return page;
-    if (may_ask())
-        page = room.kind == AS_DISK ? ask_and_take(thread) : grow_and_take(thread);
+    if (may_ask_for_pages())
+        page = own_space.kind == AS_DISK ? ask_and_take(thread) : grow_and_take(thread);
     tmk_seal_leave();
     return page;
 }
 
 bool tmk_ring_space_is_wanted(void)
 {
-    return atomic_load(&room.is_wanted);
+    return atomic_load(&own_space.is_wanted);
 }
 
 bool tmk_ring_space_take_wish(void)
 {
-    return atomic_exchange(&room.is_wanted, false);
+    return atomic_exchange(&own_space.is_wanted, false);
 }
 
 void tmk_ring_space_answer(void)
 {
-    atomic_fetch_add(&room.n_answers, 1);
-    tmk_futex_wake(&room.n_answers);
+    atomic_fetch_add(&own_space.n_answers, 1);
+    tmk_futex_wake(&own_space.n_answers);
 }
 
 static uint32_t grow_by(uint32_t n_pages)
 {
     uint32_t added = 0;
     while (added < n_pages) {
-        int rc = grow(true);
+        int rc = grow_ring(true);
         if (rc < 0)
             break;
         added += (uint32_t)rc;
@@ -459,7 +460,7 @@ uint64_t tmk_ring_space_trace_bytes(int64_t local_size)
     uint64_t size = tmk_recorder.settings.max_size_bytes ? tmk_recorder.settings.max_size_bytes
                                                          : default_max_size;
     uint64_t parts = local_size > 2 ? (uint64_t)local_size : 2; /* others will come */
-    uint64_t share = tmk_disk_share_left(&room.disk) / parts;
+    uint64_t share = tmk_disk_share_left(&own_space.disk) / parts;
     if (size > share)
         size = share;
     return size < TMK_MAX_SIZE_LEAST ? TMK_MAX_SIZE_LEAST : size;
@@ -468,12 +469,12 @@ uint64_t tmk_ring_space_trace_bytes(int64_t local_size)
 bool tmk_ring_space_grant(void *unused, uint64_t bytes)
 {
     (void)unused;
-    return tmk_disk_share_take(&room.disk, bytes);
+    return tmk_disk_share_take(&own_space.disk, bytes);
 }
 
 void tmk_ring_space_give_back(uint64_t bytes)
 {
-    tmk_disk_share_give(&room.disk, bytes);
+    tmk_disk_share_give(&own_space.disk, bytes);
 }
 
 /* ---- dead processes ---- */
@@ -482,40 +483,40 @@ void tmk_ring_space_give_back(uint64_t bytes)
  * own or not at all: copies of the program's would keep open what it closes. */
 static void *sweep_main(void *unused)
 {
-    const char *folders[] = {sweep.rings};
+    const char *folders[] = {dead_sweep.rings};
     struct tmk_account account = {0};
     struct tmk_disk_share disk = {.fd = -1};
     prctl(PR_SET_NAME, "tidemark-sweep", 0, 0, 0);
-    if (sweep.folder[0] && tmk_fd_leave_all_but(-1) &&
-        tmk_account_open(&account, folders, 1, sweep.folder, NULL) == 0 &&
-        tmk_disk_share_open(&disk, sweep.folder, sweep.n_nodes, NULL) == 0) {
-        uint32_t n = tmk_ring_rescue_all(&account, &disk, sweep.rings, sweep.folder);
-        atomic_store(&sweep.has_found, n > 0);
+    if (dead_sweep.folder[0] && tmk_fd_leave_all_but(-1) &&
+        tmk_account_open(&account, folders, 1, dead_sweep.folder, NULL) == 0 &&
+        tmk_disk_share_open(&disk, dead_sweep.folder, dead_sweep.n_nodes, NULL) == 0) {
+        uint32_t n = tmk_ring_rescue_all(&account, &disk, dead_sweep.rings, dead_sweep.folder);
+        atomic_store(&dead_sweep.has_found, n > 0);
     }
     tmk_disk_share_close(&disk);
     tmk_account_close(&account);
-    atomic_store(&sweep.owner, 0);
+    atomic_store(&dead_sweep.owner, 0);
     return unused;
 }
 
 /* There is one such thread in a process. */
 static void start_sweep(void)
 {
-    pid_t self = getpid(), before = atomic_load(&sweep.owner);
-    if (before == self || !atomic_compare_exchange_strong(&sweep.owner, &before, self))
+    pid_t self = getpid(), before = atomic_load(&dead_sweep.owner);
+    if (before == self || !atomic_compare_exchange_strong(&dead_sweep.owner, &before, self))
         return;
-    sweep.n_nodes = room.disk.n_nodes;
-    memcpy(sweep.folder, run_folder(), sizeof sweep.folder);
-    memcpy(sweep.rings, room.account.folder, sizeof sweep.rings);
+    dead_sweep.n_nodes = own_space.disk.n_nodes;
+    memcpy(dead_sweep.folder, run_folder(), sizeof dead_sweep.folder);
+    memcpy(dead_sweep.rings, own_space.account.folder, sizeof dead_sweep.rings);
     if (!tmk_helper_start(sweep_main, NULL, SWEEP_STACK_BYTES))
-        atomic_store(&sweep.owner, 0);
+        atomic_store(&dead_sweep.owner, 0);
 }
 
 void tmk_ring_space_look(void)
 {
-    const struct tmk_account_page *p = room.account.page;
-    uint64_t every_ns = atomic_load(&sweep.has_found) ? sweep_every_ns : 2 * sweep_every_ns;
-    if (room.account.on_tmpfs && atomic_load(&p->memory_used) > room.held_bytes &&
-        tmk_account_may_sweep(&room.account, every_ns))
+    const struct tmk_account_page *p = own_space.account.page;
+    uint64_t every_ns = atomic_load(&dead_sweep.has_found) ? sweep_every_ns : 2 * sweep_every_ns;
+    if (own_space.account.on_tmpfs && atomic_load(&p->memory_used) > own_space.held_bytes &&
+        tmk_account_may_sweep(&own_space.account, every_ns))
         start_sweep();
 }

@@ -12,7 +12,7 @@
 #include "base/signals.h"
 
 /* glibc's: one for each key there can be, the number of its life first. */
-struct key {
+struct thread_key {
     uintptr_t life;
     void (*destroy)(void *);
 };
@@ -60,7 +60,7 @@ static bool is_key_of(void *(*get)(void), pthread_key_t key, void *now,
 bool tmk_thread_slot_find(void *(*get)(void), struct tmk_thread_slot *ret)
 {
     void *now = get();
-    const struct key *keys = now ? find_private("__pthread_keys") : NULL;
+    const struct thread_key *keys = now ? find_private("__pthread_keys") : NULL;
     const struct tmk_thread_value *values = keys ? find_values() : NULL;
     *ret = (struct tmk_thread_slot){0};
     for (pthread_key_t key = 0; values && key < FIRST_KEYS; key++) {

@@ -54,7 +54,7 @@ static struct {
 
 /* ---- loading ---- */
 
-static bool load(void)
+static bool load_nvml(void)
 {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -72,17 +72,17 @@ static bool load(void)
            nvml.init() == TMK_NVML_OK;
 }
 
-static bool is_ready(void)
+static bool is_nvml_ready(void)
 {
     if (!nvml.was_loaded)
-        nvml.is_ready = load();
+        nvml.is_ready = load_nvml();
     nvml.was_loaded = true;
     return nvml.is_ready;
 }
 
 /* ---- cards ---- */
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -97,7 +97,7 @@ static bool is_same_id(const char *text, const uint8_t *id)
     if (strncmp(text, "GPU-", 4) != 0)
         return false;
     for (size_t i = strlen(text); i > 4; i--) {
-        int value = digit(text[i - 1]);
+        int value = hex_digit(text[i - 1]);
         if (value < 0)
             continue;
         if (n-- == 0 || value != (n % 2 ? id[n / 2] & 0xf : id[n / 2] >> 4))
@@ -106,7 +106,7 @@ static bool is_same_id(const char *text, const uint8_t *id)
     return true;
 }
 
-static struct tmk_nvml_device *find_card(unsigned device)
+static struct tmk_nvml_device *find_nvml_device(unsigned device)
 {
     int (*ask)(uint8_t * ret, int device) =
         (int (*)(uint8_t *, int))tmk_driver_symbol("cuDeviceGetUuid");
@@ -124,11 +124,11 @@ static struct tmk_nvml_device *find_card(unsigned device)
     return NULL;
 }
 
-static struct tmk_nvml_device *card_of(unsigned device)
+static struct tmk_nvml_device *nvml_device_of(unsigned device)
 {
     if (!nvml.cards[device].was_looked_for) {
         nvml.cards[device].was_looked_for = true;
-        nvml.cards[device].handle = find_card(device);
+        nvml.cards[device].handle = find_nvml_device(device);
     }
     return nvml.cards[device].handle;
 }
@@ -152,7 +152,7 @@ static bool ask_memory(struct tmk_nvml_device *card, struct tmk_sample_body *ret
 }
 
 /* In a container the driver may call us by another number: one that is nobody's here. */
-static bool is_own(const struct tmk_nvml_process *process, unsigned n)
+static bool is_own_process(const struct tmk_nvml_process *process, unsigned n)
 {
     if (process->pid == (uint32_t)getpid())
         return true;
@@ -169,7 +169,7 @@ static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *
         return;
     for (unsigned i = 0; i < n; i++) {
         bool is_known = list[i].used_bytes != TMK_NVML_UNAVAILABLE;
-        if (is_own(&list[i], n) && is_known)
+        if (is_own_process(&list[i], n) && is_known)
             own = list[i].used_bytes;
         else if (others != UINT64_MAX)
             others = is_known ? others + list[i].used_bytes : UINT64_MAX;
@@ -181,7 +181,8 @@ static void ask_processes(struct tmk_nvml_device *card, struct tmk_sample_body *
 /* While no call that changes what we have is under way, before, between and after the questions:
  * then the driver's account and ours are of one moment. A program that is never quiet has samples
  * that do not tell its own share. */
-static bool ask_all(struct tmk_nvml_device *card, uint64_t *ret_ticks, struct tmk_sample_body *ret)
+static bool ask_quietly(struct tmk_nvml_device *card, uint64_t *ret_ticks,
+                        struct tmk_sample_body *ret)
 {
     for (int i = 0; i < MAX_TRIES; i++) {
         uint64_t n_ended, n_begun = tmk_driver_changes_n_calls(&n_ended), n_changes, n_now;
@@ -202,12 +203,12 @@ static bool ask_all(struct tmk_nvml_device *card, uint64_t *ret_ticks, struct tm
     return true;
 }
 
-static void take(unsigned device)
+static void take_device_sample(unsigned device)
 {
     struct tmk_sample_body sample;
     uint64_t ticks;
-    struct tmk_nvml_device *card = card_of(device);
-    if (!card || !ask_all(card, &ticks, &sample))
+    struct tmk_nvml_device *card = nvml_device_of(device);
+    if (!card || !ask_quietly(card, &ticks, &sample))
         return;
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
@@ -217,17 +218,17 @@ static void take(unsigned device)
     tmk_lane_leave(lane);
 }
 
-static void take_all(uint64_t devices)
+static void take_samples(uint64_t devices)
 {
-    if (!is_ready())
+    if (!is_nvml_ready())
         return;
     for (unsigned i = 0; i < MAX_DEVICES; i++)
         if (devices >> i & 1)
-            take(i);
+            take_device_sample(i);
 }
 
 /* NVML and the loader have locks, which a child that is forked meanwhile would find locked. */
-static void look(uint64_t now_ns, bool at_once)
+static void look_at_devices(uint64_t now_ns, bool at_once)
 {
     uint64_t n_changes, devices = tmk_driver_changes_devices(&n_changes);
     devices |= atomic_load(&tmk_torch_hot.cards); /* had before we came, maybe */
@@ -238,7 +239,7 @@ static void look(uint64_t now_ns, bool at_once)
     nvml.taken_ns = now_ns;
     nvml.n_changes = n_changes;
     tmk_forks_hold();
-    take_all(devices);
+    take_samples(devices);
     tmk_forks_let();
 }
 
@@ -248,7 +249,7 @@ static _Atomic uint32_t started_for; /* the recording */
 static _Atomic pid_t runs_in;        /* 0: nowhere; a child has not its parent's thread */
 
 /* A child of the process that loaded it asks anew. */
-static void reset(void)
+static void reset_nvml(void)
 {
     static pid_t owner;
     if (owner != getpid()) {
@@ -263,10 +264,10 @@ static void *samples_main(void *arg)
     struct tmk_control *c = tmk_recorder.control;
     uint32_t generation = (uint32_t)(uintptr_t)arg;
     prctl(PR_SET_NAME, "tidemark-nvml", 0, 0, 0);
-    reset();
+    reset_nvml();
     atomic_store(&runs_in, getpid());
     while (!atomic_load(&c->stop) && atomic_load(&c->generation) == generation) {
-        look(tmk_clock_monotonic_ns(), atomic_exchange(&c->sample, 0));
+        look_at_devices(tmk_clock_monotonic_ns(), atomic_exchange(&c->sample, 0));
         if (!atomic_load(&c->sample))
             tmk_packing_sleep(LOOK_NS);
     }

@@ -17,7 +17,7 @@ static struct {
     bool per_thread;
     void *ours;
     _Atomic uintptr_t real; /* 0: not known yet */
-} functions[TMK_N_CALLS] = {
+} hooked_functions[TMK_N_CALLS] = {
 #define X(symbol_, name_, version_, per_thread_)                                                   \
     [TMK_CALL_##symbol_] = {.symbol = #symbol_,                                                    \
                             .name = (name_),                                                       \
@@ -30,11 +30,11 @@ static struct {
 
 enum { NO_SUCH_FUNCTION = 1 }; /* in place of an address: it was looked for */
 
-static _Atomic bool is_used;
+static _Atomic bool is_driver_used;
 
 bool tmk_driver_is_used(void)
 {
-    return atomic_load_explicit(&is_used, memory_order_relaxed);
+    return atomic_load_explicit(&is_driver_used, memory_order_relaxed);
 }
 
 /* ---- finding the driver's own ---- */
@@ -45,7 +45,7 @@ void *tmk_driver_symbol(const char *symbol)
 }
 
 /* It stays loaded: we have its address. */
-static void pin(const void *address)
+static void pin_library(const void *address)
 {
     Dl_info info;
     if (dladdr(address, &info) && info.dli_fname)
@@ -59,13 +59,13 @@ static bool is_in_same_module(const void *a, const void *b)
 }
 
 /* True when `real` is what we call on to, or another way into the same library. */
-static bool learn_real(int i, void *real)
+static bool learn_driver_function(int i, void *real)
 {
     uintptr_t known = 0;
-    if (!real || real == functions[i].ours)
+    if (!real || real == hooked_functions[i].ours)
         return real != NULL;
-    if (atomic_compare_exchange_strong(&functions[i].real, &known, (uintptr_t)real)) {
-        pin(real);
+    if (atomic_compare_exchange_strong(&hooked_functions[i].real, &known, (uintptr_t)real)) {
+        pin_library(real);
         return true;
     }
     return known == (uintptr_t)real || is_in_same_module((const void *)known, real);
@@ -73,28 +73,28 @@ static bool learn_real(int i, void *real)
 
 /* Of a program that is linked with it: another that stands in front of the driver, or the driver.
  */
-__attribute__((noinline, cold)) static void *find_real(int i)
+__attribute__((noinline, cold)) static void *find_driver_function(int i)
 {
-    void *real = tmk_loader_symbol(RTLD_NEXT, functions[i].symbol);
-    if (!real || real == functions[i].ours)
-        real = tmk_driver_symbol(functions[i].symbol);
-    (void)learn_real(i, real);
-    return (void *)atomic_load(&functions[i].real);
+    void *real = tmk_loader_symbol(RTLD_NEXT, hooked_functions[i].symbol);
+    if (!real || real == hooked_functions[i].ours)
+        real = tmk_driver_symbol(hooked_functions[i].symbol);
+    (void)learn_driver_function(i, real);
+    return (void *)atomic_load(&hooked_functions[i].real);
 }
 
 void *tmk_driver_real(enum tmk_driver_call call)
 {
-    uintptr_t real = atomic_load_explicit(&functions[call].real, memory_order_acquire);
-    if (!atomic_load_explicit(&is_used, memory_order_relaxed))
-        atomic_store(&is_used, true);
-    return real ? (void *)real : find_real((int)call);
+    uintptr_t real = atomic_load_explicit(&hooked_functions[call].real, memory_order_acquire);
+    if (!atomic_load_explicit(&is_driver_used, memory_order_relaxed))
+        atomic_store(&is_driver_used, true);
+    return real ? (void *)real : find_driver_function((int)call);
 }
 
 void *tmk_driver_hook(const char *symbol, void *real)
 {
     for (int i = 0; i < TMK_N_CALLS; i++) {
-        if (strcmp(functions[i].symbol, symbol) == 0)
-            return !real || learn_real(i, real) ? functions[i].ours : real;
+        if (strcmp(hooked_functions[i].symbol, symbol) == 0)
+            return !real || learn_driver_function(i, real) ? hooked_functions[i].ours : real;
     }
     return NULL;
 }
@@ -134,13 +134,13 @@ uint16_t tmk_driver_device(void)
 /* ---- asking for functions ---- */
 
 /* The newest of that name that is not newer than what was asked for; -1: there is none. */
-static int newest(const char *name, int version, bool per_thread)
+static int newest_function(const char *name, int version, bool per_thread)
 {
     int best = -1;
     for (int i = 0; i < TMK_N_CALLS; i++)
-        if (strcmp(functions[i].name, name) == 0 && functions[i].version <= version &&
-            functions[i].per_thread == per_thread &&
-            (best < 0 || functions[best].version < functions[i].version))
+        if (strcmp(hooked_functions[i].name, name) == 0 && hooked_functions[i].version <= version &&
+            hooked_functions[i].per_thread == per_thread &&
+            (best < 0 || hooked_functions[best].version < hooked_functions[i].version))
             best = i;
     return best;
 }
@@ -149,25 +149,27 @@ typedef int asker(const char *name, void **ret, int version, uint64_t flags, int
 
 /* It is the driver's symbol of the name that we know, or what the driver gives for the version that
  * made it so: else it is a newer one, with other arguments perhaps. */
-static bool is_as_we_know(int i, const void *given, asker *ask, uint64_t flags)
+static bool is_known_version(int i, const void *given, asker *ask, uint64_t flags)
 {
     void *known = NULL;
     int status;
-    if (given == tmk_driver_symbol(functions[i].symbol))
+    if (given == tmk_driver_symbol(hooked_functions[i].symbol))
         return true;
-    return ask(functions[i].name, &known, functions[i].version, flags, &status) == TMK_CU_SUCCESS &&
+    return ask(hooked_functions[i].name, &known, hooked_functions[i].version, flags, &status) ==
+               TMK_CU_SUCCESS &&
            known == given;
 }
 
 /* Ours, where we have one for what the driver has given. Most have nothing to do with streams. */
-static void *in_front_of(const char *name, void *given, int version, uint64_t flags, asker *ask)
+static void *hook_in_front_of(const char *name, void *given, int version, uint64_t flags,
+                              asker *ask)
 {
-    int i = flags & TMK_CU_PER_THREAD_STREAM ? newest(name, version, true) : -1;
+    int i = flags & TMK_CU_PER_THREAD_STREAM ? newest_function(name, version, true) : -1;
     if (i < 0)
-        i = newest(name, version, false);
-    if (i < 0 || !is_as_we_know(i, given, ask, flags))
+        i = newest_function(name, version, false);
+    if (i < 0 || !is_known_version(i, given, ask, flags))
         return given;
-    return learn_real(i, given) ? functions[i].ours : given;
+    return learn_driver_function(i, given) ? hooked_functions[i].ours : given;
 }
 
 static int ask_old(const char *name, void **ret, int version, uint64_t flags, int *ret_status)
@@ -185,7 +187,7 @@ int tmk_cuGetProcAddress(const char *name, void **ret, int version, uint64_t fla
 {
     int rc = TMK_DRIVER(cuGetProcAddress, name, ret, version, flags);
     if (rc == TMK_CU_SUCCESS && name && ret && *ret)
-        *ret = in_front_of(name, *ret, version, flags, ask_old);
+        *ret = hook_in_front_of(name, *ret, version, flags, ask_old);
     return rc;
 }
 
@@ -194,7 +196,7 @@ int tmk_cuGetProcAddress_v2(const char *name, void **ret, int version, uint64_t 
 {
     int rc = TMK_DRIVER(cuGetProcAddress_v2, name, ret, version, flags, ret_status);
     if (rc == TMK_CU_SUCCESS && name && ret && *ret)
-        *ret = in_front_of(name, *ret, version, flags, ask_new);
+        *ret = hook_in_front_of(name, *ret, version, flags, ask_new);
     return rc;
 }
 

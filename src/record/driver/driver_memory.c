@@ -56,7 +56,7 @@ static uint64_t current_context(void)
     return ask && ask(&context) == TMK_CU_SUCCESS ? (uintptr_t)context : 0;
 }
 
-static int noted(int rc, unsigned kind, uint64_t address, uint64_t size)
+static int note_allocation(int rc, unsigned kind, uint64_t address, uint64_t size)
 {
     if (rc != TMK_CU_SUCCESS)
         return tmk_driver_refused(rc, size,
@@ -82,7 +82,7 @@ int tmk_cuMemAlloc_v2(tmk_cu_pointer *ret, size_t n)
 {
     TMK_IN_CALL;
     int rc = TMK_DRIVER(cuMemAlloc_v2, ret, n);
-    return noted(rc, TMK_SEGMENT_DEVICE, rc == TMK_CU_SUCCESS ? *ret : 0, n);
+    return note_allocation(rc, TMK_SEGMENT_DEVICE, rc == TMK_CU_SUCCESS ? *ret : 0, n);
 }
 
 int tmk_cuMemAllocPitch_v2(tmk_cu_pointer *ret, size_t *pitch, size_t width, size_t height,
@@ -91,13 +91,13 @@ int tmk_cuMemAllocPitch_v2(tmk_cu_pointer *ret, size_t *pitch, size_t width, siz
     TMK_IN_CALL;
     int rc = TMK_DRIVER(cuMemAllocPitch_v2, ret, pitch, width, height, element);
     size_t row = rc == TMK_CU_SUCCESS ? *pitch : width;
-    return noted(rc, TMK_SEGMENT_DEVICE, rc == TMK_CU_SUCCESS ? *ret : 0, row * height);
+    return note_allocation(rc, TMK_SEGMENT_DEVICE, rc == TMK_CU_SUCCESS ? *ret : 0, row * height);
 }
 
 int tmk_cuMemAllocManaged(tmk_cu_pointer *ret, size_t n, unsigned flags)
 {
     int rc = TMK_DRIVER(cuMemAllocManaged, ret, n, flags);
-    return noted(rc, TMK_SEGMENT_MANAGED, rc == TMK_CU_SUCCESS ? *ret : 0, n);
+    return note_allocation(rc, TMK_SEGMENT_MANAGED, rc == TMK_CU_SUCCESS ? *ret : 0, n);
 }
 
 int tmk_cuMemFree_v2(tmk_cu_pointer p)
@@ -148,8 +148,9 @@ int tmk_cuArrayCreate_v2(tmk_cu_handle *ret, const struct tmk_cu_array_2d *what)
     int rc = TMK_DRIVER(cuArrayCreate_v2, ret, what);
     if (!what)
         return rc;
-    return noted(rc, TMK_SEGMENT_ARRAY, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0,
-                 array_bytes(what->width, what->height, 0, what->n_channels, what->format));
+    return note_allocation(
+        rc, TMK_SEGMENT_ARRAY, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0,
+        array_bytes(what->width, what->height, 0, what->n_channels, what->format));
 }
 
 int tmk_cuArray3DCreate_v2(tmk_cu_handle *ret, const struct tmk_cu_array_3d *what)
@@ -158,7 +159,7 @@ int tmk_cuArray3DCreate_v2(tmk_cu_handle *ret, const struct tmk_cu_array_3d *wha
     int rc = TMK_DRIVER(cuArray3DCreate_v2, ret, what);
     if (!what || has_no_memory(what->flags))
         return rc;
-    return noted(
+    return note_allocation(
         rc, TMK_SEGMENT_ARRAY, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0,
         array_bytes(what->width, what->height, what->depth, what->n_channels, what->format));
 }
@@ -176,13 +177,13 @@ int tmk_cuArrayDestroy(tmk_cu_handle array)
 int tmk_cuMemHostAlloc(void **ret, size_t n, unsigned flags)
 {
     int rc = TMK_DRIVER(cuMemHostAlloc, ret, n, flags);
-    return noted(rc, TMK_SEGMENT_PINNED, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0, n);
+    return note_allocation(rc, TMK_SEGMENT_PINNED, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0, n);
 }
 
 int tmk_cuMemAllocHost_v2(void **ret, size_t n)
 {
     int rc = TMK_DRIVER(cuMemAllocHost_v2, ret, n);
-    return noted(rc, TMK_SEGMENT_PINNED, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0, n);
+    return note_allocation(rc, TMK_SEGMENT_PINNED, rc == TMK_CU_SUCCESS ? (uintptr_t)*ret : 0, n);
 }
 
 int tmk_cuMemFreeHost(void *p)
@@ -194,8 +195,8 @@ int tmk_cuMemFreeHost(void *p)
 
 int tmk_cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
 {
-    return noted(TMK_DRIVER(cuMemHostRegister_v2, p, n, flags), TMK_SEGMENT_REGISTERED,
-                 (uintptr_t)p, n);
+    return note_allocation(TMK_DRIVER(cuMemHostRegister_v2, p, n, flags), TMK_SEGMENT_REGISTERED,
+                           (uintptr_t)p, n);
 }
 
 int tmk_cuMemHostUnregister(void *p)
@@ -215,7 +216,7 @@ static int noted_ipc(int rc, const tmk_cu_pointer *p)
     size_t n = 0;
     if (rc == TMK_CU_SUCCESS && ask)
         ask(&base, &n, *p);
-    return rc == TMK_CU_SUCCESS ? noted(rc, TMK_SEGMENT_IPC, *p, n) : rc;
+    return rc == TMK_CU_SUCCESS ? note_allocation(rc, TMK_SEGMENT_IPC, *p, n) : rc;
 }
 
 int tmk_cuIpcOpenMemHandle(tmk_cu_pointer *ret, tmk_cu_ipc from, unsigned flags)

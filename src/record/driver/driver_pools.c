@@ -54,15 +54,15 @@ static uint64_t pool_of_device(uint16_t device)
 }
 
 /* Where torch says nothing of its blocks, these are them; else they are somebody else's. */
-static bool are_blocks(int device)
+static bool are_torch_blocks(int device)
 {
     return !tmk_torch_has_said(tmk_cuda_device((unsigned)device));
 }
 
-static int refused_async(int rc, size_t n)
+static int note_refused_async(int rc, size_t n)
 {
     int device = tmk_driver_device();
-    if (!are_blocks(device))
+    if (!are_torch_blocks(device))
         return tmk_driver_refused(rc, n, device);
     if (rc == TMK_CU_OUT_OF_MEMORY)
         tmk_parts.note_oom(tmk_cuda_device((unsigned)device), n);
@@ -70,11 +70,11 @@ static int refused_async(int rc, size_t n)
 }
 
 /* The pool first: it has grown for this one. `from` is NULL for the device's own. */
-static int noted_async(int rc, const tmk_cu_pointer *p, size_t n, tmk_cu_handle from,
-                       tmk_cu_handle stream)
+static int note_async(int rc, const tmk_cu_pointer *p, size_t n, tmk_cu_handle from,
+                      tmk_cu_handle stream)
 {
     if (rc != TMK_CU_SUCCESS)
-        return refused_async(rc, n);
+        return note_refused_async(rc, n);
     bool is_threads = !from && (uintptr_t)stream <= TMK_CU_LAST_DEFAULT_STREAM;
     int device = is_threads ? tmk_driver_device() : device_of_pointer(*p);
     if (device < 0 || is_capturing(stream))
@@ -85,7 +85,7 @@ static int noted_async(int rc, const tmk_cu_pointer *p, size_t n, tmk_cu_handle 
                                                         .size_bytes = n,
                                                         .owner = pool,
                                                         .stream = (uintptr_t)stream,
-                                                        .is_block = are_blocks(device),
+                                                        .is_block = are_torch_blocks(device),
                                                         .device = (uint16_t)device,
                                                         .kind = TMK_SEGMENT_ASYNC});
     return rc;
@@ -94,27 +94,27 @@ static int noted_async(int rc, const tmk_cu_pointer *p, size_t n, tmk_cu_handle 
 int tmk_cuMemAllocAsync(tmk_cu_pointer *ret, size_t n, tmk_cu_handle stream)
 {
     int rc = TMK_DRIVER(cuMemAllocAsync, ret, n, stream);
-    return noted_async(rc, ret, n, NULL, stream);
+    return note_async(rc, ret, n, NULL, stream);
 }
 
 int tmk_cuMemAllocAsync_ptsz(tmk_cu_pointer *ret, size_t n, tmk_cu_handle stream)
 {
     int rc = TMK_DRIVER(cuMemAllocAsync_ptsz, ret, n, stream);
-    return noted_async(rc, ret, n, NULL, stream);
+    return note_async(rc, ret, n, NULL, stream);
 }
 
 int tmk_cuMemAllocFromPoolAsync(tmk_cu_pointer *ret, size_t n, tmk_cu_handle pool,
                                 tmk_cu_handle stream)
 {
     int rc = TMK_DRIVER(cuMemAllocFromPoolAsync, ret, n, pool, stream);
-    return noted_async(rc, ret, n, pool, stream);
+    return note_async(rc, ret, n, pool, stream);
 }
 
 int tmk_cuMemAllocFromPoolAsync_ptsz(tmk_cu_pointer *ret, size_t n, tmk_cu_handle pool,
                                      tmk_cu_handle stream)
 {
     int rc = TMK_DRIVER(cuMemAllocFromPoolAsync_ptsz, ret, n, pool, stream);
-    return noted_async(rc, ret, n, pool, stream);
+    return note_async(rc, ret, n, pool, stream);
 }
 
 int tmk_driver_ended_pointer(int rc, bool was_there, const struct tmk_driver_segment *gone)

@@ -38,6 +38,9 @@ void tmk_driver_table_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
  * asked for. */
 void tmk_driver_table_end_pool(uint64_t pool);
 
+/* For tests, while no other thread calls the driver: sums and counts are those of the items. */
+bool tmk_driver_table_is_valid(void);
+
 /* All that goes with a context has gone with it; with a device's primary one its pools too. */
 void tmk_driver_table_end_context(uint64_t context);
 void tmk_driver_table_end_device(uint16_t device, uint64_t primary);

@@ -9,7 +9,7 @@
 
 enum { TEXT_BYTES = 8192, PATH_BYTES = 1024 };
 
-static bool read_host(const char *proc, struct tmk_host_memory *ret)
+static bool read_meminfo(const char *proc, struct tmk_host_memory *ret)
 {
     char text[TEXT_BYTES], path[PATH_BYTES];
     struct tmk_text name;
@@ -25,7 +25,7 @@ static bool read_host(const char *proc, struct tmk_host_memory *ret)
 }
 
 /* Of a group that does not tell what is used, the whole may be. */
-static void apply_limit(void *arg, uint64_t limit_bytes, uint64_t used_bytes)
+static void apply_cgroup_limit(void *arg, uint64_t limit_bytes, uint64_t used_bytes)
 {
     struct tmk_host_memory *m = arg;
     uint64_t left = used_bytes == UINT64_MAX   ? limit_bytes
@@ -37,9 +37,9 @@ static void apply_limit(void *arg, uint64_t limit_bytes, uint64_t used_bytes)
 
 bool tmk_host_memory_read_at(const char *proc, const char *sys, struct tmk_host_memory *ret)
 {
-    if (!read_host(proc, ret))
+    if (!read_meminfo(proc, ret))
         return false;
-    tmk_cgroup_limits(proc, sys, apply_limit, ret);
+    tmk_cgroup_limits(proc, sys, apply_cgroup_limit, ret);
     return true;
 }
 

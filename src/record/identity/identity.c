@@ -35,7 +35,7 @@ static const char *const local_size_names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WO
 static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
                                          "PYTORCH_HIP_ALLOC_CONF", NULL};
 
-static int64_t number_of(const char *const *names)
+static int64_t number_in_environment(const char *const *names)
 {
     for (; *names; names++) {
         const char *text = getenv(*names);
@@ -62,14 +62,14 @@ static void make_trace_id(struct tmk_identity *id)
 
 void tmk_ranks_read(struct tmk_ranks *ranks)
 {
-    ranks->rank = number_of(rank_names);
-    ranks->world_size = number_of(world_names);
-    ranks->local_rank = number_of(local_names);
-    ranks->local_size = number_of(local_size_names);
+    ranks->rank = number_in_environment(rank_names);
+    ranks->world_size = number_in_environment(world_names);
+    ranks->local_rank = number_in_environment(local_names);
+    ranks->local_size = number_in_environment(local_size_names);
 }
 
 /* A number at *text, which is moved behind it; -1 when there is none. */
-static int64_t take_number(const char **text)
+static int64_t take_rank_number(const char **text)
 {
     size_t n = strspn(*text, "0123456789");
     if (n == 0 || n > 9)
@@ -87,10 +87,10 @@ bool tmk_ranks_include(const char *list, int64_t rank)
     if (!*list || rank < 0)
         return true;
     for (const char *at = list;; at++) {
-        int64_t first = take_number(&at), last = first;
+        int64_t first = take_rank_number(&at), last = first;
         if (*at == '-') {
             at++;
-            last = take_number(&at);
+            last = take_rank_number(&at);
         }
         if (first < 0 || last < 0 || (*at && *at != ','))
             return true;
@@ -114,7 +114,7 @@ void tmk_identity_init(struct tmk_identity *id, const struct tmk_ranks *ranks)
 
 /* YYYYMMDDThhmmss.mmm in UTC. By hand: gmtime_r() looks at the time zone, which takes locks, the
  * environment and memory. */
-static void add_start(struct tmk_text *out, uint64_t realtime_ns)
+static void add_start_time(struct tmk_text *out, uint64_t realtime_ns)
 {
     uint64_t seconds = realtime_ns / 1000000000u;
     uint64_t days = seconds / 86400 + 719468; /* since 1 March of the year 0 */
@@ -142,20 +142,20 @@ void tmk_identity_trace_path(const struct tmk_identity *id, const char *folder,
     else
         tmk_text_u64(out, (uint64_t)id->ranks.rank);
     tmk_text_add(out, ".%u.", id->pid);
-    add_start(out, id->start_realtime_ns);
+    add_start_time(out, id->start_realtime_ns);
     tmk_text_string(out, ".trace");
 }
 
 void tmk_identity_ring_path(const struct tmk_identity *id, const char *folder, struct tmk_text *out)
 {
     tmk_text_add(out, "%s/tidemark.%u.%u.", folder, (unsigned)geteuid(), id->pid);
-    add_start(out, id->start_realtime_ns);
+    add_start_time(out, id->start_realtime_ns);
     tmk_text_string(out, ".ring");
 }
 
 /* ---- the info text ---- */
 
-static void add_text(struct tmk_text *out, const char *key, const char *value)
+static void add_info_text(struct tmk_text *out, const char *key, const char *value)
 {
     tmk_text_add(out, "%s=", key);
     for (; *value; value++) {
@@ -169,7 +169,7 @@ static void add_text(struct tmk_text *out, const char *key, const char *value)
     tmk_text_char(out, '\n');
 }
 
-static void add_number(struct tmk_text *out, const char *key, int64_t value)
+static void add_info_number(struct tmk_text *out, const char *key, int64_t value)
 {
     if (value >= 0)
         tmk_text_add(out, "%s=%llu\n", key, (unsigned long long)value);
@@ -191,7 +191,7 @@ static void add_command(struct tmk_text *out)
             keep--;
         memcpy(line + keep, ellipsis, sizeof ellipsis);
     }
-    add_text(out, "command", line);
+    add_info_text(out, "command", line);
 }
 
 /* Empty says that there were none. Longer ones than torch could mean anything by are left out. */
@@ -203,17 +203,17 @@ static void add_alloc_conf(struct tmk_text *out)
     if (!conf)
         conf = "";
     if (strlen(conf) < CONF_BYTES)
-        add_text(out, "alloc_conf", conf);
+        add_info_text(out, "alloc_conf", conf);
 }
 
 /* What a job on the CPU can run out of. */
-static void add_memory(struct tmk_text *out)
+static void add_host_memory(struct tmk_text *out)
 {
     struct tmk_host_memory memory;
     if (!tmk_host_memory_read(&memory))
         return;
-    add_number(out, "host_memory", (int64_t)memory.total_bytes);
-    add_number(out, "host_available", (int64_t)memory.available_bytes);
+    add_info_number(out, "host_memory", (int64_t)memory.total_bytes);
+    add_info_number(out, "host_available", (int64_t)memory.available_bytes);
 }
 
 static void add_system(struct tmk_text *out)
@@ -221,46 +221,46 @@ static void add_system(struct tmk_text *out)
     char text[256] = {0};
     struct utsname name;
     if (uname(&name) == 0) {
-        add_text(out, "kernel", name.release);
-        add_text(out, "arch", name.machine);
+        add_info_text(out, "kernel", name.release);
+        add_info_text(out, "arch", name.machine);
     }
     size_t n = tmk_fd_read_small("/proc/sys/kernel/random/boot_id", text, sizeof text - 1);
     text[strcspn(text, "\n")] = '\0';
     if (n > 0)
-        add_text(out, "boot_id", text);
+        add_info_text(out, "boot_id", text);
     tmk_text_add(out, "libc=glibc %s\n", gnu_get_libc_version());
     ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
     if (length > 0) {
         text[length] = '\0';
-        add_text(out, "exe", text);
+        add_info_text(out, "exe", text);
     }
 }
 
 void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_extra *extra,
                        struct tmk_text *out)
 {
-    add_text(out, "tidemark", TMK_VERSION);
-    add_text(out, "host", id->host);
-    add_number(out, "pid", id->pid);
-    add_number(out, "ppid", getppid());
-    add_number(out, "uid", getuid());
-    add_number(out, "rank", id->ranks.rank);
-    add_number(out, "world_size", id->ranks.world_size);
-    add_number(out, "local_rank", id->ranks.local_rank);
-    add_number(out, "start_realtime_ns", (int64_t)id->start_realtime_ns);
-    add_number(out, "start_monotonic_ns", (int64_t)extra->start_monotonic_ns);
-    add_text(out, "clock", tmk_clock_name());
+    add_info_text(out, "tidemark", TMK_VERSION);
+    add_info_text(out, "host", id->host);
+    add_info_number(out, "pid", id->pid);
+    add_info_number(out, "ppid", getppid());
+    add_info_number(out, "uid", getuid());
+    add_info_number(out, "rank", id->ranks.rank);
+    add_info_number(out, "world_size", id->ranks.world_size);
+    add_info_number(out, "local_rank", id->ranks.local_rank);
+    add_info_number(out, "start_realtime_ns", (int64_t)id->start_realtime_ns);
+    add_info_number(out, "start_monotonic_ns", (int64_t)extra->start_monotonic_ns);
+    add_info_text(out, "clock", tmk_clock_name());
     if (extra->ticks_per_second)
-        add_number(out, "ticks_per_second", (int64_t)extra->ticks_per_second);
-    add_number(out, "max_size", (int64_t)extra->max_size_bytes);
+        add_info_number(out, "ticks_per_second", (int64_t)extra->ticks_per_second);
+    add_info_number(out, "max_size", (int64_t)extra->max_size_bytes);
     if (extra->ring_path)
-        add_text(out, "ring", extra->ring_path);
+        add_info_text(out, "ring", extra->ring_path);
     else
-        add_text(out, "lock", "trace"); /* which then says whether the process lives */
+        add_info_text(out, "lock", "trace"); /* which then says whether the process lives */
     if (extra->control_path)
-        add_text(out, "control", extra->control_path);
+        add_info_text(out, "control", extra->control_path);
     add_system(out);
     add_alloc_conf(out);
-    add_memory(out);
+    add_host_memory(out);
     add_command(out);
 }

@@ -14,15 +14,15 @@
 #include "record/identity/secret_names.h"
 #include "record/identity/secret_value.h"
 
-static const char hidden[] = "***";
-static const char blanks[] = " \t\n\r";
+static const char hidden_text[] = "***";
+static const char redact_blanks[] = " \t\n\r";
 
 enum { SECRET_USER_BYTES = 20 };
 
 /* ---- values that are shown ---- */
 
 /* They are no secrets, and say much: `--token None`, "7 tokens". */
-static bool is_shown(const char *value, size_t n, enum tmk_secrecy secrecy)
+static bool is_shown_value(const char *value, size_t n, enum tmk_secrecy secrecy)
 {
     enum { NUMBER_BYTES = 12 };
     static const char *const words[] = {"none", "null", "true", "false"};
@@ -33,12 +33,13 @@ static bool is_shown(const char *value, size_t n, enum tmk_secrecy secrecy)
            isdigit((unsigned char)value[0]) && strspn(value, "0123456789._eEkKmMbB") >= n;
 }
 
-static void put_value(struct tmk_text *out, const char *value, size_t n, enum tmk_secrecy secrecy)
+static void put_secret_value(struct tmk_text *out, const char *value, size_t n,
+                             enum tmk_secrecy secrecy)
 {
-    if (is_shown(value, n, secrecy))
+    if (is_shown_value(value, n, secrecy))
         tmk_text_bytes(out, value, n);
     else
-        tmk_text_string(out, hidden);
+        tmk_text_string(out, hidden_text);
 }
 
 /* What stands between name and value: the quote of a value only if that ends with it. */
@@ -61,17 +62,18 @@ static void put_user(struct tmk_text *out, const char *at)
 {
     size_t n = strcspn(at, ":") + 1;
     tmk_text_bytes(out, at, n);
-    tmk_text_string(out, hidden);
+    tmk_text_string(out, hidden_text);
 }
 
-static bool is_word(const char *word, size_t n, const char *other)
+static bool is_same_word(const char *word, size_t n, const char *other)
 {
     return strlen(other) == n && strncasecmp(word, other, n) == 0;
 }
 
 static bool is_user_name(const char *name, size_t n)
 {
-    return is_word(name, n, "-u") || is_word(name, n, "--user") || is_word(name, n, "--proxy-user");
+    return is_same_word(name, n, "-u") || is_same_word(name, n, "--user") ||
+           is_same_word(name, n, "--proxy-user");
 }
 
 /* Bytes before the '@' of a URL, from behind the slashes; 0: it names no user. Behind a colon
@@ -103,20 +105,20 @@ struct redactor {
 };
 
 /* scheme://user:password@host, from behind the slashes; returns where to go on. */
-static const char *add_url_user(struct redactor *r, const char *at)
+static const char *redact_url_user(struct redactor *r, const char *at)
 {
     size_t user = user_length(at);
     const char *colon = user ? memchr(at, ':', user) : NULL;
     if (user == 0 || (!colon && user < SECRET_USER_BYTES))
         return at;
     tmk_text_bytes(r->out, at, colon ? (size_t)(colon - at) + 1 : 0);
-    tmk_text_string(r->out, hidden);
+    tmk_text_string(r->out, hidden_text);
     return at + user;
 }
 
 /* The value of a secret name that ended at `at`; returns where to go on. */
-static const char *add_value(struct redactor *r, const struct tmk_argument *a, const char *name,
-                             const char *at, const struct tmk_secret_value *v)
+static const char *redact_value(struct redactor *r, const struct tmk_argument *a, const char *name,
+                                const char *at, const struct tmk_secret_value *v)
 {
     const char *end = tmk_secret_value_end(a, name, v);
     bool is_empty = end == v->start && !*end && !v->quote.letter;
@@ -124,29 +126,29 @@ static const char *add_value(struct redactor *r, const struct tmk_argument *a, c
     if (is_empty && (name[0] != '-' || at[0] != '='))
         r->next = A_VALUE; /* it may be the next argument */
     if (r->next == ANYTHING || at[0] == '=')
-        put_value(r->out, v->start, (size_t)(end - v->start), r->secrecy);
+        put_secret_value(r->out, v->start, (size_t)(end - v->start), r->secrecy);
     return end;
 }
 
 /* `--name value` in one argument; returns where to go on. */
-static const char *add_option(struct redactor *r, const struct tmk_argument *a, const char *name,
-                              const char *at)
+static const char *redact_option(struct redactor *r, const struct tmk_argument *a, const char *name,
+                                 const char *at)
 {
-    size_t gap = strspn(at, blanks);
+    size_t gap = strspn(at, redact_blanks);
     if (name[0] != '-' || gap == 0 || !at[gap] || strncmp(at + gap, "--", 2) == 0)
         return at;
     struct tmk_secret_value v = tmk_secret_value_at(at + gap);
     const char *end = tmk_secret_option_end(a, name, &v);
     put_between(r->out, at, &v, end);
-    put_value(r->out, v.start, (size_t)(end - v.start), r->secrecy);
+    put_secret_value(r->out, v.start, (size_t)(end - v.start), r->secrecy);
     return end;
 }
 
 /* `--user=name:password` or, within an argument, `-u name:password`; returns where to go on. */
-static const char *add_user(struct redactor *r, const struct tmk_argument *a, const char *name,
-                            const char *at)
+static const char *redact_user(struct redactor *r, const struct tmk_argument *a, const char *name,
+                               const char *at)
 {
-    size_t gap = *at == '=' ? 1 : strspn(at, blanks);
+    size_t gap = *at == '=' ? 1 : strspn(at, redact_blanks);
     bool is_pythons = r->python != ELSE && name[1] != '-';
     if (!*at && !is_pythons)
         r->next = A_USER;
@@ -164,44 +166,44 @@ static const char *add_user(struct redactor *r, const struct tmk_argument *a, co
 }
 
 /* A name and, if that is secret, its value; returns where to go on. */
-static const char *add_name(struct redactor *r, const struct tmk_argument *a, const char *name,
-                            size_t n)
+static const char *redact_name(struct redactor *r, const struct tmk_argument *a, const char *name,
+                               size_t n)
 {
     const char *at = name + n;
     size_t token = tmk_secret_token(name, n);
     if (strncmp(name, "-----BEGIN", 10) == 0 && strstr(name, "PRIVATE KEY")) {
-        tmk_text_string(r->out, hidden);
+        tmk_text_string(r->out, hidden_text);
         return name + strlen(name);
     }
     tmk_text_bytes(r->out, name, token);
     if (token < n) {
-        tmk_text_string(r->out, hidden);
+        tmk_text_string(r->out, hidden_text);
         return at;
     }
     if (is_user_name(name, n))
-        return add_user(r, a, name, at);
+        return redact_user(r, a, name, at);
     r->secrecy = tmk_secret_name(name, n);
     if (r->secrecy == TMK_SECRET_NOT)
         return at;
     struct tmk_secret_value v = tmk_secret_value_after(at);
     if (v.start)
-        return add_value(r, a, name, at, &v);
+        return redact_value(r, a, name, at, &v);
     if (!*at)
         r->next = name[0] != '-' ? A_SIGN : r->secrecy == TMK_SECRET_ONE ? A_VALUE : SOME_VALUES;
-    return add_option(r, a, name, at);
+    return redact_option(r, a, name, at);
 }
 
-static void add_argument(struct redactor *r, const struct tmk_argument *a)
+static void redact_argument(struct redactor *r, const struct tmk_argument *a)
 {
     const char *at = a->start;
     r->next = ANYTHING;
     while (*at) {
         size_t n = tmk_name_length(at);
         if (n > 0) {
-            at = add_name(r, a, at, n);
+            at = redact_name(r, a, at, n);
         } else if (strncmp(at, "://", 3) == 0) {
             tmk_text_bytes(r->out, at, 3);
-            at = add_url_user(r, at + 3);
+            at = redact_url_user(r, at + 3);
         } else {
             tmk_text_char(r->out, *at++);
         }
@@ -233,7 +235,7 @@ static bool is_unexpected(const struct redactor *r, const char *argument)
 }
 
 /* An argument of which the one before has said what it is. */
-static void add_expected(struct redactor *r, const char *argument)
+static void redact_expected(struct redactor *r, const char *argument)
 {
     enum next expected = r->next;
     size_t n = tmk_sign_length(argument);
@@ -244,16 +246,16 @@ static void add_expected(struct redactor *r, const char *argument)
         tmk_text_bytes(r->out, argument, n);
         r->next = argument[n] ? r->next : A_VALUE;
         if (argument[n])
-            tmk_text_string(r->out, hidden);
+            tmk_text_string(r->out, hidden_text);
     } else {
-        put_value(r->out, argument, strlen(argument), r->secrecy);
+        put_secret_value(r->out, argument, strlen(argument), r->secrecy);
         r->next = is_scheme(argument) ? A_VALUE : r->next;
     }
 }
 
 /* ---- whose arguments they are ---- */
 
-static const char *base_name(const char *path)
+static const char *program_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -263,7 +265,7 @@ static bool is_shell(const char *argument)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "ash", "su"};
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++)
-        if (strcmp(base_name(argument), shells[i]) == 0)
+        if (strcmp(program_name(argument), shells[i]) == 0)
             return true;
     return false;
 }
@@ -276,7 +278,7 @@ static bool is_script_option(const char *argument)
 }
 
 /* Does a shell's option have a value, as "-o pipefail", or "su - user"? */
-static bool has_value(const char *option)
+static bool option_has_value(const char *option)
 {
     size_t n = strlen(option);
     return n > 0 && strchr("-+", option[0]) &&
@@ -290,14 +292,14 @@ static void look_for_shell(struct redactor *r, const char *argument)
         r->shell = SHELL;
     else if (r->shell == SHELL && is_script_option(argument))
         r->shell = SCRIPT;
-    else if (r->shell == SCRIPT || (!is_option && !has_value(r->before)))
+    else if (r->shell == SCRIPT || (!is_option && !option_has_value(r->before)))
         r->shell = NO_SHELL;
 }
 
 static void look_for_python(struct redactor *r, const char *argument)
 {
     bool is_long = strcmp(argument, "-X") == 0 || strcmp(argument, "-W") == 0;
-    if (strncmp(base_name(argument), "python", 6) == 0 || r->python == OPTION)
+    if (strncmp(program_name(argument), "python", 6) == 0 || r->python == OPTION)
         r->python = OPTIONS;
     else if (r->python == OPTIONS && is_long)
         r->python = OPTION;
@@ -313,9 +315,9 @@ void tmk_redact_command(const char *arguments, size_t n, struct tmk_text *out)
         if (at > 0)
             tmk_text_char(out, ' ');
         if (r.next == ANYTHING || is_unexpected(&r, a.start))
-            add_argument(&r, &a);
+            redact_argument(&r, &a);
         else
-            add_expected(&r, a.start);
+            redact_expected(&r, a.start);
         look_for_shell(&r, a.start);
         look_for_python(&r, a.start);
         r.before = a.start;

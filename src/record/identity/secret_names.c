@@ -21,7 +21,7 @@
 
 enum { MAX_WORDS = 16 };
 
-struct word {
+struct name_word {
     const char *text;
     size_t n;
     bool is_plural;
@@ -109,7 +109,7 @@ static table pass_kinds = {"first", "second",  "one",      "two", "single",
 
 /* ---- words ---- */
 
-static bool is_in(const struct word *w, const char *const *words)
+static bool is_word_in(const struct name_word *w, const char *const *words)
 {
     for (; *words; words++)
         if (strlen(*words) == w->n && strncasecmp(w->text, *words, w->n) == 0)
@@ -118,34 +118,34 @@ static bool is_in(const struct word *w, const char *const *words)
 }
 
 /* Whether it is more than `end`, and ends in that; *ret is what stands before. */
-static bool ends_in(const struct word *w, const char *end, struct word *ret)
+static bool word_ends_in(const struct name_word *w, const char *end, struct name_word *ret)
 {
     size_t n = strlen(end);
     if (w->n <= n || strncasecmp(w->text + w->n - n, end, n) != 0)
         return false;
-    *ret = (struct word){w->text, w->n - n, false};
+    *ret = (struct name_word){w->text, w->n - n, false};
     return true;
 }
 
-static bool ends_in_any(const struct word *w, const char *const *ends)
+static bool word_ends_in_any(const struct name_word *w, const char *const *ends)
 {
-    struct word before;
+    struct name_word before;
     for (; *ends; ends++)
-        if (ends_in(w, *ends, &before))
+        if (word_ends_in(w, *ends, &before))
             return true;
     return false;
 }
 
-static bool is_plural(const struct word *w)
+static bool is_plural(const struct name_word *w)
 {
     return w->n > 3 && tolower((unsigned char)w->text[w->n - 1]) == 's' &&
            tolower((unsigned char)w->text[w->n - 2]) != 's';
 }
 
 /* As the tables have it. */
-static struct word bare_word(const char *text, size_t n)
+static struct name_word bare_word(const char *text, size_t n)
 {
-    struct word w = {text, n, false};
+    struct name_word w = {text, n, false};
     while (w.n > 1 && isdigit((unsigned char)w.text[w.n - 1]))
         w.n--;
     w.is_plural = is_plural(&w);
@@ -154,7 +154,7 @@ static struct word bare_word(const char *text, size_t n)
 }
 
 /* The last MAX_WORDS of a name; returns how many. Numbers are no words. */
-static size_t split(const char *name, size_t n, struct word *to)
+static size_t split_words(const char *name, size_t n, struct name_word *to)
 {
     size_t start = 0, n_words = 0;
     for (size_t i = 0; i <= n; i++) {
@@ -163,7 +163,7 @@ static size_t split(const char *name, size_t n, struct word *to)
                      islower((unsigned char)name[i - 1]);
         if (!ends && !turns)
             continue;
-        struct word w = bare_word(name + start, i - start);
+        struct name_word w = bare_word(name + start, i - start);
         if (w.n > 0 && !isdigit((unsigned char)w.text[w.n - 1])) {
             if (n_words == MAX_WORDS)
                 memmove(to, to + 1, --n_words * sizeof *to);
@@ -177,55 +177,55 @@ static size_t split(const char *name, size_t n, struct word *to)
 /* ---- the rule ---- */
 
 /* A word that may be secret by those before it. */
-struct place {
-    const struct word *words;
-    size_t i;           /* its number */
-    struct word before; /* next to it, or the first part of it; n 0: nothing is */
+struct word_place {
+    const struct name_word *words;
+    size_t i;                /* its number */
+    struct name_word before; /* next to it, or the first part of it; n 0: nothing is */
     bool is_last;
     bool may_be_number; /* found by step 3 for want of anything against it */
 };
 
-static bool is_counted(const struct place *p)
+static bool is_counted_word(const struct word_place *p)
 {
     for (size_t i = 0; i < p->i; i++)
-        if (is_in(&p->words[i], counts))
+        if (is_word_in(&p->words[i], counts))
             return true;
-    return is_in(&p->before, counts);
+    return is_word_in(&p->before, counts);
 }
 
-static bool is_ambiguous_secret(struct place *p, const char *const *kinds, bool needs_strong)
+static bool is_ambiguous_secret(struct word_place *p, const char *const *kinds, bool needs_strong)
 {
-    if (is_in(&p->before, strong))
+    if (is_word_in(&p->before, strong))
         return true;
     p->may_be_number = true;
-    return p->is_last && !needs_strong && !is_counted(p) && !is_in(&p->before, kinds);
+    return p->is_last && !needs_strong && !is_counted_word(p) && !is_word_in(&p->before, kinds);
 }
 
 /* Is it "token", or does it end in that? Then what is before it is in *p. */
-static bool is_or_ends_in(struct place *p, const char *end)
+static bool is_or_ends_in(struct word_place *p, const char *end)
 {
-    const struct word *w = &p->words[p->i];
+    const struct name_word *w = &p->words[p->i];
     size_t n = strlen(end);
-    p->before = p->i > 0 ? w[-1] : (struct word){0};
-    return (w->n == n && strncasecmp(w->text, end, n) == 0) || ends_in(w, end, &p->before);
+    p->before = p->i > 0 ? w[-1] : (struct name_word){0};
+    return (w->n == n && strncasecmp(w->text, end, n) == 0) || word_ends_in(w, end, &p->before);
 }
 
 /* Whether that is "api", or ends in such a word: AWSACCESSKEY. */
-static bool ends_strong(const struct word *w)
+static bool ends_strong(const struct name_word *w)
 {
     enum { LEAST = 4 };
     for (const char *const *s = strong; *s; s++)
-        if (strlen(*s) >= LEAST && ends_in_any(w, (const char *const[]){*s, NULL}))
+        if (strlen(*s) >= LEAST && word_ends_in_any(w, (const char *const[]){*s, NULL}))
             return true;
-    return is_in(w, strong);
+    return is_word_in(w, strong);
 }
 
-static bool is_secret_word(struct place *p)
+static bool is_secret_word(struct word_place *p)
 {
-    const struct word *w = &p->words[p->i];
-    if (is_in(w, ends_in_vain))
+    const struct name_word *w = &p->words[p->i];
+    if (is_word_in(w, ends_in_vain))
         return false;
-    if (is_in(w, anywhere) || ends_in_any(w, ends_anywhere))
+    if (is_word_in(w, anywhere) || word_ends_in_any(w, ends_anywhere))
         return true;
     if (is_or_ends_in(p, "token"))
         return is_ambiguous_secret(p, token_kinds, false);
@@ -233,20 +233,20 @@ static bool is_secret_word(struct place *p)
         return w->n == strlen("key") ? is_ambiguous_secret(p, key_kinds, w->is_plural)
                                      : ends_strong(&p->before);
     if (is_or_ends_in(p, "pass"))
-        return p->is_last && !is_counted(p) && !is_in(&p->before, pass_kinds);
-    return p->is_last && (is_in(w, at_the_end) || ends_in_any(w, ends_at_the_end));
+        return p->is_last && !is_counted_word(p) && !is_word_in(&p->before, pass_kinds);
+    return p->is_last && (is_word_in(w, at_the_end) || word_ends_in_any(w, ends_at_the_end));
 }
 
 enum tmk_secrecy tmk_secret_name(const char *name, size_t n)
 {
-    struct word words[MAX_WORDS];
-    size_t n_words = split(name, n, words);
-    while (n_words > 1 && is_in(&words[n_words - 1], weightless))
+    struct name_word words[MAX_WORDS];
+    size_t n_words = split_words(name, n, words);
+    while (n_words > 1 && is_word_in(&words[n_words - 1], weightless))
         n_words--;
-    if (n_words == 0 || is_in(&words[0], switches) || is_in(&words[n_words - 1], about))
+    if (n_words == 0 || is_word_in(&words[0], switches) || is_word_in(&words[n_words - 1], about))
         return TMK_SECRET_NOT;
     for (size_t i = 0; i < n_words; i++) {
-        struct place p = {.words = words, .i = i, .is_last = i + 1 == n_words};
+        struct word_place p = {.words = words, .i = i, .is_last = i + 1 == n_words};
         if (is_secret_word(&p))
             return !words[i].is_plural ? TMK_SECRET_ONE
                    : p.may_be_number   ? TMK_SECRET_OR_NUMBER
@@ -262,7 +262,7 @@ enum tmk_secrecy tmk_secret_name(const char *name, size_t n)
 static const struct {
     const char *begin;
     size_t n_least, n_run;
-} tokens[] = {
+} service_tokens[] = {
     {"hf_", 20, 16},   {"sk-", 20, 16},      {"eyJ", 20, 16},  {"ghp_", 20, 16},
     {"gho_", 20, 16},  {"ghu_", 20, 16},     {"ghs_", 20, 16}, {"ghr_", 20, 16},
     {"npm_", 20, 16},  {"pypi-", 20, 16},    {"gsk_", 20, 16}, {"r8_", 20, 16},
@@ -284,10 +284,11 @@ static size_t longest_run(const char *text, size_t n)
 
 static bool is_token(const char *text, size_t n)
 {
-    for (size_t i = 0; i < sizeof tokens / sizeof tokens[0]; i++) {
-        size_t n_begin = strlen(tokens[i].begin);
-        if (n >= tokens[i].n_least && strncmp(text, tokens[i].begin, n_begin) == 0 &&
-            longest_run(text + n_begin, n - n_begin) >= tokens[i].n_run)
+    for (size_t i = 0; i < sizeof service_tokens / sizeof service_tokens[0]; i++) {
+        size_t n_begin = strlen(service_tokens[i].begin);
+        if (n >= service_tokens[i].n_least &&
+            strncmp(text, service_tokens[i].begin, n_begin) == 0 &&
+            longest_run(text + n_begin, n - n_begin) >= service_tokens[i].n_run)
             return true;
     }
     return false;

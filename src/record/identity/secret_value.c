@@ -6,14 +6,14 @@
 #include <string.h>
 #include <strings.h>
 
-static const char blanks[] = " \t\n\r";
+static const char value_blanks[] = " \t\n\r";
 
-static bool is_blank(char c)
+static bool is_blank_char(char c)
 {
-    return c && strchr(blanks, c);
+    return c && strchr(value_blanks, c);
 }
 
-static const char *end_of(const char *text)
+static const char *end_of_string(const char *text)
 {
     return text + strlen(text);
 }
@@ -45,7 +45,7 @@ static struct tmk_quote quote_at(const char *at)
     return c == '"' || c == '\'' ? (struct tmk_quote){c, n_escapes} : (struct tmk_quote){0};
 }
 
-static bool is_same(struct tmk_quote a, struct tmk_quote b)
+static bool is_same_quote(struct tmk_quote a, struct tmk_quote b)
 {
     return a.letter == b.letter && a.n_escapes == b.n_escapes;
 }
@@ -70,7 +70,7 @@ static struct tmk_quote quote_around(const struct tmk_argument *a, const char *a
     while (p < at) {
         struct tmk_quote q = quote_at(p);
         bool in_word = p > a->start && isalnum((unsigned char)p[-1]);
-        if (q.letter && around.letter && is_same(q, around))
+        if (q.letter && around.letter && is_same_quote(q, around))
             around.letter = 0;
         else if (q.letter && !around.letter && !in_word)
             around = q;
@@ -115,11 +115,11 @@ struct tmk_secret_value tmk_secret_value_after(const char *at)
 {
     struct tmk_quote behind;
     at = skip_close(at, &behind);
-    at += strspn(at, blanks);
+    at += strspn(at, value_blanks);
     size_t n = tmk_sign_length(at);
     if (n == 0 || strncmp(at, "://", 3) == 0)
         return (struct tmk_secret_value){0};
-    struct tmk_secret_value v = tmk_secret_value_at(at + n + strspn(at + n, blanks));
+    struct tmk_secret_value v = tmk_secret_value_at(at + n + strspn(at + n, value_blanks));
     v.behind = behind;
     return v;
 }
@@ -136,9 +136,9 @@ static const char *before_quote(const char *start, const char *behind, struct tm
 }
 
 /* Behind a comma or semicolon: does something new begin? */
-static bool is_new(const char *at)
+static bool is_new_element(const char *at)
 {
-    return !*at || is_blank(*at) || strchr(",;}])", *at) || quote_at(at).letter ||
+    return !*at || is_blank_char(*at) || strchr(",;}])", *at) || quote_at(at).letter ||
            tmk_secret_value_after(at + tmk_name_length(at)).start;
 }
 
@@ -146,15 +146,15 @@ static bool is_new(const char *at)
  * brackets and no more, another element, or another word. */
 static bool is_separate(const char *at, struct tmk_quote around)
 {
-    size_t gap = strspn(at, blanks), n_close = strspn(at + gap, "}])");
+    size_t gap = strspn(at, value_blanks), n_close = strspn(at + gap, "}])");
     struct tmk_quote q = quote_at(at);
     const char *next = at + gap + n_close;
-    if (!*next || (q.letter && is_same(q, around)))
+    if (!*next || (q.letter && is_same_quote(q, around)))
         return true;
     if (n_close > 0)
-        return is_blank(*next) || strchr(",;.:&|", *next) || quote_at(next).letter;
+        return is_blank_char(*next) || strchr(",;.:&|", *next) || quote_at(next).letter;
     if (strchr(",;&|", *next))
-        return is_new(next + 1 + strspn(next + 1, "&|"));
+        return is_new_element(next + 1 + strspn(next + 1, "&|"));
     return gap > 0 && (isalnum((unsigned char)*next) || strchr("_-/.$<>#@{", *next));
 }
 
@@ -169,7 +169,7 @@ const char *tmk_shell_word_end(const struct tmk_argument *a, const char *at)
             quote = *p == quote ? 0 : quote;
         else if (*p == '"' || *p == '\'')
             quote = *p;
-        else if (p >= at && (is_blank(*p) || (*p == ';' && is_blank(p[1]))))
+        else if (p >= at && (is_blank_char(*p) || (*p == ';' && is_blank_char(p[1]))))
             return p;
     }
     return p;
@@ -180,23 +180,23 @@ static struct tmk_quote quote_around_both(const struct tmk_argument *a, const ch
                                           const struct tmk_secret_value *v)
 {
     struct tmk_quote around = quote_around(a, name);
-    if (is_same(around, v->behind))
+    if (is_same_quote(around, v->behind))
         around.letter = 0;
     return around;
 }
 
 /* Of that text, or of the argument. */
-static const char *end_of_text(const struct tmk_argument *a, const char *name,
-                               const struct tmk_secret_value *v)
+static const char *end_of_quoted_text(const struct tmk_argument *a, const char *name,
+                                      const struct tmk_secret_value *v)
 {
     struct tmk_quote around = quote_around_both(a, name, v);
     if (!around.letter)
-        return end_of(v->start);
+        return end_of_string(v->start);
     const char *at = v->start;
     while ((at = behind_quote(at, around)))
         if (is_separate(at, (struct tmk_quote){0}))
             return before_quote(v->start, at, around);
-    return end_of(v->start);
+    return end_of_string(v->start);
 }
 
 /* Behind the bracket that closes the one at `at`; NULL: it is not closed. */
@@ -243,7 +243,7 @@ static const char *end_of_literal(const struct tmk_secret_value *v)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strncmp(v->start, words[i], strlen(words[i])) == 0)
             end = v->start + strlen(words[i]);
-    const char *next = end + strspn(end, blanks);
+    const char *next = end + strspn(end, value_blanks);
     bool is_whole =
         v->behind.letter && !v->quote.letter && end > v->start && *next && strchr(",}]", *next);
     return is_whole ? end : NULL;
@@ -255,7 +255,7 @@ static const char *end_of_parameter(const struct tmk_argument *a, const char *na
 {
     if (name == a->start || !strchr("?&", name[-1]))
         return NULL;
-    for (const char *at = v->start; at < end && !is_blank(*at); at++) {
+    for (const char *at = v->start; at < end && !is_blank_char(*at); at++) {
         size_t n = *at == '&' ? tmk_name_length(at + 1) : 0;
         if (n > 0 && at[1 + n] == '=')
             return at;
@@ -269,13 +269,13 @@ const char *tmk_secret_value_end(const struct tmk_argument *a, const char *name,
     if (a->is_script)
         return tmk_shell_word_end(a, v->start);
     if (tmk_argument_begins(a, name))
-        return end_of(v->start);
+        return end_of_string(v->start);
     const char *end = end_of_quoted(a, name, v);
     end = end ? end : end_of_bracket(a, name, v);
     end = end ? end : end_of_literal(v);
     if (end)
         return end;
-    const char *whole = end_of_text(a, name, v);
+    const char *whole = end_of_quoted_text(a, name, v);
     end = end_of_parameter(a, name, v, whole);
     return end ? end : whole;
 }
@@ -287,13 +287,13 @@ const char *tmk_secret_option_end(const struct tmk_argument *a, const char *name
     if (a->is_script)
         return tmk_shell_word_end(a, v->start);
     if (tmk_argument_begins(a, name))
-        return end_of(v->start);
+        return end_of_string(v->start);
     const char *end = end_of_quoted(a, name, v);
     if (end)
         return end;
-    end = end_of_text(a, name, v);
+    end = end_of_quoted_text(a, name, v);
     for (const char *at = v->start; at + 1 < end; at++)
-        if (is_blank(at[0]) && at[1] == '-')
+        if (is_blank_char(at[0]) && at[1] == '-')
             return at;
     return end;
 }

@@ -61,31 +61,31 @@ bool tmk_import_slot_is_unbound(const struct tmk_import_slot *slot, uintptr_t va
 /* ---- modules ---- */
 
 /* The loader relocates these addresses in place on most architectures, not on all. */
-static uintptr_t address_in(const struct tmk_slot_module *m, uintptr_t value)
+static uintptr_t address_in_module(const struct tmk_slot_module *m, uintptr_t value)
 {
     return value < m->base ? value + m->base : value;
 }
 
-static void read_dynamic(struct tmk_slot_module *m, const ElfW(Dyn) * dynamic)
+static void read_dynamic_section(struct tmk_slot_module *m, const ElfW(Dyn) * dynamic)
 {
     size_t bytes[2] = {0, 0};
     uintptr_t tables[2] = {0, 0};
     for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
         switch (d->d_tag) {
         case DT_SYMTAB:
-            m->symbols = (const ElfW(Sym) *)address_in(m, d->d_un.d_ptr);
+            m->symbols = (const ElfW(Sym) *)address_in_module(m, d->d_un.d_ptr);
             break;
         case DT_STRTAB:
-            m->strings = (const char *)address_in(m, d->d_un.d_ptr);
+            m->strings = (const char *)address_in_module(m, d->d_un.d_ptr);
             break;
         case DT_JMPREL:
-            tables[0] = address_in(m, d->d_un.d_ptr);
+            tables[0] = address_in_module(m, d->d_un.d_ptr);
             break;
         case DT_PLTRELSZ:
             bytes[0] = d->d_un.d_val;
             break;
         case DT_RELA:
-            tables[1] = address_in(m, d->d_un.d_ptr);
+            tables[1] = address_in_module(m, d->d_un.d_ptr);
             break;
         case DT_RELASZ:
             bytes[1] = d->d_un.d_val;
@@ -101,7 +101,8 @@ static void read_dynamic(struct tmk_slot_module *m, const ElfW(Dyn) * dynamic)
 }
 
 /* Of RELRO the loader protects whole pages only: what shares the last one stays writable. */
-static const ElfW(Dyn) * read_headers(struct tmk_slot_module *m, const struct dl_phdr_info *info)
+static const ElfW(Dyn) *
+    read_program_headers(struct tmk_slot_module *m, const struct dl_phdr_info *info)
 {
     const ElfW(Dyn) *dynamic = NULL;
     uintptr_t whole_pages = ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
@@ -123,13 +124,13 @@ static const ElfW(Dyn) * read_headers(struct tmk_slot_module *m, const struct dl
     return dynamic;
 }
 
-static bool is_ours(const struct tmk_slot_module *m)
+static bool is_own_library(const struct tmk_slot_module *m)
 {
     uintptr_t here = (uintptr_t)tmk_import_slots_visit;
     return here >= m->lowest && here < m->highest;
 }
 
-struct visit {
+struct slots_visit {
     tmk_import_slot_visit *function;
     void *arg;
 };
@@ -137,12 +138,12 @@ struct visit {
 static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
-    const struct visit *v = arg;
+    const struct slots_visit *v = arg;
     struct tmk_slot_module m = {0};
-    const ElfW(Dyn) *dynamic = read_headers(&m, info);
-    if (!dynamic || is_ours(&m))
+    const ElfW(Dyn) *dynamic = read_program_headers(&m, info);
+    if (!dynamic || is_own_library(&m))
         return 0;
-    read_dynamic(&m, dynamic);
+    read_dynamic_section(&m, dynamic);
     if (!m.symbols || !m.strings)
         return 0;
     for (int t = 0; t < 2; t++) {
@@ -165,7 +166,7 @@ static int visit_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 void tmk_import_slots_visit(tmk_import_slot_visit *function, void *arg)
 {
-    struct visit v = {function, arg};
+    struct slots_visit v = {function, arg};
     tmk_forks_hold();
     dl_iterate_phdr(visit_module, &v);
     tmk_forks_let();
@@ -173,18 +174,18 @@ void tmk_import_slots_visit(tmk_import_slot_visit *function, void *arg)
 
 /* ---- other words ---- */
 
-struct word {
+struct data_word {
     uintptr_t *at;
     uintptr_t value;
     bool stays_open, is_written;
 };
 
-static int visit_word(struct dl_phdr_info *info, size_t size, void *arg)
+static int visit_data_word(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
-    struct word *word = arg;
+    struct data_word *word = arg;
     struct tmk_slot_module m = {0};
-    read_headers(&m, info);
+    read_program_headers(&m, info);
     if ((uintptr_t)word->at < m.lowest || (uintptr_t)word->at >= m.highest)
         return 0;
     word->is_written = write_slot(&m, word->at, word->value, word->stays_open);
@@ -194,13 +195,13 @@ static int visit_word(struct dl_phdr_info *info, size_t size, void *arg)
 bool tmk_import_word_write(uintptr_t *at, uintptr_t value, bool stays_open)
 {
     static uintptr_t *_Atomic open_at;
-    struct word word = {.at = at, .value = value, .stays_open = stays_open};
+    struct data_word word = {.at = at, .value = value, .stays_open = stays_open};
     if (stays_open && atomic_load(&open_at) == at) {
         __atomic_store_n(at, value, __ATOMIC_RELEASE);
         return true;
     }
     tmk_forks_hold();
-    dl_iterate_phdr(visit_word, &word);
+    dl_iterate_phdr(visit_data_word, &word);
     tmk_forks_let();
     atomic_store(&open_at, stays_open && word.is_written ? at : NULL);
     return word.is_written;

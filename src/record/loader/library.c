@@ -14,7 +14,7 @@
 
 #include "record/loader/loader.h"
 
-struct search {
+struct library_search {
     const char *prefix;
     char path[4096];
 };
@@ -25,10 +25,10 @@ bool tmk_library_is_named(const char *path, const char *prefix)
     return strncmp(slash ? slash + 1 : path, prefix, strlen(prefix)) == 0;
 }
 
-static int match(struct dl_phdr_info *info, size_t size, void *arg)
+static int match_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
-    struct search *s = arg;
+    struct library_search *s = arg;
     if (!tmk_library_is_named(info->dlpi_name, s->prefix) ||
         strlen(info->dlpi_name) >= sizeof s->path)
         return 0;
@@ -38,8 +38,8 @@ static int match(struct dl_phdr_info *info, size_t size, void *arg)
 
 void *tmk_library_symbol(const char *prefix, const char *symbol)
 {
-    struct search s = {.prefix = prefix};
-    if (!dl_iterate_phdr(match, &s))
+    struct library_search s = {.prefix = prefix};
+    if (!dl_iterate_phdr(match_name, &s))
         return NULL;
     void *handle = dlopen(s.path, RTLD_LAZY | RTLD_NOLOAD);
     return handle ? tmk_loader_symbol(handle, symbol) : NULL;
@@ -62,7 +62,7 @@ void *tmk_library_symbol_from(const void *address, const char *symbol)
     return handle ? tmk_loader_symbol(handle, symbol) : NULL;
 }
 
-struct place {
+struct address_search {
     uintptr_t address;
     struct tmk_code_range image;
 };
@@ -70,7 +70,7 @@ struct place {
 static int match_address(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
-    struct place *p = arg;
+    struct address_search *p = arg;
     struct tmk_code_range image = {.start = UINTPTR_MAX};
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
@@ -88,7 +88,7 @@ static int match_address(struct dl_phdr_info *info, size_t size, void *arg)
 
 struct tmk_code_range tmk_library_range(const void *address)
 {
-    struct place p = {.address = (uintptr_t)address};
+    struct address_search p = {.address = (uintptr_t)address};
     dl_iterate_phdr(match_address, &p);
     return p.image;
 }

@@ -13,7 +13,7 @@ typedef void *dlsym_function(void *handle, const char *name);
 static _Atomic uintptr_t next_dlsym, own_dlsym;
 
 /* dlvsym() finds it by its version, which other preloaded libraries' dlsym has not. */
-static dlsym_function *find_own(void)
+static dlsym_function *find_c_library_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
     void *found = NULL;
@@ -22,11 +22,11 @@ static dlsym_function *find_own(void)
     return (dlsym_function *)found;
 }
 
-static dlsym_function *own(void)
+static dlsym_function *c_library_dlsym(void)
 {
     uintptr_t found = atomic_load_explicit(&own_dlsym, memory_order_acquire);
     if (found == 0) {
-        found = (uintptr_t)find_own();
+        found = (uintptr_t)find_c_library_dlsym();
         atomic_store_explicit(&own_dlsym, found, memory_order_release);
     }
     return (dlsym_function *)found;
@@ -34,23 +34,23 @@ static dlsym_function *own(void)
 
 void *tmk_loader_symbol(void *handle, const char *name)
 {
-    dlsym_function *ask = own();
+    dlsym_function *ask = c_library_dlsym();
     void *volatile found = ask ? ask(handle, name) : NULL; /* no jump: it is we who ask */
     return found;
 }
 
 /* Asked from here, the C library's finds the next one. */
-static dlsym_function *find_next(void)
+static dlsym_function *find_next_dlsym(void)
 {
     dlsym_function *next = (dlsym_function *)tmk_loader_symbol(RTLD_NEXT, "dlsym");
-    return next ? next : own();
+    return next ? next : c_library_dlsym();
 }
 
 void *tmk_loader_next_dlsym(void)
 {
     uintptr_t next = atomic_load_explicit(&next_dlsym, memory_order_acquire);
     if (next == 0) {
-        next = (uintptr_t)find_next();
+        next = (uintptr_t)find_next_dlsym();
         atomic_store_explicit(&next_dlsym, next, memory_order_release);
     }
     return (void *)next;

@@ -29,37 +29,39 @@ struct found_object {
 };
 
 static int (*find_object)(void *pc, struct found_object *ret);
-static struct tmk_region memory;
-static struct tmk_mapped_file *modules;
-static _Atomic uint32_t n_modules;
-static _Atomic uint32_t generation;
-static _Atomic uint32_t wanted; /* a look-up was in vain */
-static uint64_t n_loaded;       /* dlpi_adds when last listed */
+static struct tmk_region files_memory;
+static struct tmk_mapped_file *mapped_files;
+static _Atomic uint32_t n_mapped_files;
+static _Atomic uint32_t files_generation;
+static _Atomic uint32_t is_listing_wanted; /* a look-up was in vain */
+static uint64_t n_loaded;                  /* dlpi_adds when last listed */
 static char program_path[MAX_NAME_BYTES];
 
 int tmk_mapped_files_open(bool old_ways)
 {
-    int rc = memory.base ? 0 : tmk_region_init(&memory, sizeof *modules * TMK_MAPPED_FILES_MAX);
+    int rc = files_memory.base
+                 ? 0
+                 : tmk_region_init(&files_memory, sizeof *mapped_files * TMK_MAPPED_FILES_MAX);
     if (rc < 0)
         return rc;
-    modules = memory.base;
+    mapped_files = files_memory.base;
     ssize_t n = readlink("/proc/self/exe", program_path, sizeof program_path - 1);
     program_path[n > 0 ? n : 0] = '\0';
     void *symbol = old_ways ? NULL : dlsym(RTLD_DEFAULT, "_dl_find_object");
     memcpy(&find_object, &symbol, sizeof find_object);
     n_loaded = 0;
-    atomic_store(&wanted, find_object ? 0 : 1);
+    atomic_store(&is_listing_wanted, find_object ? 0 : 1);
     return 0;
 }
 
 uint32_t tmk_mapped_files_generation(void)
 {
-    return atomic_load_explicit(&generation, memory_order_acquire);
+    return atomic_load_explicit(&files_generation, memory_order_acquire);
 }
 
 /* ---- learning a module ---- */
 
-static const char *name_of(const struct link_map *map)
+static const char *name_in_link_map(const struct link_map *map)
 {
     return map->l_name ? map->l_name : "";
 }
@@ -98,7 +100,8 @@ static bool lies_in(const ElfW(Phdr) * inner, const ElfW(Phdr) * outer)
 }
 
 /* The loaded segment that holds this one, NULL: none does. */
-static const ElfW(Phdr) * holder(const ElfW(Phdr) * inner, const ElfW(Phdr) * table, uint32_t n)
+static const ElfW(Phdr) *
+    segment_around(const ElfW(Phdr) * inner, const ElfW(Phdr) * table, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (lies_in(inner, &table[i]))
@@ -106,12 +109,12 @@ static const ElfW(Phdr) * holder(const ElfW(Phdr) * inner, const ElfW(Phdr) * ta
     return NULL;
 }
 
-static void read_segments(struct tmk_mapped_file *m, const ElfW(Phdr) * table, uint32_t n)
+static void read_file_segments(struct tmk_mapped_file *m, const ElfW(Phdr) * table, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const ElfW(Phdr) *p = &table[i];
         uintptr_t at = m->bias + p->p_vaddr;
-        const ElfW(Phdr) *in = holder(p, table, n);
+        const ElfW(Phdr) *in = segment_around(p, table, n);
         if (p->p_type == PT_LOAD && (p->p_flags & PF_X)) {
             if (m->code_start == 0 || at < m->code_start)
                 m->code_start = at;
@@ -129,28 +132,28 @@ static void read_segments(struct tmk_mapped_file *m, const ElfW(Phdr) * table, u
 }
 
 /* libtidemark.so: the module of this code, unless it is linked into a program (our tests). */
-static bool is_ours(const struct tmk_mapped_file *m)
+static bool is_own_library_file(const struct tmk_mapped_file *m)
 {
     uintptr_t here = (uintptr_t)&tmk_mapped_file_find;
     return here >= m->start && here < m->end && m->name[0] != '\0';
 }
 
-static struct tmk_mapped_file *add(const struct tmk_mapped_file *like, const ElfW(Phdr) * table,
-                                   uint32_t n)
+static struct tmk_mapped_file *add_mapped_file(const struct tmk_mapped_file *like,
+                                               const ElfW(Phdr) * table, uint32_t n)
 {
-    bool is_full = atomic_load(&n_modules) >= TMK_MAPPED_FILES_MAX;
-    uint32_t i = is_full ? TMK_MAPPED_FILES_MAX : atomic_fetch_add(&n_modules, 1);
+    bool is_full = atomic_load(&n_mapped_files) >= TMK_MAPPED_FILES_MAX;
+    uint32_t i = is_full ? TMK_MAPPED_FILES_MAX : atomic_fetch_add(&n_mapped_files, 1);
     if (i >= TMK_MAPPED_FILES_MAX) {
-        atomic_store(&n_modules, TMK_MAPPED_FILES_MAX);
+        atomic_store(&n_mapped_files, TMK_MAPPED_FILES_MAX);
         tmk_lane_count_unnamed();
         return NULL;
     }
-    struct tmk_mapped_file *m = &modules[i];
+    struct tmk_mapped_file *m = &mapped_files[i];
     *m = *like;
     m->id = i + 1;
     m->name_hash = hash_name(m->name);
-    m->is_own = is_ours(m);
-    read_segments(m, table, n);
+    m->is_own = is_own_library_file(m);
+    read_file_segments(m, table, n);
     atomic_store_explicit(&m->ready, true, memory_order_release);
     return m;
 }
@@ -163,12 +166,12 @@ static bool is_known_as(const struct tmk_mapped_file *m, const struct found_obje
            m->handle == (const void *)o->link_map;
 }
 
-static struct tmk_mapped_file *known(const struct found_object *o)
+static struct tmk_mapped_file *known_file(const struct found_object *o)
 {
-    uint32_t n = atomic_load(&n_modules);
-    const char *name = name_of(o->link_map);
+    uint32_t n = atomic_load(&n_mapped_files);
+    const char *name = name_in_link_map(o->link_map);
     for (uint32_t i = 0; i < n && i < TMK_MAPPED_FILES_MAX; i++) {
-        struct tmk_mapped_file *m = &modules[i];
+        struct tmk_mapped_file *m = &mapped_files[i];
         if (atomic_load_explicit(&m->ready, memory_order_acquire) && !atomic_load(&m->gone) &&
             is_known_as(m, o) && m->name_hash == hash_name(name))
             return m;
@@ -176,7 +179,7 @@ static struct tmk_mapped_file *known(const struct found_object *o)
     return NULL;
 }
 
-static struct tmk_mapped_file *learn(const struct found_object *o)
+static struct tmk_mapped_file *learn_file(const struct found_object *o)
 {
     uintptr_t start = (uintptr_t)o->map_start;
     ElfW(Ehdr) header;
@@ -187,16 +190,16 @@ static struct tmk_mapped_file *learn(const struct found_object *o)
     if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(ElfW(Phdr)) ||
         header.e_phoff % _Alignof(ElfW(Phdr)) != 0 || header.e_phoff > FIRST_PAGE ||
         table_bytes > FIRST_PAGE - header.e_phoff) {
-        atomic_store(&wanted, 1);
+        atomic_store(&is_listing_wanted, 1);
         return NULL;
     }
     const struct tmk_mapped_file like = {.start = start,
                                          .end = (uintptr_t)o->map_end,
                                          .bias = o->link_map->l_addr,
-                                         .name = name_of(o->link_map),
+                                         .name = name_in_link_map(o->link_map),
                                          .handle = o->link_map};
     const ElfW(Phdr) *table = (const void *)(start + header.e_phoff);
-    return add(&like, table, header.e_phnum);
+    return add_mapped_file(&like, table, header.e_phnum);
 }
 
 static struct tmk_mapped_file *ask_loader(uintptr_t pc)
@@ -204,17 +207,17 @@ static struct tmk_mapped_file *ask_loader(uintptr_t pc)
     struct found_object o;
     if (find_object((void *)pc, &o) != 0 || !o.link_map) /* NOLINT(performance-no-int-to-ptr) */
         return NULL;
-    struct tmk_mapped_file *m = known(&o);
-    return m ? m : learn(&o);
+    struct tmk_mapped_file *m = known_file(&o);
+    return m ? m : learn_file(&o);
 }
 
 /* ---- by dl_iterate_phdr() ---- */
 
-static struct tmk_mapped_file *look_in_list(uintptr_t pc)
+static struct tmk_mapped_file *find_in_list(uintptr_t pc)
 {
-    uint32_t n = atomic_load(&n_modules);
+    uint32_t n = atomic_load(&n_mapped_files);
     for (uint32_t i = 0; i < n && i < TMK_MAPPED_FILES_MAX; i++) {
-        struct tmk_mapped_file *m = &modules[i];
+        struct tmk_mapped_file *m = &mapped_files[i];
         if (atomic_load_explicit(&m->ready, memory_order_acquire) && !atomic_load(&m->gone) &&
             pc >= m->start && pc < m->end)
             return m;
@@ -224,17 +227,17 @@ static struct tmk_mapped_file *look_in_list(uintptr_t pc)
 
 struct tmk_mapped_file *tmk_mapped_file_find(uintptr_t pc)
 {
-    if (!modules)
+    if (!mapped_files)
         return NULL;
-    struct tmk_mapped_file *m = find_object ? ask_loader(pc) : look_in_list(pc);
+    struct tmk_mapped_file *m = find_object ? ask_loader(pc) : find_in_list(pc);
     if (m && pc >= m->code_start && pc < m->code_end)
         return m;
     if (!find_object)
-        atomic_store_explicit(&wanted, 1, memory_order_relaxed);
+        atomic_store_explicit(&is_listing_wanted, 1, memory_order_relaxed);
     return NULL;
 }
 
-static void extent_of(const struct dl_phdr_info *info, struct tmk_mapped_file *ret)
+static void extent_of_file(const struct dl_phdr_info *info, struct tmk_mapped_file *ret)
 {
     uintptr_t low = UINTPTR_MAX, high = 0;
     for (uint32_t i = 0; i < info->dlpi_phnum; i++) {
@@ -250,7 +253,7 @@ static void extent_of(const struct dl_phdr_info *info, struct tmk_mapped_file *r
 }
 
 /* Keep it loaded, so that our pointers into it stay good. The program itself always is. */
-static bool pin(struct tmk_mapped_file *m)
+static bool keep_loaded(struct tmk_mapped_file *m)
 {
     struct link_map *map = NULL;
     if (m->name[0] == '\0')
@@ -262,11 +265,11 @@ static bool pin(struct tmk_mapped_file *m)
         dlclose(handle);
         return false;
     }
-    m->name = name_of(map);
+    m->name = name_in_link_map(map);
     return true;
 }
 
-static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
+static int list_file(struct dl_phdr_info *info, size_t size, void *arg)
 {
     bool *first = arg;
     if (*first && size >= offsetof(struct dl_phdr_info, dlpi_subs)) {
@@ -277,8 +280,8 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
     *first = false;
     struct tmk_mapped_file like = {.bias = info->dlpi_addr,
                                    .name = info->dlpi_name ? info->dlpi_name : ""};
-    extent_of(info, &like);
-    if (like.start >= like.end || look_in_list(like.start))
+    extent_of_file(info, &like);
+    if (like.start >= like.end || find_in_list(like.start))
         return 0;
     if (find_object) { /* only those that could not be learned from their own header */
         struct found_object o;
@@ -287,20 +290,20 @@ static int list_one(struct dl_phdr_info *info, size_t size, void *arg)
             return 0;
         like.end = (uintptr_t)o.map_end;
         like.handle = o.link_map;
-    } else if (!pin(&like)) {
+    } else if (!keep_loaded(&like)) {
         return 0;
     }
-    (void)add(&like, info->dlpi_phdr, info->dlpi_phnum);
+    (void)add_mapped_file(&like, info->dlpi_phdr, info->dlpi_phnum);
     return 0;
 }
 
 /* Those that the loader no longer knows, or knows as something else. Nothing of theirs is read. */
-static bool mark_gone(void)
+static bool mark_gone_files(void)
 {
     bool any = false;
-    uint32_t n = atomic_load(&n_modules);
+    uint32_t n = atomic_load(&n_mapped_files);
     for (uint32_t i = 0; i < n && i < TMK_MAPPED_FILES_MAX; i++) {
-        struct tmk_mapped_file *m = &modules[i];
+        struct tmk_mapped_file *m = &mapped_files[i];
         struct found_object o;
         if (!atomic_load_explicit(&m->ready, memory_order_acquire) || atomic_load(&m->gone))
             continue;
@@ -315,13 +318,13 @@ static bool mark_gone(void)
 
 void tmk_mapped_files_refresh(void)
 {
-    if (!modules)
+    if (!mapped_files)
         return;
-    if (find_object && mark_gone())
-        atomic_fetch_add(&generation, 1);
+    if (find_object && mark_gone_files())
+        atomic_fetch_add(&files_generation, 1);
     bool first = true;
-    if (atomic_exchange(&wanted, 0))
-        dl_iterate_phdr(list_one, &first);
+    if (atomic_exchange(&is_listing_wanted, 0))
+        dl_iterate_phdr(list_file, &first);
 }
 
 /* ---- paths ---- */

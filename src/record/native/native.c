@@ -30,7 +30,7 @@ enum {
 };
 #define FRAME_OWN UINT32_MAX /* a frame of libtidemark.so: not to be shown */
 
-struct entry {
+struct rule_entry {
     _Atomic uint64_t key; /* 0: free */
     _Atomic uint64_t rule[RULE_WORDS];
     _Atomic uint64_t frame; /* recorder generation << 32 | frame id, 0: not yet */
@@ -42,23 +42,24 @@ union rule_words {
 };
 _Static_assert(sizeof(struct tmk_unwind_rule) == RULE_WORDS * sizeof(uint64_t), "kept as words");
 
-struct known { /* an entry, read */
+struct known_address { /* an entry, read */
     union rule_words rule;
     uint64_t frame;
 };
 
-static struct tmk_region memory;
-static struct entry *entries;
-static bool is_open;
+static struct tmk_region entries_memory;
+static struct rule_entry *entries;
+static bool is_native_open;
 
 int tmk_native_open(bool old_ways)
 {
-    int rc = memory.base ? 0 : tmk_region_init(&memory, sizeof *entries * N_ENTRIES);
+    int rc =
+        entries_memory.base ? 0 : tmk_region_init(&entries_memory, sizeof *entries * N_ENTRIES);
     if (rc == 0)
         rc = tmk_mapped_files_open(old_ways);
     if (rc == 0)
-        entries = memory.base;
-    is_open = rc == 0;
+        entries = entries_memory.base;
+    is_native_open = rc == 0;
     return rc;
 }
 
@@ -71,13 +72,13 @@ static inline uint64_t key_tag(void)
 }
 
 /* Each key has two places, side by side. */
-static inline struct entry *place_of(uint64_t key, uint32_t way)
+static inline struct rule_entry *place_of_entry(uint64_t key, uint32_t way)
 {
     uint64_t hash = (key * 0x9e3779b97f4a7c15u) >> 32;
     return &entries[(hash & (N_ENTRIES - 1)) ^ way];
 }
 
-static inline bool recall_from(struct entry *e, uint64_t key, struct known *ret)
+static inline bool read_rule_entry(struct rule_entry *e, uint64_t key, struct known_address *ret)
 {
     if (atomic_load_explicit(&e->key, memory_order_acquire) != key)
         return false;
@@ -87,9 +88,9 @@ static inline bool recall_from(struct entry *e, uint64_t key, struct known *ret)
     return atomic_load_explicit(&e->key, memory_order_relaxed) == key;
 }
 
-static void keep(uint64_t key, const struct known *known)
+static void keep_entry(uint64_t key, const struct known_address *known)
 {
-    struct entry *e = place_of(key, 0), *other = place_of(key, 1);
+    struct rule_entry *e = place_of_entry(key, 0), *other = place_of_entry(key, 1);
     uint64_t there = atomic_load(&e->key);
     uint64_t beside = atomic_load(&other->key);
     if (there != key && there != 0 && (beside == key || beside == 0 || (key & 2))) {
@@ -105,26 +106,27 @@ static void keep(uint64_t key, const struct known *known)
 }
 
 /* An address met for the first time. Code of no module is not kept: it may become known. */
-__attribute__((noinline)) static void learn(uintptr_t pc, uint64_t key, struct known *ret)
+__attribute__((noinline)) static void learn_rule(uintptr_t pc, uint64_t key,
+                                                 struct known_address *ret)
 {
     const struct tmk_mapped_file *m = pc >> PC_BITS ? NULL : tmk_mapped_file_find(pc);
-    *ret = (struct known){.rule.rule.flags = TMK_RULE_NONE};
+    *ret = (struct known_address){.rule.rule.flags = TMK_RULE_NONE};
     if (!m)
         return;
     tmk_unwind_find(m, pc, &ret->rule.rule);
-    keep(key, ret);
+    keep_entry(key, ret);
 }
 
-static inline void look_up(uintptr_t pc, uint64_t key, struct known *ret)
+static inline void look_up_rule(uintptr_t pc, uint64_t key, struct known_address *ret)
 {
-    if (__builtin_expect(!recall_from(place_of(key, 0), key, ret), 0) &&
-        !recall_from(place_of(key, 1), key, ret))
-        learn(pc, key, ret);
+    if (__builtin_expect(!read_rule_entry(place_of_entry(key, 0), key, ret), 0) &&
+        !read_rule_entry(place_of_entry(key, 1), key, ret))
+        learn_rule(pc, key, ret);
 }
 
 /* ---- frames ---- */
 
-static bool define_module(struct tmk_lane *lane, struct tmk_mapped_file *m)
+static bool define_mapped_file(struct tmk_lane *lane, struct tmk_mapped_file *m)
 {
     if (atomic_load_explicit(&m->defined_for, memory_order_acquire) == lane->generation)
         return true;
@@ -141,18 +143,19 @@ static bool define_module(struct tmk_lane *lane, struct tmk_mapped_file *m)
 
 /* Its id, for this trace. 0: it cannot be told what it belongs to, or there was no room. */
 __attribute__((noinline)) static uint32_t learn_frame(struct tmk_lane *lane, uintptr_t pc,
-                                                      uint64_t key, struct known *known)
+                                                      uint64_t key, struct known_address *known)
 {
     struct tmk_mapped_file *m = pc >> PC_BITS ? NULL : tmk_mapped_file_find(pc);
     if (!m)
         return 0;
     uint32_t id = FRAME_OWN;
     if (!m->is_own)
-        id = define_module(lane, m) ? tmk_intern_native_frame(lane, m->id, pc + 1 - m->bias) : 0;
+        id = define_mapped_file(lane, m) ? tmk_intern_native_frame(lane, m->id, pc + 1 - m->bias)
+                                         : 0;
     if (id == 0)
         return 0;
     known->frame = (uint64_t)lane->generation << 32 | id;
-    keep(key, known);
+    keep_entry(key, known);
     return id;
 }
 
@@ -242,7 +245,7 @@ __attribute__((noinline)) static bool find_stack(uintptr_t sp)
     return true;
 }
 
-static inline bool bounds_of(uintptr_t sp, struct tmk_stack_bounds *ret)
+static inline bool bounds_of_stack(uintptr_t sp, struct tmk_stack_bounds *ret)
 {
     if (__builtin_expect(own_stack.top - sp >= (uintptr_t)own_stack.n_pages * PAGE, 0) &&
         !find_stack(sp))
@@ -255,51 +258,51 @@ static inline bool bounds_of(uintptr_t sp, struct tmk_stack_bounds *ret)
 /* ---- walking ---- */
 
 /* Inside the instruction that is under way: a return address may be that of the next function. */
-static inline uintptr_t address_in(const struct tmk_unwind_regs *regs)
+static inline uintptr_t instruction_address(const struct tmk_unwind_regs *regs)
 {
     return regs->exact ? regs->pc : regs->pc - 1;
 }
 
-struct walk {
+struct native_walk {
     struct tmk_unwind_regs regs;
     struct tmk_stack_bounds bounds;
-    struct known known; /* of where it stands */
+    struct known_address known; /* of where it stands */
     uint64_t tag, key;
     uintptr_t pc;
 };
 
-static inline void look_around(struct walk *w)
+static inline void look_up_here(struct native_walk *w)
 {
-    w->pc = address_in(&w->regs);
+    w->pc = instruction_address(&w->regs);
     w->key = w->pc | w->tag;
-    look_up(w->pc, w->key, &w->known);
+    look_up_rule(w->pc, w->key, &w->known);
 }
 
 /* From regs on, which are set. False: this stack cannot be walked. */
-static inline bool begin(struct walk *w)
+static inline bool begin_walk(struct native_walk *w)
 {
-    if (!is_open || !bounds_of(w->regs.r[TMK_REG_SP], &w->bounds))
+    if (!is_native_open || !bounds_of_stack(w->regs.r[TMK_REG_SP], &w->bounds))
         return false;
     w->tag = key_tag();
-    look_around(w);
+    look_up_here(w);
     return true;
 }
 
-static inline bool step(struct walk *w)
+static inline bool step_walk(struct native_walk *w)
 {
     return tmk_unwind_step(&w->known.rule.rule, &w->regs, &w->bounds);
 }
 
 __attribute__((noinline)) uint32_t tmk_native_walk(uintptr_t *pcs, uint32_t max)
 {
-    struct walk w;
+    struct native_walk w;
     uint32_t n = 0;
     TMK_UNWIND_HERE(&w.regs);
-    if (!begin(&w))
+    if (!begin_walk(&w))
         return 0;
-    while (n < max && step(&w)) {
+    while (n < max && step_walk(&w)) {
         pcs[n++] = w.regs.pc;
-        look_around(&w);
+        look_up_here(&w);
     }
     return n;
 }
@@ -308,13 +311,13 @@ __attribute__((noinline)) uint32_t tmk_native_frames(struct tmk_lane *lane, uint
                                                      const struct tmk_code_range *until,
                                                      uint32_t *ids, uint32_t max)
 {
-    struct walk w;
+    struct native_walk w;
     uint32_t n = 0;
     TMK_UNWIND_HERE(&w.regs);
-    if (!begin(&w))
+    if (!begin_walk(&w))
         return 0;
-    while (n < max && step(&w)) {
-        look_around(&w);
+    while (n < max && step_walk(&w)) {
+        look_up_here(&w);
         if (until && w.pc >= until->start && w.pc < until->end)
             break;
         uint32_t id = (uint32_t)w.known.frame;

@@ -114,7 +114,7 @@ static uint64_t view_pointer(struct tmk_view *v, uint8_t encoding)
 
 /* ---- the description of one function ---- */
 
-struct description {
+struct frame_description {
     uintptr_t start, end;          /* the function */
     struct tmk_view first, second; /* programs of CIE and FDE */
     uint64_t code_unit;
@@ -136,7 +136,7 @@ static struct tmk_view record_at(const struct tmk_mapped_file *m, uintptr_t at)
 }
 
 /* What the letters of the augmentation say: 'R' is the one that matters. */
-static bool read_augmentation(struct tmk_view *v, const char *letters, struct description *d)
+static bool read_augmentation(struct tmk_view *v, const char *letters, struct frame_description *d)
 {
     d->has_extra = letters[0] == 'z';
     d->encoding = 0;
@@ -158,7 +158,7 @@ static bool read_augmentation(struct tmk_view *v, const char *letters, struct de
     return !extra.bad;
 }
 
-static bool read_common(const struct tmk_mapped_file *m, uintptr_t at, struct description *d)
+static bool read_common(const struct tmk_mapped_file *m, uintptr_t at, struct frame_description *d)
 {
     struct tmk_view v = record_at(m, at);
     if (v.bad || view_fixed(&v, 4) != 0)
@@ -178,7 +178,8 @@ static bool read_common(const struct tmk_mapped_file *m, uintptr_t at, struct de
     return !v.bad;
 }
 
-static bool read_description(const struct tmk_mapped_file *m, uintptr_t at, struct description *d)
+static bool read_description(const struct tmk_mapped_file *m, uintptr_t at,
+                             struct frame_description *d)
 {
     struct tmk_view v = record_at(m, at);
     if (v.bad)
@@ -224,34 +225,34 @@ static uintptr_t find_description(const struct tmk_mapped_file *m, uintptr_t pc)
 
 /* ---- expressions ---- */
 
-struct term {    /* a number, or what a register holds plus a number, or what lies there */
-    uint8_t reg; /* NO_REG: a number */
+struct cfi_term { /* a number, or what a register holds plus a number, or what lies there */
+    uint8_t reg;  /* NO_REG: a number */
     bool deref;
     int64_t offset;
 };
 
-struct evaluation {
-    struct term terms[MAX_TERMS];
+struct cfi_evaluation {
+    struct cfi_term terms[MAX_TERMS];
     uint32_t n;
     uintptr_t pc;
 };
 
-static bool push(struct evaluation *e, uint8_t reg, int64_t offset)
+static bool push_term(struct cfi_evaluation *e, uint8_t reg, int64_t offset)
 {
     if (e->n == MAX_TERMS)
         return false;
-    e->terms[e->n++] = (struct term){.reg = reg, .offset = offset};
+    e->terms[e->n++] = (struct cfi_term){.reg = reg, .offset = offset};
     return true;
 }
 
-static bool push_register(struct evaluation *e, uint64_t dwarf, int64_t offset)
+static bool push_register(struct cfi_evaluation *e, uint64_t dwarf, int64_t offset)
 {
 #if defined(__x86_64__)
     if (dwarf == DWARF_RETURN) /* "rip": where we are */
-        return push(e, NO_REG, (int64_t)(e->pc + (uint64_t)offset));
+        return push_term(e, NO_REG, (int64_t)(e->pc + (uint64_t)offset));
 #endif
     uint8_t reg = reg_index(dwarf);
-    return reg != NO_REG && push(e, reg, offset);
+    return reg != NO_REG && push_term(e, reg, offset);
 }
 
 enum {
@@ -273,11 +274,11 @@ enum {
 };
 
 /* The two topmost terms become one. */
-static bool combine(struct evaluation *e, uint8_t op)
+static bool combine_terms(struct cfi_evaluation *e, uint8_t op)
 {
     if (e->n < 2)
         return false;
-    struct term b = e->terms[--e->n], *a = &e->terms[e->n - 1];
+    struct cfi_term b = e->terms[--e->n], *a = &e->terms[e->n - 1];
     if (a->deref || b.deref || b.reg != NO_REG || (a->reg != NO_REG && op != OP_PLUS))
         return false;
     if (op == OP_PLUS)
@@ -293,26 +294,26 @@ static bool combine(struct evaluation *e, uint8_t op)
     return true;
 }
 
-static bool operate(struct evaluation *e, struct tmk_view *v, uint8_t op)
+static bool run_operation(struct cfi_evaluation *e, struct tmk_view *v, uint8_t op)
 {
     if (op >= OP_LIT0 && op <= OP_LIT31)
-        return push(e, NO_REG, op - OP_LIT0);
+        return push_term(e, NO_REG, op - OP_LIT0);
     if (op >= OP_BREG0 && op <= OP_BREG31)
         return push_register(e, (uint64_t)(op - OP_BREG0), view_sleb(v));
-    struct term *top = e->n ? &e->terms[e->n - 1] : NULL;
+    struct cfi_term *top = e->n ? &e->terms[e->n - 1] : NULL;
     switch (op) {
     case OP_BREGX: {
         uint64_t dwarf = tmk_view_varint(v);
         return push_register(e, dwarf, view_sleb(v));
     }
     case OP_CONST1U:
-        return push(e, NO_REG, (int64_t)view_fixed(v, 1));
+        return push_term(e, NO_REG, (int64_t)view_fixed(v, 1));
     case OP_CONST1S:
-        return push(e, NO_REG, sign_extend(view_fixed(v, 1), 1));
+        return push_term(e, NO_REG, sign_extend(view_fixed(v, 1), 1));
     case OP_CONST2U:
-        return push(e, NO_REG, (int64_t)view_fixed(v, 2));
+        return push_term(e, NO_REG, (int64_t)view_fixed(v, 2));
     case OP_CONST2S:
-        return push(e, NO_REG, sign_extend(view_fixed(v, 2), 2));
+        return push_term(e, NO_REG, sign_extend(view_fixed(v, 2), 2));
     case OP_PLUS_UCONST:
         if (!top || top->deref)
             return false;
@@ -327,17 +328,17 @@ static bool operate(struct evaluation *e, struct tmk_view *v, uint8_t op)
     case OP_PLUS:
     case OP_SHL:
     case OP_GE:
-        return combine(e, op);
+        return combine_terms(e, op);
     default:
         return false;
     }
 }
 
-static bool evaluate(struct tmk_view v, uintptr_t pc, struct term *ret)
+static bool evaluate_expression(struct tmk_view v, uintptr_t pc, struct cfi_term *ret)
 {
-    struct evaluation e = {.pc = pc};
+    struct cfi_evaluation e = {.pc = pc};
     for (int i = 0; v.at < v.end && i < MAX_EXPRESSION; i++)
-        if (!operate(&e, &v, *v.at++))
+        if (!run_operation(&e, &v, *v.at++))
             return false;
     if (v.bad || e.n != 1 || e.terms[0].reg == NO_REG)
         return false;
@@ -349,7 +350,7 @@ static bool evaluate(struct tmk_view v, uintptr_t pc, struct term *ret)
 
 enum how { SAME, AT_CFA, AT_REGISTER, LOST, STRANGE };
 
-struct place {
+struct saved_place {
     uint8_t how;
     uint8_t reg;
     int64_t offset;
@@ -357,16 +358,16 @@ struct place {
 
 enum { PLACE_PC, PLACE_FP, N_PLACES };
 
-struct row {
-    struct term cfa;
+struct cfi_row {
+    struct cfi_term cfa;
     bool is_strange; /* the CFA is something we do not understand */
-    struct place places[N_PLACES];
+    struct saved_place places[N_PLACES];
 };
 
-struct machine {
-    const struct description *d;
-    struct row row, initial;
-    struct row remembered[MAX_REMEMBERED];
+struct cfi_machine {
+    const struct frame_description *d;
+    struct cfi_row row, initial;
+    struct cfi_row remembered[MAX_REMEMBERED];
     uint32_t n_remembered;
     uintptr_t at, pc;
 };
@@ -407,46 +408,46 @@ static uint32_t place_index(uint64_t dwarf)
     return reg_index(dwarf) == TMK_REG_FP ? PLACE_FP : N_PLACES;
 }
 
-static void set_place(struct machine *m, uint64_t dwarf, struct place place)
+static void set_place(struct cfi_machine *m, uint64_t dwarf, struct saved_place place)
 {
     uint32_t i = place_index(dwarf);
     if (i < N_PLACES)
         m->row.places[i] = place;
 }
 
-static void set_offset(struct machine *m, uint64_t dwarf, int64_t factored)
+static void set_offset(struct cfi_machine *m, uint64_t dwarf, int64_t factored)
 {
-    set_place(m, dwarf, (struct place){.how = AT_CFA, .offset = factored * m->d->data_unit});
+    set_place(m, dwarf, (struct saved_place){.how = AT_CFA, .offset = factored * m->d->data_unit});
 }
 
-static void restore(struct machine *m, uint64_t dwarf)
+static void restore_place(struct cfi_machine *m, uint64_t dwarf)
 {
     uint32_t i = place_index(dwarf);
     if (i < N_PLACES)
         m->row.places[i] = m->initial.places[i];
 }
 
-static void set_cfa(struct machine *m, uint64_t dwarf, int64_t offset)
+static void set_cfa(struct cfi_machine *m, uint64_t dwarf, int64_t offset)
 {
-    m->row.cfa = (struct term){.reg = reg_index(dwarf), .offset = offset};
+    m->row.cfa = (struct cfi_term){.reg = reg_index(dwarf), .offset = offset};
     m->row.is_strange = m->row.cfa.reg == NO_REG;
 }
 
-static void set_cfa_expression(struct machine *m, struct tmk_view expression)
+static void set_cfa_expression(struct cfi_machine *m, struct tmk_view expression)
 {
-    m->row.is_strange = !evaluate(expression, m->pc, &m->row.cfa);
+    m->row.is_strange = !evaluate_expression(expression, m->pc, &m->row.cfa);
 }
 
-static void set_expression(struct machine *m, uint64_t dwarf, struct tmk_view expression)
+static void set_expression(struct cfi_machine *m, uint64_t dwarf, struct tmk_view expression)
 {
-    struct term where;
-    struct place place = {.how = STRANGE};
-    if (evaluate(expression, m->pc, &where) && !where.deref)
-        place = (struct place){.how = AT_REGISTER, .reg = where.reg, .offset = where.offset};
+    struct cfi_term where;
+    struct saved_place place = {.how = STRANGE};
+    if (evaluate_expression(expression, m->pc, &where) && !where.deref)
+        place = (struct saved_place){.how = AT_REGISTER, .reg = where.reg, .offset = where.offset};
     set_place(m, dwarf, place);
 }
 
-static bool remember_row(struct machine *m)
+static bool remember_row(struct cfi_machine *m)
 {
     if (m->n_remembered == MAX_REMEMBERED)
         return false;
@@ -454,7 +455,7 @@ static bool remember_row(struct machine *m)
     return true;
 }
 
-static bool recall_row(struct machine *m)
+static bool recall_row(struct cfi_machine *m)
 {
     if (m->n_remembered == 0)
         return false;
@@ -463,7 +464,7 @@ static bool recall_row(struct machine *m)
 }
 
 /* Instructions about the CFA; false: not one of them. */
-static bool run_cfa(struct machine *m, struct tmk_view *v, uint8_t op)
+static bool run_cfa(struct cfi_machine *m, struct tmk_view *v, uint8_t op)
 {
     uint64_t reg;
     switch (op) {
@@ -493,7 +494,7 @@ static bool run_cfa(struct machine *m, struct tmk_view *v, uint8_t op)
 }
 
 /* Instructions about one register; false: not one of them. */
-static bool run_register(struct machine *m, struct tmk_view *v, uint8_t op)
+static bool run_register(struct cfi_machine *m, struct tmk_view *v, uint8_t op)
 {
     if (op < CFA_OFFSET_EXTENDED || (op > CFA_REGISTER && op < CFA_EXPRESSION))
         return false;
@@ -509,26 +510,26 @@ static bool run_register(struct machine *m, struct tmk_view *v, uint8_t op)
         set_offset(m, reg, -(int64_t)tmk_view_varint(v));
         return true;
     case CFA_RESTORE_EXTENDED:
-        restore(m, reg);
+        restore_place(m, reg);
         return true;
     case CFA_UNDEFINED:
-        set_place(m, reg, (struct place){.how = LOST});
+        set_place(m, reg, (struct saved_place){.how = LOST});
         return true;
     case CFA_SAME_VALUE:
-        set_place(m, reg, (struct place){.how = SAME});
+        set_place(m, reg, (struct saved_place){.how = SAME});
         return true;
     case CFA_EXPRESSION:
         set_expression(m, reg, tmk_view_take(v, tmk_view_varint(v)));
         return true;
     case CFA_VAL_EXPRESSION:
         (void)tmk_view_take(v, tmk_view_varint(v));
-        set_place(m, reg, (struct place){.how = STRANGE});
+        set_place(m, reg, (struct saved_place){.how = STRANGE});
         return true;
     case CFA_REGISTER:
     case CFA_VAL_OFFSET:
     case CFA_VAL_OFFSET_SF:
         (void)view_sleb(v);
-        set_place(m, reg, (struct place){.how = STRANGE});
+        set_place(m, reg, (struct saved_place){.how = STRANGE});
         return true;
     default:
         return false;
@@ -536,7 +537,7 @@ static bool run_register(struct machine *m, struct tmk_view *v, uint8_t op)
 }
 
 /* The address at which the next row begins; 0: the instruction is not about that. */
-static uintptr_t next_address(const struct machine *m, struct tmk_view *v, uint8_t op)
+static uintptr_t next_address(const struct cfi_machine *m, struct tmk_view *v, uint8_t op)
 {
     switch (op) {
     case CFA_SET_LOC:
@@ -552,14 +553,14 @@ static uintptr_t next_address(const struct machine *m, struct tmk_view *v, uint8
     }
 }
 
-static bool run_other(struct machine *m, struct tmk_view *v, uint8_t op)
+static bool run_other(struct cfi_machine *m, struct tmk_view *v, uint8_t op)
 {
     if ((op & 0xc0) == 0x80) {
         set_offset(m, op & 0x3f, (int64_t)tmk_view_varint(v));
         return true;
     }
     if ((op & 0xc0) == 0xc0) {
-        restore(m, op & 0x3f);
+        restore_place(m, op & 0x3f);
         return true;
     }
     switch (op) {
@@ -579,7 +580,7 @@ static bool run_other(struct machine *m, struct tmk_view *v, uint8_t op)
 }
 
 /* Run one program up to the row of pc. */
-static bool run(struct machine *m, struct tmk_view v)
+static bool run_program(struct cfi_machine *m, struct tmk_view v)
 {
     for (int i = 0; v.at < v.end; i++) {
         if (i == MAX_INSTRUCTIONS)
@@ -598,14 +599,14 @@ static bool run(struct machine *m, struct tmk_view v)
 
 /* ---- the row as a rule ---- */
 
-static bool fits(int64_t offset)
+static bool fits_rule(int64_t offset)
 {
     return offset > TMK_SAVED_LOST && offset <= INT32_MAX;
 }
 
-static bool set_pc_offset(const struct place *p, struct tmk_unwind_rule *rule)
+static bool set_pc_offset(const struct saved_place *p, struct tmk_unwind_rule *rule)
 {
-    if (p->how == AT_CFA && fits(p->offset)) {
+    if (p->how == AT_CFA && fits_rule(p->offset)) {
         rule->pc_offset = (int32_t)p->offset;
         return true;
     }
@@ -619,18 +620,18 @@ static bool set_pc_offset(const struct place *p, struct tmk_unwind_rule *rule)
 }
 
 /* A frame pointer that is lost, or somewhere strange, is one that the caller may not need. */
-static void set_fp_offset(const struct place *p, struct tmk_unwind_rule *rule)
+static void set_fp_offset(const struct saved_place *p, struct tmk_unwind_rule *rule)
 {
     rule->fp_offset = p->how == SAME ? TMK_SAVED_SAME : TMK_SAVED_LOST;
     bool is_based = p->how == AT_REGISTER && p->reg == TMK_REG_FP;
-    if ((p->how != AT_CFA && !is_based) || !fits(p->offset))
+    if ((p->how != AT_CFA && !is_based) || !fits_rule(p->offset))
         return;
     rule->fp_offset = (int32_t)p->offset;
     if (is_based)
         rule->flags |= TMK_RULE_BASED;
 }
 
-static bool rule_of(const struct row *row, struct tmk_unwind_rule *ret)
+static bool rule_of(const struct cfi_row *row, struct tmk_unwind_rule *ret)
 {
     struct tmk_unwind_rule rule = {.cfa_reg = row->cfa.reg,
                                    .flags = row->cfa.deref ? TMK_RULE_DEREF : 0};
@@ -638,7 +639,8 @@ static bool rule_of(const struct row *row, struct tmk_unwind_rule *ret)
         ret->flags = TMK_RULE_LAST;
         return true;
     }
-    if (row->is_strange || !fits(row->cfa.offset) || !set_pc_offset(&row->places[PLACE_PC], &rule))
+    if (row->is_strange || !fits_rule(row->cfa.offset) ||
+        !set_pc_offset(&row->places[PLACE_PC], &rule))
         return false;
     rule.cfa_offset = (int32_t)row->cfa.offset;
     set_fp_offset(&row->places[PLACE_FP], &rule);
@@ -660,7 +662,7 @@ static bool is_signal_return(const struct tmk_mapped_file *m, uintptr_t at)
 
 void tmk_unwind_find(const struct tmk_mapped_file *m, uintptr_t pc, struct tmk_unwind_rule *ret)
 {
-    struct description d;
+    struct frame_description d;
     *ret = (struct tmk_unwind_rule){.flags = TMK_RULE_NONE};
     if (is_signal_return(m, pc + 1)) {
         ret->flags = TMK_RULE_SIGNAL;
@@ -669,12 +671,12 @@ void tmk_unwind_find(const struct tmk_mapped_file *m, uintptr_t pc, struct tmk_u
     uintptr_t at = find_description(m, pc);
     if (!at || !read_description(m, at, &d) || pc < d.start || pc >= d.end)
         return;
-    struct machine machine = {
+    struct cfi_machine machine = {
         .d = &d, .at = d.start, .pc = pc, .row = {.cfa.reg = NO_REG, .is_strange = true}};
-    if (!run(&machine, d.first))
+    if (!run_program(&machine, d.first))
         return;
     machine.initial = machine.row;
-    if (run(&machine, d.second))
+    if (run_program(&machine, d.second))
         (void)rule_of(&machine.row, ret);
 }
 

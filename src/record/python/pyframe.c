@@ -21,11 +21,11 @@ enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 
 struct tmk_pyruntime tmk_pyframe_runtime; /* good when READY */
 struct tmk_pyframe_hot tmk_pyframe_hot TMK_HOT_DATA;
-static _Atomic int state;
+static _Atomic int look_state;
 static _Atomic pid_t looker;
 static _Atomic int n_refused;
 enum { MAX_REFUSALS = 5 };
-static const char *_Atomic refusal;
+static const char *_Atomic look_refusal;
 static _Atomic uint64_t look_again_ns;
 static const uint64_t no_python_ns = 100000000; /* between looks while there is no interpreter */
 static const uint64_t no_frames_ns = 1000000;   /* and while threads without frames ask */
@@ -34,7 +34,7 @@ static const uint64_t no_frames_ns = 1000000;   /* and while threads without fra
 
 /* The bits of a string's state: how interned, kind (three bits), compact, ascii. Strings of code
  * objects are compact: the characters follow the header. */
-static struct tmk_pytext text_of(const struct tmk_pylayout *l, const void *text)
+static struct tmk_pytext text_at(const struct tmk_pylayout *l, const void *text)
 {
     unsigned kind_bit = tmk_pylayout_kind_bit(l);
     uint32_t bits = tmk_load_u32((const uint8_t *)text + l->text_state);
@@ -51,8 +51,8 @@ void tmk_pyframe_code(const void *code, struct tmk_pycode *ret)
     const struct tmk_pylayout *l = &tmk_pyframe_runtime.layout;
     const uint8_t *lines = tmk_pyread_pointer(code, l->code_lines);
     *ret = (struct tmk_pycode){
-        .file = text_of(l, tmk_pyread_pointer(code, l->code_file)),
-        .name = text_of(l, tmk_pyread_pointer(code, l->code_name)),
+        .file = text_at(l, tmk_pyread_pointer(code, l->code_file)),
+        .name = text_at(l, tmk_pyread_pointer(code, l->code_name)),
         .first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line),
         .layout = l->lines,
         .lines = lines + l->bytes_start,
@@ -60,7 +60,7 @@ void tmk_pyframe_code(const void *code, struct tmk_pycode *ret)
     };
 }
 
-static size_t put_utf8(char *out, uint32_t c)
+static size_t put_utf8_character(char *out, uint32_t c)
 {
     if (c < 0x80) {
         out[0] = (char)c;
@@ -78,9 +78,9 @@ size_t tmk_pytext_utf8(const struct tmk_pytext *t, char *buffer, size_t size)
 {
     size_t n = 0;
     for (size_t i = 0; i < t->n_characters && n + 4 <= size; i++)
-        n += put_utf8(buffer + n, t->width == 1   ? t->characters[i]
-                                  : t->width == 2 ? tmk_load_u16(t->characters + 2 * i)
-                                                  : tmk_load_u32(t->characters + 4 * i));
+        n += put_utf8_character(buffer + n, t->width == 1   ? t->characters[i]
+                                            : t->width == 2 ? tmk_load_u16(t->characters + 2 * i)
+                                                            : tmk_load_u32(t->characters + 4 * i));
     return n;
 }
 
@@ -90,22 +90,22 @@ size_t tmk_pytext_utf8(const struct tmk_pytext *t, char *buffer, size_t size)
 static void wait_for_look(void)
 {
     int looking = LOOKING;
-    for (int i = 0; i < 200 && atomic_load(&state) == LOOKING; i++)
+    for (int i = 0; i < 200 && atomic_load(&look_state) == LOOKING; i++)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     if (atomic_load(&looker) != getpid()) /* we were forked meanwhile: nobody is */
-        atomic_compare_exchange_strong(&state, &looking, NOT_LOOKED);
+        atomic_compare_exchange_strong(&look_state, &looking, NOT_LOOKED);
 }
 
 /* One thread looks. */
-static bool look(void)
+static bool look_for_interpreter(void)
 {
     uint64_t now = tmk_clock_monotonic_ns();
     int not_looked = NOT_LOOKED;
     if (now < atomic_load(&look_again_ns) ||
-        !atomic_compare_exchange_strong(&state, &not_looked, LOOKING)) {
+        !atomic_compare_exchange_strong(&look_state, &not_looked, LOOKING)) {
         if (not_looked == LOOKING)
             wait_for_look();
-        return atomic_load(&state) == READY;
+        return atomic_load(&look_state) == READY;
     }
     atomic_store(&looker, getpid());
     const char *reason = NULL;
@@ -123,8 +123,8 @@ static bool look(void)
     if (found == TMK_PYRUNTIME_REFUSED && atomic_fetch_add(&n_refused, 1) + 1 < MAX_REFUSALS)
         found = TMK_PYRUNTIME_LATER; /* one odd stack is no proof */
     atomic_store(&look_again_ns, now + (found == TMK_PYRUNTIME_NONE ? no_python_ns : no_frames_ns));
-    atomic_store(&refusal, reason);
-    atomic_store_explicit(&state,
+    atomic_store(&look_refusal, reason);
+    atomic_store_explicit(&look_state,
                           found == TMK_PYRUNTIME_PROVEN    ? READY
                           : found == TMK_PYRUNTIME_REFUSED ? REFUSED
                                                            : NOT_LOOKED,
@@ -134,15 +134,15 @@ static bool look(void)
 
 bool tmk_pyframe_look(void)
 {
-    if (atomic_load(&state) == LOOKING)
+    if (atomic_load(&look_state) == LOOKING)
         wait_for_look();
-    int now = atomic_load_explicit(&state, memory_order_acquire);
-    return now == READY || (now == NOT_LOOKED && look());
+    int now = atomic_load_explicit(&look_state, memory_order_acquire);
+    return now == READY || (now == NOT_LOOKED && look_for_interpreter());
 }
 
 const char *tmk_pyframe_refusal(void)
 {
-    return atomic_load(&state) == REFUSED ? atomic_load(&refusal) : NULL;
+    return atomic_load(&look_state) == REFUSED ? atomic_load(&look_refusal) : NULL;
 }
 
 /* ---- walking ---- */

@@ -28,14 +28,14 @@ static inline uint64_t text_hash(const struct tmk_pylayout *l, const void *code,
 
 /* x, to be computed apart: the compiler would add its terms to the hash one by one, and the next
  * frame would wait for all of them. */
-static inline uint64_t apart(uint64_t x)
+static inline uint64_t compute_apart(uint64_t x)
 {
     __asm__("" : "+r"(x));
     return x;
 }
 
 /* What tells a code object from another that was at its address before. */
-static inline uint64_t identity_of(const struct tmk_pylayout *l, const void *code)
+static inline uint64_t identity_of_code(const struct tmk_pylayout *l, const void *code)
 {
     if (l->code_version) {
         uint32_t version = tmk_load_u32((const uint8_t *)code + l->code_version);
@@ -43,48 +43,49 @@ static inline uint64_t identity_of(const struct tmk_pylayout *l, const void *cod
             return version;
     }
     uint64_t first_line = tmk_load_u32((const uint8_t *)code + l->code_first_line);
-    return apart(text_hash(l, code, l->code_name) + 2 * text_hash(l, code, l->code_file) +
-                 8 * first_line);
+    return compute_apart(text_hash(l, code, l->code_name) + 2 * text_hash(l, code, l->code_file) +
+                         8 * first_line);
 }
 
 /* Address and instruction of a frame's code in one number: that of the instruction, if it is there.
  */
-static inline uint64_t place_of(const struct tmk_pylayout *l, const void *frame, const void *code)
+static inline uint64_t place_of_frame(const struct tmk_pylayout *l, const void *frame,
+                                      const void *code)
 {
     const uint8_t *at = (const uint8_t *)frame + l->frame_instruction;
     if (l->count_scale)
-        return apart((uintptr_t)code + ((uint64_t)tmk_load_u32(at) << 32));
+        return compute_apart((uintptr_t)code + ((uint64_t)tmk_load_u32(at) << 32));
     return tmk_load_u64(at);
 }
 
-static const uint64_t odd = 0x9e3779b97f4a7c15u;
+static const uint64_t odd_factor = 0x9e3779b97f4a7c15u;
 
 /* What a hash begins with, so that what was known in another recording, or before code objects
  * went, is not taken for known. Far apart: the next frame's place is added to it, and places are
  * near. (`factor` is `odd`, in a register.) */
-static inline uint64_t start_of(uint32_t generation, uint64_t factor)
+static inline uint64_t start_of_hash(uint32_t generation, uint64_t factor)
 {
     return (generation + atomic_load(&tmk_pyframe_hot.epoch)) * factor;
 }
 
 /* Whether a frame is part of the hash: while code objects are watched (pycodes.h) they are not
  * looked at, and what stands for an entry from C is, too. */
-static inline bool is_part(const struct tmk_pylayout *l, bool is_watched, const void *frame)
+static inline bool is_frame_hashed(const struct tmk_pylayout *l, bool is_watched, const void *frame)
 {
     return is_watched || tmk_pyread_is_function(l, frame, tmk_pyread_code(l, frame));
 }
 
 /* The hash of one frame more. */
-__attribute__((always_inline)) static inline uint64_t add_frame(const struct tmk_pylayout *l,
-                                                                bool is_watched, const void *frame,
-                                                                uint64_t hash, uint64_t factor)
+__attribute__((always_inline)) static inline uint64_t hash_frame(const struct tmk_pylayout *l,
+                                                                 bool is_watched, const void *frame,
+                                                                 uint64_t hash, uint64_t factor)
 {
     const void *code = is_watched ? NULL : tmk_pyread_code(l, frame);
-    if (!is_part(l, is_watched, frame))
+    if (!is_frame_hashed(l, is_watched, frame))
         return hash;
-    uint64_t what = place_of(l, frame, code);
+    uint64_t what = place_of_frame(l, frame, code);
     if (!is_watched)
-        what += identity_of(l, code) * 0xbf58476d1ce4e5b9u;
+        what += identity_of_code(l, code) * 0xbf58476d1ce4e5b9u;
     return (hash + what) * factor;
 }
 
@@ -128,16 +129,16 @@ static inline const void *read_hint(const _Atomic uintptr_t *hint)
 /* By the chain, from the first frame on; from now on this is where they lie. Above them some of
  * those stay that were there before: the program may soon be as deep again. Stacks that are deeper
  * than what is recorded of them are not kept. */
-__attribute__((always_inline)) static inline uint64_t learn(const struct tmk_pylayout *l,
-                                                            bool is_watched, const void *frame,
-                                                            uint64_t start, struct hints *hints)
+__attribute__((always_inline)) static inline uint64_t
+learn_frames(const struct tmk_pylayout *l, bool is_watched, const void *frame, uint64_t start,
+             struct hints *hints)
 {
     enum { MOST_LEFT = 16 };
     const void *chain[MOST_FRAMES];
     uint64_t n = 0, n_before = atomic_load_explicit(&hints->n, memory_order_relaxed);
     uint64_t hash = start;
     for (; frame && n < MOST_FRAMES; frame = tmk_pyread_pointer(frame, l->frame_back)) {
-        hash = add_frame(l, is_watched, frame, hash, odd);
+        hash = hash_frame(l, is_watched, frame, hash, odd_factor);
         chain[n++] = frame;
     }
     if (frame || n > MOST_HINTS)
@@ -163,8 +164,8 @@ __attribute__((always_inline)) static inline uint64_t learn(const struct tmk_pyl
  * in the same order: so the next one's place is fetched meanwhile. */
 enum { RECENT_BITS = 11, RECENT = 1 << RECENT_BITS, KEPT = 1 << 16, ID_BITS = 20 };
 enum { TAG_BITS = 64 - ID_BITS - RECENT_BITS };
-static _Atomic uint64_t recent[RECENT] __attribute__((aligned(64)));
-static _Atomic uint64_t kept[KEPT];
+static _Atomic uint64_t recent_stacks[RECENT] __attribute__((aligned(64)));
+static _Atomic uint64_t kept_stacks[KEPT];
 
 static inline uint32_t recent_index(uint64_t hash)
 {
@@ -173,7 +174,7 @@ static inline uint32_t recent_index(uint64_t hash)
 
 static inline _Atomic uint64_t *kept_place(uint64_t hash)
 {
-    return &kept[hash >> 4 & (KEPT - 1)];
+    return &kept_stacks[hash >> 4 & (KEPT - 1)];
 }
 
 static inline uint32_t id_in(uint64_t there, uint64_t hash)
@@ -188,7 +189,7 @@ static inline uint32_t id_at(_Atomic uint64_t *place, uint64_t hash)
 
 uint32_t tmk_pyknown_stack(uint64_t hash)
 {
-    uint32_t id = id_at(&recent[recent_index(hash) ^ 1], hash);
+    uint32_t id = id_at(&recent_stacks[recent_index(hash) ^ 1], hash);
     if (id == 0 && (id = id_at(kept_place(hash), hash)) != 0)
         tmk_pyknown_remember(hash, id);
     return id;
@@ -200,9 +201,9 @@ void tmk_pyknown_remember(uint64_t hash, uint32_t stack)
     if (stack >> ID_BITS != 0)
         return;
     uint32_t i = recent_index(hash);
-    uint64_t there = atomic_load_explicit(&recent[i], memory_order_relaxed);
-    atomic_store_explicit(&recent[i ^ 1], there, memory_order_relaxed);
-    atomic_store_explicit(&recent[i], entry, memory_order_relaxed);
+    uint64_t there = atomic_load_explicit(&recent_stacks[i], memory_order_relaxed);
+    atomic_store_explicit(&recent_stacks[i ^ 1], there, memory_order_relaxed);
+    atomic_store_explicit(&recent_stacks[i], entry, memory_order_relaxed);
     atomic_store_explicit(kept_place(hash), entry, memory_order_relaxed);
 }
 
@@ -213,9 +214,9 @@ void tmk_pyknown_remember(uint64_t hash, uint32_t stack)
 /* The one in this place, if that is its hash; and what follows it. */
 static inline struct tmk_pyknown take_known(struct tmk_lane *lane, uint64_t hash, uint32_t i)
 {
-    uint64_t there = atomic_load_explicit(&recent[i], memory_order_relaxed);
+    uint64_t there = atomic_load_explicit(&recent_stacks[i], memory_order_relaxed);
     uint32_t next = (uint32_t)(there >> ID_BITS) & (RECENT - 1);
-    __builtin_prefetch((const void *)&recent[next]);
+    __builtin_prefetch((const void *)&recent_stacks[next]);
     lane->last_stack = (uint16_t)i;
     lane->next_stack = (uint16_t)next;
     return (struct tmk_pyknown){id_in(there, hash), hash};
@@ -227,7 +228,7 @@ TMK_HOT_CODE(5)
 __attribute__((noinline)) static struct tmk_pyknown known_anew(struct tmk_lane *lane, uint64_t hash)
 {
     uint32_t i = recent_index(hash);
-    _Atomic uint64_t *last = &recent[lane->last_stack];
+    _Atomic uint64_t *last = &recent_stacks[lane->last_stack];
     uint64_t there = atomic_load_explicit(last, memory_order_relaxed);
     there &= ~((uint64_t)(RECENT - 1) << ID_BITS);
     atomic_store_explicit(last, there | (uint64_t)i << ID_BITS, memory_order_relaxed);
@@ -267,7 +268,7 @@ __attribute__((always_inline)) static inline bool hash_frames(const struct tmk_p
         if (there != frame) {
             if (__builtin_expect(--n_left == 0, 0))
                 return false;
-            *hash = add_frame(l, is_watched, frame, *hash, factor);
+            *hash = hash_frame(l, is_watched, frame, *hash, factor);
             frame = tmk_pyread_pointer(frame, l->frame_back);
             continue;
         }
@@ -276,8 +277,9 @@ __attribute__((always_inline)) static inline bool hash_frames(const struct tmk_p
                 return true;
             below = tmk_pyread_pointer(frame, l->frame_back);
             there = read_hint(--known);
-            *hash = add_frame(l, is_watched, frame, *hash, factor);
-            frame = (const void *)apart((uintptr_t)there); /* and not below, which comes late */
+            *hash = hash_frame(l, is_watched, frame, *hash, factor);
+            frame =
+                (const void *)compute_apart((uintptr_t)there); /* and not below, which comes late */
         } while (__builtin_expect(below == there, 1));
         frame = below;
     }
@@ -286,7 +288,7 @@ __attribute__((always_inline)) static inline bool hash_frames(const struct tmk_p
 /* ---- anchors ---- */
 
 /* It is that of a call that has ended without a word: a handler jumped out of it. */
-static inline bool is_gone(const struct tmk_pyanchor *anchor)
+static inline bool is_anchor_gone(const struct tmk_pyanchor *anchor)
 {
     return (uintptr_t)anchor < tmk_stack_pointer();
 }
@@ -298,20 +300,21 @@ __attribute__((always_inline)) static inline bool hash_above(const struct tmk_py
                                                              uint64_t factor, uint64_t *hash)
 {
     unsigned n_left = 16;
-    if (__builtin_expect(is_gone(anchor), 0))
+    if (__builtin_expect(is_anchor_gone(anchor), 0))
         return false;
     for (; frame != anchor->frame; frame = tmk_pyread_pointer(frame, l->frame_back)) {
         if (__builtin_expect(!frame || --n_left == 0, 0))
             return false;
-        *hash = add_frame(l, is_watched, frame, *hash, factor);
+        *hash = hash_frame(l, is_watched, frame, *hash, factor);
     }
     *hash = *hash * anchor->power + anchor->outer;
     return true;
 }
 
-__attribute__((always_inline)) static inline bool enter(const struct tmk_pylayout *l,
-                                                        bool is_watched, struct tmk_pyanchor *ret,
-                                                        const struct tmk_pyanchor *before)
+__attribute__((always_inline)) static inline bool enter_anchor(const struct tmk_pylayout *l,
+                                                               bool is_watched,
+                                                               struct tmk_pyanchor *ret,
+                                                               const struct tmk_pyanchor *before)
 {
     const void *frame = first_frame(l, is_watched, tmk_pyread_thread());
     const void *stop = before ? before->frame : NULL;
@@ -323,8 +326,8 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
     for (; frame && frame != stop; frame = tmk_pyread_pointer(frame, l->frame_back)) {
         if (--n_left == 0)
             return false;
-        outer = add_frame(l, is_watched, frame, outer, odd);
-        power *= is_part(l, is_watched, frame) ? odd : 1;
+        outer = hash_frame(l, is_watched, frame, outer, odd_factor);
+        power *= is_frame_hashed(l, is_watched, frame) ? odd_factor : 1;
     }
     ret->outer = frame ? outer * before->power + before->outer : outer;
     ret->power = frame ? power * before->power : power;
@@ -338,9 +341,9 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
 #define FIND(order, order_of_calls, name, layout, is_watched)                                      \
     __attribute__((noinline)) static struct tmk_pyknown learn_##name(struct tmk_lane *lane)        \
     {                                                                                              \
-        uint64_t start = start_of(lane->generation, odd);                                          \
+        uint64_t start = start_of_hash(lane->generation, odd_factor);                              \
         const void *frame = first_frame(&(layout), is_watched, tmk_pyread_thread());               \
-        uint64_t hash = learn(&(layout), is_watched, frame, start, hints_of(lane->thread));        \
+        uint64_t hash = learn_frames(&(layout), is_watched, frame, start, hints_of(lane->thread)); \
         return hash == start ? NO_STACK : known_anew(lane, hash);                                  \
     }                                                                                              \
     __attribute__((always_inline)) static inline struct tmk_pyknown follow_##name(                 \
@@ -349,8 +352,8 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
         const void *frame = first_frame(&(layout), is_watched, thread);                            \
         if (!frame)                                                                                \
             return NO_STACK;                                                                       \
-        const uint64_t factor = apart(odd);                                                        \
-        uint64_t start = start_of(lane->generation, factor), hash = start;                         \
+        const uint64_t factor = compute_apart(odd_factor);                                         \
+        uint64_t start = start_of_hash(lane->generation, factor), hash = start;                    \
         if (__builtin_expect(                                                                      \
                 !hash_frames(&(layout), is_watched, frame, hints_of(lane->thread), factor, &hash), \
                 0))                                                                                \
@@ -381,8 +384,8 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
         const void *frame = first_frame(&(layout), is_watched, thread);                            \
         if (!frame)                                                                                \
             return NO_STACK;                                                                       \
-        const uint64_t factor = apart(odd);                                                        \
-        uint64_t hash = start_of(lane->generation, factor);                                        \
+        const uint64_t factor = compute_apart(odd_factor);                                         \
+        uint64_t hash = start_of_hash(lane->generation, factor);                                   \
         if (__builtin_expect(!hash_above(&(layout), is_watched, frame, anchor, factor, &hash), 0)) \
             return find_##name(lane, NULL);                                                        \
         return known_by(lane, hash);                                                               \
@@ -390,7 +393,7 @@ __attribute__((always_inline)) static inline bool enter(const struct tmk_pylayou
     TMK_HOT_CODE(order_of_calls)                                                                   \
     static bool enter_##name(struct tmk_pyanchor *ret, const struct tmk_pyanchor *before)          \
     {                                                                                              \
-        return enter(&(layout), is_watched, ret, before);                                          \
+        return enter_anchor(&(layout), is_watched, ret, before);                                   \
     }
 FIND(6, 6, 3_9, tmk_pylayout_known[TMK_PYLAYOUT_3_9], false)
 FIND(6, 6, 3_10, tmk_pylayout_known[TMK_PYLAYOUT_3_10], false)
@@ -401,13 +404,13 @@ FIND(6, 6, 3_13, tmk_pylayout_usual_3_13, false)
 FIND(3, 5, 3_13_watched, tmk_pylayout_usual_3_13, true)
 FIND(6, 6, published, tmk_pyframe_runtime.layout, false)
 
-struct reader {
+struct stack_reader {
     tmk_pyknown_function *find, *find_above;
     tmk_pyknown_entry *enter;
 };
-#define READER(name) ((struct reader){find_##name, find_above_##name, enter_##name})
+#define READER(name) ((struct stack_reader){find_##name, find_above_##name, enter_##name})
 
-static struct reader reader_of(const struct tmk_pylayout *l, bool is_watched)
+static struct stack_reader reader_of(const struct tmk_pylayout *l, bool is_watched)
 {
     if (memcmp(l, &tmk_pylayout_usual_3_13, sizeof *l) == 0)
         return is_watched ? READER(3_13_watched) : READER(3_13);
@@ -430,7 +433,7 @@ const struct tmk_pyanchor *tmk_pyknown_enter(struct tmk_pyanchor *ret,
                                              const struct tmk_pyanchor *before)
 {
     tmk_pyknown_entry *by = atomic_load_explicit(&tmk_pyframe_hot.enter, memory_order_acquire);
-    if (before && is_gone(before))
+    if (before && is_anchor_gone(before))
         before = NULL;
     return by && by(ret, before) ? ret : before;
 }
@@ -443,7 +446,7 @@ const struct tmk_pyanchor *tmk_pyknown_leave(struct tmk_pyanchor *anchor,
 {
     anchor->frame = (const void *)1;
     __asm__ volatile("" : : "r"(anchor) : "memory"); /* that is stored, though nobody reads it */
-    return before && is_gone(before) ? NULL : before;
+    return before && is_anchor_gone(before) ? NULL : before;
 }
 
 bool tmk_pyknown_can_be_watched(void)
@@ -456,7 +459,7 @@ bool tmk_pyknown_can_be_watched(void)
  * it of the other is one more stack that is not known.) */
 void tmk_pyknown_set_watched(bool is_watched)
 {
-    struct reader reader = reader_of(&tmk_pyframe_runtime.layout, is_watched);
+    struct stack_reader reader = reader_of(&tmk_pyframe_runtime.layout, is_watched);
     tmk_pyknown_forget();
     atomic_store_explicit(&tmk_pyframe_hot.enter, reader.enter, memory_order_release);
     atomic_store_explicit(&tmk_pyframe_hot.find[1], reader.find_above, memory_order_release);

@@ -66,19 +66,19 @@ static bool peek_pointer(const void *base, uint16_t offset, const void **ret)
     return base && tmk_peek((const uint8_t *)base + offset, ret, sizeof *ret);
 }
 
-static bool has_type(const struct tmk_pyruntime *rt, const void *object, const void *type)
+static bool object_has_type(const struct tmk_pyruntime *rt, const void *object, const void *type)
 {
     const void *there;
     return peek_pointer(object, rt->layout.object_type, &there) && there == type;
 }
 
 /* A string of a code object: compact, characters of one, two or four bytes. */
-static bool is_text(const struct tmk_pyruntime *rt, const void *text)
+static bool is_text_object(const struct tmk_pyruntime *rt, const void *text)
 {
     const struct tmk_pylayout *l = &rt->layout;
     uint64_t length;
     uint32_t bits;
-    if (!has_type(rt, text, rt->text_type) ||
+    if (!object_has_type(rt, text, rt->text_type) ||
         !tmk_peek((const uint8_t *)text + l->text_length, &length, sizeof length) ||
         !tmk_peek((const uint8_t *)text + l->text_state, &bits, sizeof bits))
         return false;
@@ -87,15 +87,16 @@ static bool is_text(const struct tmk_pyruntime *rt, const void *text)
     return compact && (width == 1 || width == 2 || width == 4) && length < 1 << 20;
 }
 
-static bool is_code(const struct tmk_pyruntime *rt, const void *code)
+static bool is_code_object(const struct tmk_pyruntime *rt, const void *code)
 {
     const struct tmk_pylayout *l = &rt->layout;
     const void *file, *name, *lines;
     uint64_t n_lines;
     int32_t first_line;
-    return has_type(rt, code, rt->code_type) && peek_pointer(code, l->code_file, &file) &&
+    return object_has_type(rt, code, rt->code_type) && peek_pointer(code, l->code_file, &file) &&
            peek_pointer(code, l->code_name, &name) && peek_pointer(code, l->code_lines, &lines) &&
-           is_text(rt, file) && is_text(rt, name) && has_type(rt, lines, rt->bytes_type) &&
+           is_text_object(rt, file) && is_text_object(rt, name) &&
+           object_has_type(rt, lines, rt->bytes_type) &&
            tmk_peek((const uint8_t *)lines + l->bytes_size, &n_lines, sizeof n_lines) &&
            n_lines < 1 << 26 &&
            tmk_peek((const uint8_t *)code + l->code_first_line, &first_line, sizeof first_line) &&
@@ -113,7 +114,7 @@ static bool peek_top_frame(const struct tmk_pyruntime *rt, const void *thread, c
 }
 
 /* Follow this thread's frames with every step checked. */
-static enum tmk_pyruntime_found prove(const struct tmk_pyruntime *rt)
+static enum tmk_pyruntime_found prove_layout(const struct tmk_pyruntime *rt)
 {
     enum { FRAMES_LOOKED_AT = 1000 };
     const struct tmk_pylayout *l = &rt->layout;
@@ -133,7 +134,7 @@ static enum tmk_pyruntime_found prove(const struct tmk_pyruntime *rt)
             code = (const void *)((uintptr_t)code & ~(uintptr_t)3);
         /* From 3.13 on an executable may be something else, but not all of them. */
         if (owner < TMK_PYFRAME_OWNED_BY_C) {
-            if (is_code(rt, code))
+            if (is_code_object(rt, code))
                 n_functions++;
             else if (l->minor < 13)
                 return TMK_PYRUNTIME_REFUSED;
@@ -175,7 +176,7 @@ static enum tmk_pyruntime_found try_known(struct tmk_pyruntime *rt, unsigned min
     for (size_t i = 0; i < sizeof tmk_pylayout_known / sizeof tmk_pylayout_known[0]; i++) {
         if (tmk_pylayout_known[i].minor == minor) {
             rt->layout = tmk_pylayout_known[i];
-            return prove(rt);
+            return prove_layout(rt);
         }
     }
     return TMK_PYRUNTIME_NONE;
@@ -196,14 +197,14 @@ static enum tmk_pyruntime_found try_published(struct tmk_pyruntime *rt, void *ha
         if (published[i].minor != minor)
             continue;
         rt->layout = layout_from(table, &published[i]);
-        result = prove(rt);
+        result = prove_layout(rt);
         if (result != TMK_PYRUNTIME_REFUSED)
             break;
     }
     return result;
 }
 
-static enum tmk_pyruntime_found refuse(const char **ret_reason, const char *reason)
+static enum tmk_pyruntime_found refuse_interpreter(const char **ret_reason, const char *reason)
 {
     if (!*ret_reason)
         *ret_reason = reason;
@@ -223,21 +224,22 @@ enum tmk_pyruntime_found tmk_pyruntime_find(struct tmk_pyruntime *ret, const cha
     unsigned minor = minor_of(version);
     *ret_reason = NULL;
     if (strstr(version, "free-threading"))
-        return refuse(ret_reason, "free-threaded builds of Python are not read");
+        return refuse_interpreter(ret_reason, "free-threaded builds of Python are not read");
     if (minor < tmk_pylayout_known[0].minor || !find_symbols(ret, handle))
-        return refuse(ret_reason, unknown);
+        return refuse_interpreter(ret_reason, unknown);
     if (!ret->main_interpreter)
         return TMK_PYRUNTIME_LATER; /* not initialised yet */
     char byte;
     if (!tmk_peek(version, &byte, 1))
-        return refuse(ret_reason, "process_vm_readv() is forbidden here (seccomp?), so the way to "
+        return refuse_interpreter(ret_reason,
+                                  "process_vm_readv() is forbidden here (seccomp?), so the way to "
                                   "Python's frames cannot be checked");
     enum tmk_pyruntime_found result = try_known(ret, minor);
     if (result == TMK_PYRUNTIME_NONE)
         result = try_published(ret, handle, minor, ret_reason);
     if (result == TMK_PYRUNTIME_NONE)
-        return refuse(ret_reason, unknown);
+        return refuse_interpreter(ret_reason, unknown);
     if (result == TMK_PYRUNTIME_REFUSED)
-        return refuse(ret_reason, "Python's frames are not laid out as expected");
+        return refuse_interpreter(ret_reason, "Python's frames are not laid out as expected");
     return result;
 }

@@ -117,27 +117,27 @@ static struct {
     atomic_flag busy;
     uint32_t generation, n;
     uint32_t ids[MAX_IDS];
-} caller = {.busy = ATOMIC_FLAG_INIT};
+} backward_caller = {.busy = ATOMIC_FLAG_INIT};
 
 static void keep_caller(struct tmk_lane *lane)
 {
-    if (atomic_flag_test_and_set(&caller.busy))
+    if (atomic_flag_test_and_set(&backward_caller.busy))
         return;
-    caller.generation = lane->generation;
-    caller.n = python_frames(lane, caller.ids);
-    atomic_flag_clear(&caller.busy);
+    backward_caller.generation = lane->generation;
+    backward_caller.n = python_frames(lane, backward_caller.ids);
+    atomic_flag_clear(&backward_caller.busy);
 }
 
 static uint32_t callers_frames(const struct tmk_lane *lane, uint32_t *ids)
 {
     uint32_t n = 0;
-    if (atomic_flag_test_and_set(&caller.busy))
+    if (atomic_flag_test_and_set(&backward_caller.busy))
         return 0;
-    if (caller.generation == lane->generation) {
-        n = caller.n;
-        memcpy(ids, caller.ids, n * sizeof *ids);
+    if (backward_caller.generation == lane->generation) {
+        n = backward_caller.n;
+        memcpy(ids, backward_caller.ids, n * sizeof *ids);
     }
-    atomic_flag_clear(&caller.busy);
+    atomic_flag_clear(&backward_caller.busy);
     return n;
 }
 
@@ -175,7 +175,7 @@ static void say_once(struct tmk_lane *lane, _Atomic uint32_t *said, const char *
 
 /* C and C++ frames down to the interpreter, then Python's; without those, C frames to the end, then
  * those of the caller of backward(), or the thread's name. */
-static uint32_t native_stack(struct tmk_lane *lane)
+static uint32_t native_python_stack(struct tmk_lane *lane)
 {
     uint32_t ids[TMK_NATIVE_MAX_FRAMES + MAX_IDS];
     bool has_python = tmk_pyframe_ready() && tmk_pystack_known(lane).hash != 0;
@@ -193,7 +193,7 @@ static uint32_t native_stack(struct tmk_lane *lane)
 
 uint32_t tmk_pystack_native_id(struct tmk_lane *lane)
 {
-    return native_stack(lane);
+    return native_python_stack(lane);
 }
 
 /* Without Python, so far; with native frames, or with none at all. */
@@ -206,7 +206,7 @@ __attribute__((noinline, cold)) static uint32_t unusual_stack(struct tmk_lane *l
     if (!is_ready)
         say_once(lane, &said, "no Python stacks", tmk_pyframe_refusal());
     if (tmk_recorder.settings.native)
-        return native_stack(lane);
+        return native_python_stack(lane);
     return is_ready ? tmk_pystack_usual_id(lane) : stack_without_frames(lane);
 }
 

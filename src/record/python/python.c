@@ -12,13 +12,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-struct search {
+struct libpython_search {
     char path[4096]; /* "": none */
 };
 
 static int note_libpython(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct search *s = arg;
+    struct libpython_search *s = arg;
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
     (void)size;
     if (!slash || strncmp(slash, "/libpython3", 11) != 0 ||
@@ -33,13 +33,13 @@ bool tmk_python_handle(void **ret_handle)
     *ret_handle = RTLD_DEFAULT;
     if (dlsym(RTLD_DEFAULT, "PyGILState_Ensure"))
         return true;
-    struct search s = {.path = ""};
+    struct libpython_search s = {.path = ""};
     dl_iterate_phdr(note_libpython, &s);
     *ret_handle = s.path[0] ? dlopen(s.path, RTLD_NOLOAD | RTLD_LAZY) : NULL;
     return *ret_handle != NULL;
 }
 
-static bool fill(struct tmk_python *py, void *handle)
+static bool fill_functions(struct tmk_python *py, void *handle)
 {
 #define X(result, name, arguments)                                                                 \
     *(void **)&py->name = dlsym(handle, #name);                                                    \
@@ -72,7 +72,7 @@ const struct tmk_python *tmk_python_find(const char **ret_reason)
     if (!atomic_load_explicit(&is_filled, memory_order_acquire)) {
         void *handle;
         bool found = tmk_python_handle(&handle);
-        if (!found || !fill(&python, handle)) {
+        if (!found || !fill_functions(&python, handle)) {
             *ret_reason = !found
                               ? "there is no Python interpreter in this process"
                               : "the Python in this process is not one that we know (3.9 to 3.14)";

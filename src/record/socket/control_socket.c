@@ -37,7 +37,7 @@
 
 enum { STACK_BYTES = 512 * 1024, BACKLOG = 16, NAME_TRIES = 10, SAY_S = 2, HEAR_S = 5 };
 
-struct door {
+struct control_socket {
     pid_t owner; /* whose it is: a forked child's copy is not */
     int fd;      /* -1: none */
     ino_t inode;
@@ -47,7 +47,7 @@ struct door {
     char trace_path[3584];
 };
 
-static struct door door = {.fd = -1};
+static struct control_socket control = {.fd = -1};
 static _Atomic uint32_t n_servers;
 
 static bool is_socket(int fd, ino_t inode)
@@ -59,7 +59,7 @@ static bool is_socket(int fd, ino_t inode)
 /* ---- opening ---- */
 
 /* A folder that nobody else can look into or write to, as a descriptor; -1 when it is not that. */
-static int open_folder(const char *path, bool make)
+static int open_private_folder(const char *path, bool make)
 {
     struct stat st;
     if (*path != '/' || (make && mkdir(path, 0700) < 0 && errno != EEXIST))
@@ -73,11 +73,11 @@ static int open_folder(const char *path, bool make)
 }
 
 /* The first folder that will do; its path is added to `path`. */
-static int choose_folder(struct tmk_text *path)
+static int choose_socket_folder(struct tmk_text *path)
 {
     static const char *const places[] = {"/run/user/", "/dev/shm/tidemark-", "/tmp/tidemark-"};
     char place[64];
-    int fd = open_folder(tmk_recorder.runtime_folder, false);
+    int fd = open_private_folder(tmk_recorder.runtime_folder, false);
     if (fd >= 0) {
         tmk_text_string(path, tmk_recorder.runtime_folder);
         return fd;
@@ -86,7 +86,7 @@ static int choose_folder(struct tmk_text *path)
         struct tmk_text text;
         tmk_text_init(&text, place, sizeof place);
         tmk_text_add(&text, "%s%u", places[i], (unsigned)geteuid());
-        fd = open_folder(place, i > 0);
+        fd = open_private_folder(place, i > 0);
         if (fd >= 0) {
             tmk_text_string(path, place);
             return fd;
@@ -127,7 +127,7 @@ static int make_socket(int folder, const char *name)
         return -1;
     if (fstat(fd, &st) == 0 && bind_in(fd, folder, name) == 0) {
         if (listen(fd, BACKLOG) == 0) {
-            door.inode = st.st_ino;
+            control.inode = st.st_ino;
             return fd;
         }
         unlinkat(folder, name, 0);
@@ -139,16 +139,16 @@ static int make_socket(int folder, const char *name)
 /* What a child inherits: the descriptor, if it still is that. */
 static void forget_parent(void)
 {
-    if (door.owner != getpid() && is_socket(door.fd, door.inode))
-        close(door.fd);
-    if (door.owner != getpid())
+    if (control.owner != getpid() && is_socket(control.fd, control.inode))
+        close(control.fd);
+    if (control.owner != getpid())
         atomic_store(&n_servers, 0);
-    door = (struct door){.owner = getpid(), .fd = -1};
+    control = (struct control_socket){.owner = getpid(), .fd = -1};
 }
 
 /* tidemark.PID.sock or, where another living process has that (containers that share a folder),
  * tidemark.PID.1.sock and so on. */
-static void make_name(char *name, size_t size, unsigned try)
+static void make_socket_name(char *name, size_t size, unsigned try)
 {
     struct tmk_text text;
     tmk_text_init(&text, name, size);
@@ -163,38 +163,38 @@ int tmk_control_socket_open(struct tmk_text *ret_path)
     char name[64];
     struct tmk_text path;
     forget_parent();
-    tmk_text_init(&path, door.path, sizeof door.path);
-    int folder = choose_folder(&path);
+    tmk_text_init(&path, control.path, sizeof control.path);
+    int folder = choose_socket_folder(&path);
     if (folder < 0)
         return TMK_EIO;
-    for (unsigned try = 0; try < NAME_TRIES && door.fd < 0; try++) {
-        make_name(name, sizeof name, try);
-        door.fd = make_socket(folder, name);
+    for (unsigned try = 0; try < NAME_TRIES && control.fd < 0; try++) {
+        make_socket_name(name, sizeof name, try);
+        control.fd = make_socket(folder, name);
     }
     close(folder);
-    if (door.fd < 0)
+    if (control.fd < 0)
         return TMK_EIO;
     tmk_text_add(&path, "/%s", name);
-    tmk_text_string(ret_path, door.path);
+    tmk_text_string(ret_path, control.path);
     return 0;
 }
 
 /* ---- serving ---- */
 
-static void answer(int client, enum tmk_wire_kind kind, const char *text)
+static void send_answer(int client, enum tmk_wire_kind kind, const char *text)
 {
     (void)tmk_wire_send(client, kind, text, strlen(text));
 }
 
 static void do_ping(int client, const struct tmk_wire_request *request)
 {
-    char text[sizeof door.trace_path + 128];
+    char text[sizeof control.trace_path + 128];
     struct tmk_text out;
     (void)request;
     tmk_text_init(&out, text, sizeof text);
     tmk_text_add(&out, "pid=%d\ntidemark=%s\ntrace=%s\n", (int)getpid(), TMK_VERSION,
-                 door.trace_path);
-    answer(client, TMK_WIRE_TEXT, text);
+                 control.trace_path);
+    send_answer(client, TMK_WIRE_TEXT, text);
 }
 
 static void do_detach(int client, const struct tmk_wire_request *request)
@@ -202,7 +202,7 @@ static void do_detach(int client, const struct tmk_wire_request *request)
     char message[512] = "";
     (void)request;
     int rc = tmk_parts.detach(message, sizeof message);
-    answer(client, rc < 0 ? TMK_WIRE_FAIL : TMK_WIRE_TEXT, message);
+    send_answer(client, rc < 0 ? TMK_WIRE_FAIL : TMK_WIRE_TEXT, message);
 }
 
 static void do_eval(int client, const struct tmk_wire_request *request)
@@ -210,7 +210,7 @@ static void do_eval(int client, const struct tmk_wire_request *request)
     char reason[256];
     char *code = tmk_eval_claim(reason, sizeof reason);
     if (!code)
-        answer(client, TMK_WIRE_FAIL, reason);
+        send_answer(client, TMK_WIRE_FAIL, reason);
     else if (tmk_wire_read(client, code, request->n_bytes) == 0)
         tmk_eval_run(&(struct tmk_eval_order){
             .client = client,
@@ -220,22 +220,22 @@ static void do_eval(int client, const struct tmk_wire_request *request)
         });
 }
 
-static void obey(int client, const struct tmk_wire_request *request)
+static void obey_request(int client, const struct tmk_wire_request *request)
 {
     static void (*const verbs[])(int client, const struct tmk_wire_request *request) = {
         [TMK_WIRE_PING] = do_ping, [TMK_WIRE_EVAL] = do_eval, [TMK_WIRE_DETACH] = do_detach};
     if (request->version != TMK_WIRE_VERSION || request->verb == 0 ||
         request->verb >= sizeof verbs / sizeof verbs[0])
-        answer(client, TMK_WIRE_FAIL,
-               "the process was started with tidemark " TMK_VERSION
-               ", which does not know that; use its own tidemark");
+        send_answer(client, TMK_WIRE_FAIL,
+                    "the process was started with tidemark " TMK_VERSION
+                    ", which does not know that; use its own tidemark");
     else if (request->n_bytes > TMK_WIRE_CODE_MAX)
-        answer(client, TMK_WIRE_FAIL, "the code is longer than 1 MiB");
+        send_answer(client, TMK_WIRE_FAIL, "the code is longer than 1 MiB");
     else
         verbs[request->verb](client, request);
 }
 
-static bool is_allowed(int client)
+static bool is_peer_allowed(int client)
 {
     struct ucred peer = {0};
     socklen_t size = sizeof peer;
@@ -243,18 +243,19 @@ static bool is_allowed(int client)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static void serve(int client)
+static void serve_client(int client)
 {
     const struct timeval to_say = {.tv_sec = SAY_S}, to_hear = {.tv_sec = HEAR_S};
     struct tmk_wire_request request = {0};
     setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &to_say, sizeof to_say);
     setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &to_hear, sizeof to_hear);
-    if (!is_allowed(client))
-        answer(client, TMK_WIRE_FAIL, "only the user of the process, or root, may ask it anything");
+    if (!is_peer_allowed(client))
+        send_answer(client, TMK_WIRE_FAIL,
+                    "only the user of the process, or root, may ask it anything");
     else if (tmk_wire_read(client, &request, sizeof request) == 0 &&
              request.magic == TMK_WIRE_MAGIC)
-        obey(client, &request);
-    answer(client, TMK_WIRE_DONE, "");
+        obey_request(client, &request);
+    send_answer(client, TMK_WIRE_DONE, "");
 }
 
 /* Wait for who comes next; -1 when the door is closed, -2 when it was nothing. */
@@ -276,12 +277,12 @@ static int next_client(int fd, ino_t inode)
 static void *serve_main(void *arg)
 {
     int fd = (int)(intptr_t)arg;
-    ino_t inode = door.inode;
+    ino_t inode = control.inode;
     prctl(PR_SET_NAME, "tidemark-door", 0, 0, 0);
     for (int client; (client = next_client(fd, inode)) != -1;) {
         if (client < 0)
             continue;
-        serve(client);
+        serve_client(client);
         close(client);
     }
     if (is_socket(fd, inode))
@@ -293,36 +294,36 @@ static void *serve_main(void *arg)
 void tmk_control_socket_serve(const char *trace_path)
 {
     struct tmk_text text;
-    if (door.fd < 0)
+    if (control.fd < 0)
         return;
-    tmk_text_init(&text, door.trace_path, sizeof door.trace_path);
+    tmk_text_init(&text, control.trace_path, sizeof control.trace_path);
     tmk_text_string(&text, trace_path);
     atomic_fetch_add(&n_servers, 1);
-    door.is_served = true;
-    if (!tmk_helper_start(serve_main, (void *)(intptr_t)door.fd, STACK_BYTES)) {
+    control.is_served = true;
+    if (!tmk_helper_start(serve_main, (void *)(intptr_t)control.fd, STACK_BYTES)) {
         atomic_fetch_sub(&n_servers, 1);
-        door.is_served = false;
+        control.is_served = false;
         tmk_control_socket_close();
     }
 }
 
 bool tmk_control_socket_keep_only(void)
 {
-    door.is_private = tmk_fd_leave_all_but(door.fd);
-    return door.is_private;
+    control.is_private = tmk_fd_leave_all_but(control.fd);
+    return control.is_private;
 }
 
 void tmk_control_socket_close(void)
 {
-    if (door.owner != getpid() || door.fd < 0)
+    if (control.owner != getpid() || control.fd < 0)
         return;
-    unlink(door.path);
-    if (is_socket(door.fd, door.inode)) {
-        shutdown(door.fd, SHUT_RDWR); /* wakes the thread, which closes it */
-        if (!door.is_served || door.is_private)
-            close(door.fd);
+    unlink(control.path);
+    if (is_socket(control.fd, control.inode)) {
+        shutdown(control.fd, SHUT_RDWR); /* wakes the thread, which closes it */
+        if (!control.is_served || control.is_private)
+            close(control.fd);
     }
-    door.fd = -1;
+    control.fd = -1;
 }
 
 unsigned tmk_control_socket_n_threads(void)

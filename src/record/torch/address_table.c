@@ -21,7 +21,7 @@ static inline struct probe probe_of(const struct tmk_address_table *table, unsig
                           (size_t)FIRST_PROBES << 2 * level};
 }
 
-static bool put_near(struct probe near, uintptr_t address, uint64_t size_bytes)
+static bool put_on_level(struct probe near, uintptr_t address, uint64_t size_bytes)
 {
     for (size_t i = 0; i < near.n; i++) {
         struct tmk_address_slot *slot = &near.level[(near.place + i) & near.mask];
@@ -38,13 +38,13 @@ bool tmk_address_table_put(const struct tmk_address_table *table, uintptr_t addr
                            uint64_t size_bytes)
 {
     for (unsigned level = 0; level < table->n_levels; level++)
-        if (put_near(probe_of(table, level, address), address, size_bytes))
+        if (put_on_level(probe_of(table, level, address), address, size_bytes))
             return true;
     return false;
 }
 
 /* False: it may be on the next level, since here there never was a free slot. */
-static bool take_near(struct probe near, uintptr_t address, uint64_t *ret_size_bytes)
+static bool take_from_level(struct probe near, uintptr_t address, uint64_t *ret_size_bytes)
 {
     for (size_t i = 0; i < near.n; i++) {
         struct tmk_address_slot *slot = &near.level[(near.place + i) & near.mask];
@@ -63,7 +63,7 @@ uint64_t tmk_address_table_take(const struct tmk_address_table *table, uintptr_t
 {
     uint64_t size_bytes = 0;
     for (unsigned level = 0; level < table->n_levels; level++)
-        if (take_near(probe_of(table, level, address), address, &size_bytes))
+        if (take_from_level(probe_of(table, level, address), address, &size_bytes))
             break;
     return size_bytes;
 }

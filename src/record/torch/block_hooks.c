@@ -37,13 +37,13 @@ typedef void node_function(void *self, void *task, void *node, void *input, void
 /* ---- devices ---- */
 
 /* A c10::Stream as it is returned: in two registers. */
-struct stream {
+struct torch_stream {
     uint64_t device;
     int64_t id;
 };
-typedef struct stream stream_function(int8_t device);
+typedef struct torch_stream stream_function(int8_t device);
 
-static inline uint16_t device_of(uint16_t torch_device)
+static inline uint16_t device_of_torch(uint16_t torch_device)
 {
     bool is_host = (torch_device & 0xff) == TMK_DEVICE_TYPE_CPU;
     return is_host ? TIDEMARK_HOST : tmk_accelerator_of(torch_device);
@@ -65,8 +65,8 @@ static bool has_place(uint16_t device)
            (atomic_compare_exchange_strong(&kind, &other, ours) || other == ours);
 }
 
-__attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, uint16_t device,
-                                                         uint64_t reserved_bytes)
+__attribute__((noinline, cold)) static void
+put_device_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
     struct tmk_fast_path_device *said = tmk_fast_path_device_of(device);
     if (has_place(device)) {
@@ -84,19 +84,20 @@ __attribute__((noinline, cold)) static void say_reserved(struct tmk_lane *lane, 
     }
 }
 
-static inline void note_reserved(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
+static inline void note_device_reserved(struct tmk_lane *lane, uint16_t device,
+                                        uint64_t reserved_bytes)
 {
     if (__builtin_expect(!tmk_fast_path_has_said(tmk_fast_path_device_of(device), lane->generation,
                                                  tmk_accelerator_of(device), reserved_bytes),
                          0))
-        say_reserved(lane, device, reserved_bytes);
+        put_device_reserved(lane, device, reserved_bytes);
 }
 
 /* A block of the device's is on record that did not go the short way. */
-static inline void note_block(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
+static inline void note_long_block(struct tmk_lane *lane, uint16_t device, uint64_t reserved_bytes)
 {
     tmk_fast_path_end_sharing(device);
-    note_reserved(lane, device, reserved_bytes);
+    note_device_reserved(lane, device, reserved_bytes);
 }
 
 static inline bool host_is_off(const struct tmk_lane *lane)
@@ -172,7 +173,7 @@ static inline uint64_t current_stream(struct tmk_lane *lane, uint16_t device)
         if (function == 1)
             return 0;
     }
-    struct stream stream = ((stream_function *)function)((int8_t)(device & 0xff));
+    struct torch_stream stream = ((stream_function *)function)((int8_t)(device & 0xff));
     if (__builtin_expect(stream.id == 0, 1))
         return 0;
     return tmk_intern_stream(lane, device, (uint64_t)stream.id);
@@ -193,7 +194,7 @@ static inline void want_bridge(struct tmk_lane *lane)
 }
 
 /* A block is about to be recorded. */
-static inline void begin_block(struct tmk_lane *lane)
+static inline void begin_torch_block(struct tmk_lane *lane)
 {
     want_bridge(lane);
     tmk_torch_calls_see_worker(lane);
@@ -205,7 +206,7 @@ static void record_host_alloc(struct tmk_lane *lane, const void *address, uint64
         return;
     if (atomic_load_explicit(&tmk_torch_hot.host_seen, memory_order_relaxed) != lane->generation)
         atomic_store(&tmk_torch_hot.host_seen, lane->generation);
-    begin_block(lane);
+    begin_torch_block(lane);
     tmk_lane_put(lane, TMK_KIND_ALLOC, TIDEMARK_HOST, tmk_pystack_id(lane), (uintptr_t)address,
                  size);
 }
@@ -296,11 +297,11 @@ __attribute__((hot, noinline)) static void record_alloc(uint16_t device, const v
         return;
     if (__builtin_expect(!host_is_over(lane), 0))
         end_host(lane);
-    begin_block(lane);
+    begin_torch_block(lane);
     uint64_t stream = current_stream(lane, device);
     tmk_lane_put(lane, TMK_KIND_ALLOC, device, tmk_pystack_id(lane), (uintptr_t)address,
                  size | stream << TMK_SIZE_BITS);
-    note_block(lane, device, reserved);
+    note_long_block(lane, device, reserved);
     look_whether_usual(lane);
     tmk_lane_leave(lane);
 }
@@ -312,14 +313,14 @@ __attribute__((hot, noinline)) static void record_free(uint16_t device, const vo
     if (!lane)
         return;
     tmk_lane_put(lane, TMK_KIND_FREE, device, 0, (uintptr_t)address, 0);
-    note_block(lane, device, reserved);
+    note_long_block(lane, device, reserved);
     tmk_lane_leave(lane);
 }
 
 static inline void record_usage(const void *address, int64_t size, uint64_t allocated,
                                 uint64_t reserved, uint16_t torch_device)
 {
-    uint16_t device = device_of(torch_device);
+    uint16_t device = device_of_torch(torch_device);
     if (size == 0)
         return;
     if (__builtin_expect(device == TIDEMARK_HOST, 0)) {
@@ -344,7 +345,7 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
         return;
     tmk_torch_calls_see_worker(lane);
     if (device != TIDEMARK_HOST)
-        note_reserved(lane, device, reserved);
+        note_device_reserved(lane, device, reserved);
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_packing_hurry();
@@ -356,7 +357,7 @@ uint32_t tmk_block_hook_stack(struct tmk_lane *lane)
 {
     if (!host_is_over(lane))
         end_host(lane);
-    begin_block(lane);
+    begin_torch_block(lane);
     return tmk_pystack_id(lane);
 }
 
@@ -375,20 +376,20 @@ void tmk_block_hook_note_oom(uint16_t device, uint64_t size)
 
 /* While a hook calls on, `reporting` is its frame and `hook` which it is. Left behind by an
  * exception they do no harm: frames that come later are not below that one for long. */
-struct call {
+struct hook_call {
     uintptr_t frame_before;
     unsigned hook_before;
 };
 
-static inline struct call begin_call(int which, uintptr_t frame)
+static inline struct hook_call begin_call(int which, uintptr_t frame)
 {
-    struct call before = {tmk_lane.reporting, tmk_lane.hook};
+    struct hook_call before = {tmk_lane.reporting, tmk_lane.hook};
     tmk_lane.reporting = frame;
     tmk_lane.hook = (unsigned)(which + 1) & 0xf;
     return before;
 }
 
-static inline void end_call(struct call before)
+static inline void end_call(struct hook_call before)
 {
     tmk_lane.reporting = before.frame_before;
     tmk_lane.hook = before.hook_before & 0xf;
@@ -425,7 +426,7 @@ __attribute__((noinline, cold)) static void usage_by_others(int which, const voi
         (tmk_usage_function *)(nested ? own_of(which) : tmk_hook_real(&tmk_hooks[which], caller));
     if (!nested)
         record_usage(address, size, allocated, reserved, device);
-    struct call before = begin_call(which, frame);
+    struct hook_call before = begin_call(which, frame);
     if (next)
         next(address, size, allocated, reserved, device);
     end_call(before);
@@ -469,8 +470,8 @@ static void oom_hook(int which, const void *caller, int64_t size, uint64_t alloc
     oom_function *next =
         (oom_function *)(nested ? own_of(which) : tmk_hook_real(&tmk_hooks[which], caller));
     if (!nested)
-        record_oom((uint64_t)size, reserved, device_of(device));
-    struct call before = begin_call(which, frame);
+        record_oom((uint64_t)size, reserved, device_of_torch(device));
+    struct hook_call before = begin_call(which, frame);
     if (next)
         next(size, allocated, reserved, device);
     end_call(before);
@@ -503,7 +504,7 @@ void tmk_block_hook_cpu_new(void *self, void *address, size_t size)
         (cpu_new_function *)(nested ? own_of(TMK_HOOK_CPU_NEW)
                                     : tmk_hook_real(&tmk_hooks[TMK_HOOK_CPU_NEW],
                                                     __builtin_return_address(0)));
-    struct call before = begin_call(TMK_HOOK_CPU_NEW, frame);
+    struct hook_call before = begin_call(TMK_HOOK_CPU_NEW, frame);
     if (next)
         next(self, address, size);
     end_call(before);
@@ -524,7 +525,7 @@ void tmk_block_hook_cpu_delete(void *self, void *address)
         (cpu_delete_function *)(nested ? own_of(TMK_HOOK_CPU_DELETE)
                                        : tmk_hook_real(&tmk_hooks[TMK_HOOK_CPU_DELETE],
                                                        __builtin_return_address(0)));
-    struct call before = begin_call(TMK_HOOK_CPU_DELETE, frame);
+    struct hook_call before = begin_call(TMK_HOOK_CPU_DELETE, frame);
     if (next)
         next(self, address);
     end_call(before);
@@ -540,7 +541,7 @@ void tmk_block_hook_cpu_oom(void *self, size_t size)
         (cpu_oom_function *)(nested ? own_of(TMK_HOOK_CPU_OOM)
                                     : tmk_hook_real(&tmk_hooks[TMK_HOOK_CPU_OOM],
                                                     __builtin_return_address(0)));
-    struct call before = begin_call(TMK_HOOK_CPU_OOM, frame);
+    struct hook_call before = begin_call(TMK_HOOK_CPU_OOM, frame);
     if (next)
         next(self, size);
     end_call(before);

@@ -20,7 +20,7 @@ static const uint32_t to_free = (uint32_t)TMK_KIND_FREE - TMK_KIND_ALLOC;
 
 /* The calling thread's: by what is in a line that is read anyway; the loader's own tables are in
  * another. */
-static inline struct tmk_lane *short_lane(void)
+static inline struct tmk_lane *fast_lane(void)
 {
     int32_t offset = atomic_load_explicit(&tmk_fast_path.lane, memory_order_relaxed);
     return (struct tmk_lane *)(tmk_thread_pointer() + (uintptr_t)(intptr_t)offset);
@@ -28,9 +28,9 @@ static inline struct tmk_lane *short_lane(void)
 
 /* Whether there is nothing to see to but the block itself, of the calling thread: it can be
  * written, and what is reserved was said. */
-static inline bool is_usual(const struct tmk_lane *lane, uint32_t generation,
-                            const struct tmk_fast_path_device *said, uint16_t torch_device,
-                            uint64_t reserved)
+static inline bool is_block_usual(const struct tmk_lane *lane, uint32_t generation,
+                                  const struct tmk_fast_path_device *said, uint16_t torch_device,
+                                  uint64_t reserved)
 {
     bool is_busy = lane->busy != 0; /* a lane that is being opened is of none, for a moment */
     return !tmk_seldom(lane->generation != generation) && !tmk_seldom(is_busy) &&
@@ -40,7 +40,7 @@ static inline bool is_usual(const struct tmk_lane *lane, uint32_t generation,
 
 /* It is the device's last. Seldom another thread's was; what many threads read is not written for
  * nothing. */
-static inline void note_last(struct tmk_lane *lane, struct tmk_fast_path_device *said)
+static inline void note_last_block(struct tmk_lane *lane, struct tmk_fast_path_device *said)
 {
     if (tmk_seldom(atomic_load_explicit(&said->thread, memory_order_relaxed) != lane->thread))
         atomic_store_explicit(&said->thread, lane->thread, memory_order_relaxed);
@@ -56,7 +56,7 @@ static inline void put_usual_alloc(struct tmk_lane *lane, struct tmk_fast_path_d
     r->a = (uintptr_t)address;
     r->b = size;
     tmk_record_publish(r, (union tmk_record_head){.word = said->alloc_head | stack << 32});
-    note_last(lane, said);
+    note_last_block(lane, said);
 }
 
 static inline void put_usual_free(struct tmk_lane *lane, struct tmk_fast_path_device *said,
@@ -67,7 +67,7 @@ static inline void put_usual_free(struct tmk_lane *lane, struct tmk_fast_path_de
     uint64_t ticks = last + TMK_CLOCK_LITTLE;
     if (!tmk_fast_path_may_share(lane, said) ||
         tmk_seldom(last <= atomic_load_explicit(&tmk_fast_path.slept, memory_order_relaxed))) {
-        note_last(lane, said);
+        note_last_block(lane, said);
         ticks = tmk_clock_counter();
     }
     r->ticks = ticks;
@@ -75,8 +75,8 @@ static inline void put_usual_free(struct tmk_lane *lane, struct tmk_fast_path_de
     tmk_record_publish(r, (union tmk_record_head){.word = said->alloc_head + to_free});
 }
 
-static inline void report_on(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
-                             uint16_t device)
+static inline void report_to_torch(void *address, int64_t size, uint64_t allocated,
+                                   uint64_t reserved, uint16_t device)
 {
     uintptr_t real = atomic_load_explicit(&tmk_fast_path.real, memory_order_relaxed);
     if (tmk_seldom(real != 0))
@@ -84,10 +84,10 @@ static inline void report_on(void *address, int64_t size, uint64_t allocated, ui
 }
 
 /* Behind the definitions of a new stack there may be no room. */
-__attribute__((noinline, cold)) static void put_elsewhere(struct tmk_lane *lane,
-                                                          struct tmk_fast_path_device *said,
-                                                          uint64_t stack, const void *address,
-                                                          uint64_t size)
+__attribute__((noinline, cold)) static void put_on_next_page(struct tmk_lane *lane,
+                                                             struct tmk_fast_path_device *said,
+                                                             uint64_t stack, const void *address,
+                                                             uint64_t size)
 {
     union tmk_record_head h = {.word = said->alloc_head};
     tmk_fast_path_end_sharing(h.device);
@@ -100,15 +100,15 @@ __attribute__((noinline)) static void python_alloc(void *address, int64_t size, 
                                                    uint64_t reserved, uint16_t device,
                                                    struct tmk_fast_path_device *said)
 {
-    struct tmk_lane *lane = short_lane();
+    struct tmk_lane *lane = fast_lane();
     tmk_lane_make_busy(lane);
     uint64_t stack = tmk_pystack_usual_id(lane);
     if (__builtin_expect(lane->cursor < lane->end, 1))
         put_usual_alloc(lane, said, stack, address, (uint64_t)size);
     else
-        put_elsewhere(lane, said, stack, address, (uint64_t)size);
+        put_on_next_page(lane, said, stack, address, (uint64_t)size);
     tmk_lane_leave(lane);
-    report_on(address, size, allocated, reserved, device);
+    report_to_torch(address, size, allocated, reserved, device);
 }
 
 /* The first on this thread in a backward, or it has some. */
@@ -131,7 +131,7 @@ __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size
                                                      uint16_t device,
                                                      struct tmk_fast_path_device *said)
 {
-    struct tmk_lane *lane = short_lane();
+    struct tmk_lane *lane = fast_lane();
     uint64_t stack = tmk_pystack_of_backward(lane);
     if (tmk_seldom(!stack) || tmk_seldom(!tmk_torch_calls_knows_worker(lane))) {
         worker_alloc(address, size, allocated, reserved, device, said);
@@ -140,7 +140,7 @@ __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size
     tmk_lane_make_busy(lane);
     put_usual_alloc(lane, said, stack, address, (uint64_t)size);
     tmk_lane_leave(lane);
-    report_on(address, size, allocated, reserved, device);
+    report_to_torch(address, size, allocated, reserved, device);
 }
 
 TMK_HOT_CODE_FIRST void tmk_fast_path_usage(void *address, int64_t size, uint64_t allocated,
@@ -148,10 +148,10 @@ TMK_HOT_CODE_FIRST void tmk_fast_path_usage(void *address, int64_t size, uint64_
 {
     struct tmk_fast_path_device *said = tmk_fast_path_device_of(tmk_accelerator_of(device));
     uint32_t generation = atomic_load_explicit(&tmk_fast_path.generation, memory_order_acquire);
-    struct tmk_lane *lane = short_lane();
+    struct tmk_lane *lane = fast_lane();
     __asm__("" : "+r"(said)); /* its address is computed once, not for each field anew */
     if (!tmk_seldom(generation == 0) &&
-        __builtin_expect(is_usual(lane, generation, said, device, reserved), 1)) {
+        __builtin_expect(is_block_usual(lane, generation, said, device, reserved), 1)) {
         if (size > 0) {
             if (!tmk_seldom(atomic_load_explicit(&tmk_fast_path.settled, memory_order_relaxed) !=
                             generation)) {
@@ -165,7 +165,7 @@ TMK_HOT_CODE_FIRST void tmk_fast_path_usage(void *address, int64_t size, uint64_
             tmk_lane_make_busy(lane);
             put_usual_free(lane, said, address);
             tmk_lane_leave(lane);
-            report_on(address, size, allocated, reserved, device);
+            report_to_torch(address, size, allocated, reserved, device);
             return;
         }
     }

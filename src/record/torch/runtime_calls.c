@@ -41,13 +41,13 @@ static struct {
     _Atomic bool is_used;         /* the table */
 } runtime;
 
-static const struct tmk_address_table table = {runtime.slots, TABLE_BITS, N_LEVELS};
+static const struct tmk_address_table runtime_segments = {runtime.slots, TABLE_BITS, N_LEVELS};
 
 /* ---- the table ---- */
 
-static void forget(uint64_t address)
+static void forget_segment(uint64_t address)
 {
-    uint64_t found = tmk_address_table_take(&table, (uintptr_t)address);
+    uint64_t found = tmk_address_table_take(&runtime_segments, (uintptr_t)address);
     atomic_fetch_sub(&runtime.given_bytes[found >> TMK_SIZE_BITS],
                      found & ((UINT64_C(1) << TMK_SIZE_BITS) - 1));
 }
@@ -58,13 +58,14 @@ void tmk_runtime_calls_note(uint16_t device, uint64_t address, uint64_t size_byt
     if (!address || size_bytes >> TMK_SIZE_BITS)
         return;
     atomic_store_explicit(&runtime.is_used, true, memory_order_relaxed);
-    forget(address); /* it may be told twice */
-    if (tmk_address_table_put(&table, (uintptr_t)address, size_bytes | i << TMK_SIZE_BITS))
+    forget_segment(address); /* it may be told twice */
+    if (tmk_address_table_put(&runtime_segments, (uintptr_t)address,
+                              size_bytes | i << TMK_SIZE_BITS))
         atomic_fetch_add(&runtime.given_bytes[i], size_bytes);
 }
 
 /* Nothing is explained from now on until torch has said a block. */
-static void start_over(void)
+static void forget_all_segments(void)
 {
     atomic_fetch_add(&runtime.n_changes, 1);
     if (atomic_exchange(&runtime.is_used, false))
@@ -79,7 +80,7 @@ static void start_over(void)
  * before has come to its end by then. */
 uint64_t tmk_runtime_calls_begin_list(void)
 {
-    start_over();
+    forget_all_segments();
     return tmk_runtime_calls_changes();
 }
 
@@ -90,7 +91,7 @@ bool tmk_runtime_calls_end_list(uint64_t begun)
 
 /* ---- hooks ---- */
 
-static uintptr_t real_of(int which)
+static uintptr_t runtime_function(int which)
 {
     return atomic_load_explicit(&tmk_hooks[which].real, memory_order_acquire);
 }
@@ -100,7 +101,7 @@ int tmk_runtime_calls_malloc(void **ret_address, size_t size_bytes)
     device_function *get_device = (device_function *)atomic_load(&runtime.get_device);
     int device;
     atomic_fetch_add(&runtime.n_changes, 1);
-    int rc = ((malloc_function *)real_of(TMK_HOOK_MALLOC))(ret_address, size_bytes);
+    int rc = ((malloc_function *)runtime_function(TMK_HOOK_MALLOC))(ret_address, size_bytes);
     if (rc == 0 && ret_address && get_device && get_device(&device) == 0)
         tmk_runtime_calls_note(tmk_cuda_device((unsigned)device), (uintptr_t)*ret_address,
                                size_bytes);
@@ -112,9 +113,9 @@ int tmk_runtime_calls_free(void *address)
 {
     if (address) {
         atomic_fetch_add(&runtime.n_changes, 1);
-        forget((uintptr_t)address);
+        forget_segment((uintptr_t)address);
     }
-    return ((free_function *)real_of(TMK_HOOK_FREE))(address);
+    return ((free_function *)runtime_function(TMK_HOOK_FREE))(address);
 }
 
 /* ---- seeing ---- */
@@ -133,7 +134,7 @@ static bool put_hooks_in(void)
     if (!get_device || driver_is_seen())
         return false;
     atomic_store(&runtime.get_device, (uintptr_t)get_device);
-    start_over();
+    forget_all_segments();
     return tmk_torch_slots_put_in_runtime();
 }
 
@@ -143,7 +144,7 @@ bool tmk_runtime_calls_see(void)
     if (atomic_load(&tmk_torch_slots.is_runtime_seen)) {
         if (atomic_load(&runtime.owner) == getpid())
             return false;
-        start_over();
+        forget_all_segments();
         return true;
     }
     if (tmk_recorder_is_off() || !tmk_torch_slots_are_heard() ||

@@ -50,12 +50,12 @@ static struct tmk_address_table host_table(void)
 
 /* ---- accelerators ---- */
 
-static inline void set(_Atomic uint64_t *figure, uint64_t value)
+static inline void store_figure(_Atomic uint64_t *figure, uint64_t value)
 {
     atomic_store_explicit(figure, value, memory_order_relaxed);
 }
 
-static inline uint64_t get(const _Atomic uint64_t *figure)
+static inline uint64_t load_figure(const _Atomic uint64_t *figure)
 {
     return atomic_load_explicit(figure, memory_order_relaxed);
 }
@@ -63,18 +63,19 @@ static inline uint64_t get(const _Atomic uint64_t *figure)
 /* Of what torch has reserved, without a word of it; and of what it may have said unheard. */
 static uint64_t n_changes_now(void)
 {
-    return tmk_driver_changes_now() + tmk_runtime_calls_changes() + get(&tmk_torch_slots.n_gaps);
+    return tmk_driver_changes_now() + tmk_runtime_calls_changes() +
+           load_figure(&tmk_torch_slots.n_gaps);
 }
 
 void tmk_tally_say(uint16_t device, uint64_t allocated_bytes, uint64_t reserved_bytes)
 {
     struct figures *f = &tally.devices[device % TMK_TORCH_DEVICES];
-    set(&f->allocated, allocated_bytes);
-    set(&f->reserved, reserved_bytes);
-    if (allocated_bytes > get(&f->peak_allocated))
-        set(&f->peak_allocated, allocated_bytes);
-    if (reserved_bytes > get(&f->peak_reserved))
-        set(&f->peak_reserved, reserved_bytes);
+    store_figure(&f->allocated, allocated_bytes);
+    store_figure(&f->reserved, reserved_bytes);
+    if (allocated_bytes > load_figure(&f->peak_allocated))
+        store_figure(&f->peak_allocated, allocated_bytes);
+    if (reserved_bytes > load_figure(&f->peak_reserved))
+        store_figure(&f->peak_reserved, reserved_bytes);
     atomic_store_explicit(&f->is_explained, tmk_runtime_calls_explains(device, reserved_bytes),
                           memory_order_relaxed);
     atomic_store_explicit(&f->n_changes, n_changes_now(), memory_order_release);
@@ -103,7 +104,7 @@ void tmk_tally_host_alloc(const void *address, uint64_t size_bytes)
         return;
     }
     uint64_t now = atomic_fetch_add(&tally.host.allocated, size_bytes) + size_bytes;
-    uint64_t peak = get(&tally.host.peak_allocated);
+    uint64_t peak = load_figure(&tally.host.peak_allocated);
     while (now > peak && !atomic_compare_exchange_weak(&tally.host.peak_allocated, &peak, now))
         ;
 }
@@ -152,7 +153,7 @@ static bool is_host_known(void)
 }
 
 /* Torch uses its own allocator there, and we hear it. */
-static bool is_said(const struct figures *f, uint16_t device)
+static bool is_device_said(const struct figures *f, uint16_t device)
 {
     return atomic_load_explicit(&f->device, memory_order_acquire) == device + 1U &&
            tmk_torch_slots_are_heard();
@@ -160,7 +161,7 @@ static bool is_said(const struct figures *f, uint16_t device)
 
 /* What it has reserved does not change unheard and unseen, provided that the runtime's calls
  * explain it, or in any case. */
-static bool is_seen(uint16_t device, bool is_explained)
+static bool is_device_seen(uint16_t device, bool is_explained)
 {
     uint64_t n_changes;
     return (is_explained && tmk_runtime_calls_is_seen()) ||
@@ -168,39 +169,39 @@ static bool is_seen(uint16_t device, bool is_explained)
 }
 
 /* What was said and what has changed: while it is the same, so is what torch would answer. */
-static uint64_t state_of(const struct figures *f)
+static uint64_t state_of_figures(const struct figures *f)
 {
     uint64_t n_said = atomic_load_explicit(&f->n_said, memory_order_acquire);
     return n_said << 32 | (uint32_t)n_changes_now();
 }
 
-static bool read_card(uint16_t device, struct tmk_tally *ret)
+static bool read_device_tally(uint16_t device, struct tmk_tally *ret)
 {
     const struct figures *f = figures_of(device);
-    if (!is_said(f, device))
+    if (!is_device_said(f, device))
         return false;
     uint64_t n_changes = atomic_load_explicit(&f->n_changes, memory_order_acquire);
     bool is_explained = atomic_load_explicit(&f->is_explained, memory_order_relaxed);
-    if (n_changes == n_changes_now() && is_seen(device, is_explained)) {
-        ret->allocated_bytes = get(&f->allocated);
-        ret->reserved_bytes = get(&f->reserved);
-    } else if (atomic_load(&f->told_after) == state_of(f) && is_seen(device, true)) {
-        ret->allocated_bytes = get(&f->told_allocated);
-        ret->reserved_bytes = get(&f->told_reserved);
+    if (n_changes == n_changes_now() && is_device_seen(device, is_explained)) {
+        ret->allocated_bytes = load_figure(&f->allocated);
+        ret->reserved_bytes = load_figure(&f->reserved);
+    } else if (atomic_load(&f->told_after) == state_of_figures(f) && is_device_seen(device, true)) {
+        ret->allocated_bytes = load_figure(&f->told_allocated);
+        ret->reserved_bytes = load_figure(&f->told_reserved);
     } else {
         return false;
     }
-    ret->peak_allocated_bytes = get(&f->peak_allocated);
-    ret->peak_reserved_bytes = get(&f->peak_reserved);
+    ret->peak_allocated_bytes = load_figure(&f->peak_allocated);
+    ret->peak_reserved_bytes = load_figure(&f->peak_reserved);
     return true;
 }
 
 uint64_t tmk_tally_ask(uint16_t device)
 {
-    return device == TIDEMARK_HOST ? 0 : state_of(figures_of(device));
+    return device == TIDEMARK_HOST ? 0 : state_of_figures(figures_of(device));
 }
 
-static inline uint64_t larger(uint64_t a, uint64_t b)
+static inline uint64_t larger_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -215,30 +216,32 @@ void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *ans
     if (device == TIDEMARK_HOST || (whose && whose != device + 1U) ||
         atomic_flag_test_and_set(&is_telling))
         return;
-    set(&f->past_allocated, larger(get(&f->past_allocated), answer->peak_allocated_bytes));
-    set(&f->past_reserved, larger(get(&f->past_reserved), answer->peak_reserved_bytes));
-    if (is_said(f, device) &&
-        is_seen(device, tmk_runtime_calls_explains(device, answer->reserved_bytes))) {
+    store_figure(&f->past_allocated,
+                 larger_of(load_figure(&f->past_allocated), answer->peak_allocated_bytes));
+    store_figure(&f->past_reserved,
+                 larger_of(load_figure(&f->past_reserved), answer->peak_reserved_bytes));
+    if (is_device_said(f, device) &&
+        is_device_seen(device, tmk_runtime_calls_explains(device, answer->reserved_bytes))) {
         atomic_store(&f->told_after, 0);
-        set(&f->told_allocated, answer->allocated_bytes);
-        set(&f->told_reserved, answer->reserved_bytes);
+        store_figure(&f->told_allocated, answer->allocated_bytes);
+        store_figure(&f->told_reserved, answer->reserved_bytes);
         atomic_store(&f->told_after, asked);
     }
     atomic_flag_clear(&is_telling);
 }
 
-static bool read_host(struct tmk_tally *ret)
+static bool read_host_tally(struct tmk_tally *ret)
 {
     if (!is_host_known())
         return false;
-    ret->allocated_bytes = ret->reserved_bytes = get(&tally.host.allocated);
-    ret->peak_allocated_bytes = ret->peak_reserved_bytes = get(&tally.host.peak_allocated);
+    ret->allocated_bytes = ret->reserved_bytes = load_figure(&tally.host.allocated);
+    ret->peak_allocated_bytes = ret->peak_reserved_bytes = load_figure(&tally.host.peak_allocated);
     return true;
 }
 
 bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret)
 {
-    return device == TIDEMARK_HOST ? read_host(ret) : read_card(device, ret);
+    return device == TIDEMARK_HOST ? read_host_tally(ret) : read_device_tally(device, ret);
 }
 
 bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
@@ -246,10 +249,11 @@ bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
     if (!tmk_tally_read_window(device, ret))
         return false;
     const struct figures *f = figures_of(device);
-    ret->peak_allocated_bytes = larger(ret->peak_allocated_bytes, get(&f->past_allocated));
+    ret->peak_allocated_bytes =
+        larger_of(ret->peak_allocated_bytes, load_figure(&f->past_allocated));
     ret->peak_reserved_bytes =
-        larger(ret->peak_reserved_bytes,
-               get(device == TIDEMARK_HOST ? &f->past_allocated : &f->past_reserved));
+        larger_of(ret->peak_reserved_bytes,
+                  load_figure(device == TIDEMARK_HOST ? &f->past_allocated : &f->past_reserved));
     return true;
 }
 
@@ -257,10 +261,12 @@ bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
 void tmk_tally_begin_window(uint16_t device)
 {
     struct figures *f = figures_of(device);
-    set(&f->past_allocated, larger(get(&f->past_allocated), get(&f->peak_allocated)));
-    set(&f->past_reserved, larger(get(&f->past_reserved), get(&f->peak_reserved)));
-    set(&f->peak_allocated, get(&f->allocated));
-    set(&f->peak_reserved, get(&f->reserved));
+    store_figure(&f->past_allocated,
+                 larger_of(load_figure(&f->past_allocated), load_figure(&f->peak_allocated)));
+    store_figure(&f->past_reserved,
+                 larger_of(load_figure(&f->past_reserved), load_figure(&f->peak_reserved)));
+    store_figure(&f->peak_allocated, load_figure(&f->allocated));
+    store_figure(&f->peak_reserved, load_figure(&f->reserved));
 }
 
 /* ---- for the Python package ---- */
@@ -283,7 +289,7 @@ __attribute__((visibility("default"))) void tidemark_record_tell(unsigned device
                                                                  uint64_t peak_allocated_bytes,
                                                                  uint64_t peak_reserved_bytes);
 
-static const struct tmk_python *python; /* there while its functions can be called */
+static const struct tmk_python *python_functions; /* there while its functions can be called */
 
 /* tally(device): bytes of five numbers, the time (ns since 1970) and the four figures; empty when
  * they are not known. */
@@ -294,16 +300,16 @@ static struct tmk_object *python_tally(struct tmk_object *unused, struct tmk_obj
         struct tmk_tally tally;
     } row;
     (void)unused;
-    long number = python->PyLong_AsLong(device);
-    if (number == -1 && python->PyErr_Occurred())
+    long number = python_functions->PyLong_AsLong(device);
+    if (number == -1 && python_functions->PyErr_Occurred())
         return NULL;
     if (!tmk_tally_read((uint16_t)number, &row.tally))
-        return python->PyBytes_FromStringAndSize("", 0);
+        return python_functions->PyBytes_FromStringAndSize("", 0);
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     row.time_ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
     /* cppcheck-suppress returnDanglingLifetime ; it copies */
-    return python->PyBytes_FromStringAndSize((const char *)&row, (long)sizeof row);
+    return python_functions->PyBytes_FromStringAndSize((const char *)&row, (long)sizeof row);
 }
 
 /* With Python's lock: that as a function of Python's, for a call by ctypes would cost more than
@@ -312,8 +318,8 @@ struct tmk_object *tidemark_record_tally_function(void)
 {
     static struct tmk_python_method method = {"tally", python_tally, TMK_PYTHON_ONE_ARGUMENT, NULL};
     const char *reason;
-    python = tmk_python_find(&reason);
-    return python ? python->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+    python_functions = tmk_python_find(&reason);
+    return python_functions ? python_functions->PyCFunction_NewEx(&method, NULL, NULL) : NULL;
 }
 
 int tidemark_record_want_tally(void)

@@ -12,7 +12,7 @@
 
 /* Another preloaded library's, if one stands in front of torch as we do, else torch's own: by the
  * usual name of its file, or as the library that calls us would find it. */
-static uintptr_t find_real(struct tmk_hook *hook, const void *caller)
+static uintptr_t find_torch_function(struct tmk_hook *hook, const void *caller)
 {
     if (hook->is_caller) /* others may have other runtimes */
         return (uintptr_t)tmk_library_symbol_from(caller, hook->name);
@@ -32,7 +32,7 @@ void *tmk_hook_find_real(struct tmk_hook *hook, const void *caller)
 {
     uintptr_t real = atomic_load_explicit(&hook->real, memory_order_acquire);
     if (real == 0) {
-        real = find_real(hook, caller);
+        real = find_torch_function(hook, caller);
         if (real)
             atomic_store_explicit(&hook->real, real, memory_order_release);
     }

@@ -17,11 +17,11 @@ enum { MAX_ORIGINALS = 512 };
 struct tmk_torch_slots tmk_torch_slots;
 
 /* What stood in the slots that we wrote. */
-static struct original {
+static struct original_slot {
     uintptr_t *slot;
     uintptr_t value;
-} originals[MAX_ORIGINALS];
-static uint32_t n_originals;
+} original_slots[MAX_ORIGINALS];
+static uint32_t n_original_slots;
 
 /* Slots that tmk_torch_slots_switch() has written, and whose they are: it goes back and forth for
  * every few steps of a training, and looking through all modules takes longer than those, and
@@ -29,10 +29,10 @@ static uint32_t n_originals;
 static struct {
     uintptr_t *slot;
     struct tmk_hook *hook;
-} switched[MAX_ORIGINALS];
+} switched_slots[MAX_ORIGINALS];
 static uint32_t n_switched;
 
-struct walk {
+struct slots_walk {
     bool in;
     bool stubs;                      /* too */
     bool frees;                      /* those hooks, or all others */
@@ -76,28 +76,29 @@ void tmk_torch_slots_set_runtime_seen(bool is_seen)
 
 /* ---- one slot ---- */
 
-static uintptr_t original_of(const uintptr_t *slot)
+static uintptr_t original_of_slot(const uintptr_t *slot)
 {
-    for (uint32_t i = 0; i < n_originals; i++)
-        if (originals[i].slot == slot)
-            return originals[i].value;
+    for (uint32_t i = 0; i < n_original_slots; i++)
+        if (original_slots[i].slot == slot)
+            return original_slots[i].value;
     return 0;
 }
 
 static void keep_original(uintptr_t *slot, uintptr_t value)
 {
-    if (n_originals < MAX_ORIGINALS && original_of(slot) == 0)
-        originals[n_originals++] = (struct original){slot, value};
+    if (n_original_slots < MAX_ORIGINALS && original_of_slot(slot) == 0)
+        original_slots[n_original_slots++] = (struct original_slot){slot, value};
 }
 
 /* What is to be there. */
-static uintptr_t value_of(const uintptr_t *slot, const struct tmk_hook *hook, bool in)
+static uintptr_t value_for_slot(const uintptr_t *slot, const struct tmk_hook *hook, bool in)
 {
-    uintptr_t before = in ? (uintptr_t)hook->ours : original_of(slot);
+    uintptr_t before = in ? (uintptr_t)hook->ours : original_of_slot(slot);
     return before ? before : atomic_load_explicit(&hook->real, memory_order_acquire);
 }
 
-static void visit_hooked(struct walk *w, const struct tmk_import_slot *place, struct tmk_hook *hook)
+static void visit_hooked(struct slots_walk *w, const struct tmk_import_slot *place,
+                         struct tmk_hook *hook)
 {
     uintptr_t *slot = place->at;
     uintptr_t now = __atomic_load_n(slot, __ATOMIC_ACQUIRE), ours = (uintptr_t)hook->ours;
@@ -119,15 +120,15 @@ static void visit_hooked(struct walk *w, const struct tmk_import_slot *place, st
     }
     if (w->in)
         keep_original(slot, now);
-    if (!tmk_import_slot_write(place, value_of(slot, hook, w->in), w->switches)) {
+    if (!tmk_import_slot_write(place, value_for_slot(slot, hook, w->in), w->switches)) {
         w->count.n_failed++;
         return;
     }
     w->count.n_patched++;
     w->n_ours[hook - tmk_hooks] += w->in;
     if (w->switches && n_switched < MAX_ORIGINALS) {
-        switched[n_switched].slot = slot;
-        switched[n_switched++].hook = hook;
+        switched_slots[n_switched].slot = slot;
+        switched_slots[n_switched++].hook = hook;
     }
 }
 
@@ -143,7 +144,8 @@ static struct tmk_hook *hook_named(const char *name)
     return NULL;
 }
 
-static bool is_wanted(const struct walk *w, const struct tmk_hook *hook, const char *path)
+static bool is_hook_wanted(const struct slots_walk *w, const struct tmk_hook *hook,
+                           const char *path)
 {
     bool is_node = hook == &tmk_hooks[TMK_HOOK_NODE];
     if (hook->is_free != w->frees || (hook->is_stub && !w->stubs) || (w->only && hook != w->only) ||
@@ -156,9 +158,9 @@ static bool is_wanted(const struct walk *w, const struct tmk_hook *hook, const c
 
 static void visit_slot(const struct tmk_import_slot *slot, void *arg)
 {
-    struct walk *w = arg;
+    struct slots_walk *w = arg;
     struct tmk_hook *hook = hook_named(slot->name);
-    if (hook && is_wanted(w, hook, slot->path))
+    if (hook && is_hook_wanted(w, hook, slot->path))
         visit_hooked(w, slot, hook);
 }
 
@@ -166,7 +168,7 @@ static void visit_slot(const struct tmk_import_slot *slot, void *arg)
 
 /* A free without its block is nothing; a block without its free would live for ever. So frees are
  * seen first, and seen last. */
-static void visit_in_order(struct walk *w)
+static void visit_in_order(struct slots_walk *w)
 {
     w->frees = w->in;
     tmk_import_slots_visit(visit_slot, w);
@@ -176,7 +178,7 @@ static void visit_in_order(struct walk *w)
 
 /* The real functions are looked for before and between, not under the loader's lock, in which
  * looking would wait for another of its locks. */
-static void visit_all(struct walk *w)
+static void visit_all(struct slots_walk *w)
 {
     bool found = false;
     for (int i = 0; i < TMK_N_HOOKS; i++)
@@ -188,7 +190,7 @@ static void visit_all(struct walk *w)
         visit_in_order(w);
 }
 
-static struct tmk_slot_count patch(struct walk *w)
+static struct tmk_slot_count patch_slots(struct slots_walk *w)
 {
     if (!w->in) {
         tmk_torch_slots_set_heard(false);
@@ -203,7 +205,7 @@ static struct tmk_slot_count patch(struct walk *w)
 
 struct tmk_slot_count tmk_torch_slots_put_in(void)
 {
-    struct tmk_slot_count count = patch(&(struct walk){.in = true, .stubs = true});
+    struct tmk_slot_count count = patch_slots(&(struct slots_walk){.in = true, .stubs = true});
     if (count.n_patched > 0) { /* torch was there before us */
         tmk_torch_expect_streams();
         tmk_torch_expect_listeners();
@@ -213,7 +215,7 @@ struct tmk_slot_count tmk_torch_slots_put_in(void)
 
 bool tmk_torch_slots_put_in_runtime(void)
 {
-    struct walk w = {.in = true, .callers = true};
+    struct slots_walk w = {.in = true, .callers = true};
     n_switched = 0;
     visit_all(&w);
     if (w.count.n_failed || !w.n_ours[TMK_HOOK_MALLOC] || !w.n_ours[TMK_HOOK_FREE])
@@ -224,8 +226,8 @@ bool tmk_torch_slots_put_in_runtime(void)
 
 struct tmk_slot_count tmk_torch_slots_take_out(void)
 {
-    struct tmk_slot_count count = patch(&(struct walk){.stubs = true});
-    n_originals = 0;
+    struct tmk_slot_count count = patch_slots(&(struct slots_walk){.stubs = true});
+    n_original_slots = 0;
     return count;
 }
 
@@ -233,7 +235,7 @@ struct tmk_slot_count tmk_torch_slots_take_out(void)
 void tmk_torch_slots_switch_nodes(bool in)
 {
     static bool is_out;
-    struct walk w = {.in = in, .only = &tmk_hooks[TMK_HOOK_NODE]};
+    struct slots_walk w = {.in = in, .only = &tmk_hooks[TMK_HOOK_NODE]};
     if (is_out == !in || !tmk_torch_slots_take_turn())
         return;
     n_switched = 0;
@@ -249,11 +251,11 @@ static uint32_t switch_again(bool in, bool frees)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_switched; i++) {
-        struct tmk_hook *hook = switched[i].hook;
-        uintptr_t value = value_of(switched[i].slot, hook, in);
-        if (hook->is_free != frees || (in && hook->is_caller) || *switched[i].slot == value)
+        struct tmk_hook *hook = switched_slots[i].hook;
+        uintptr_t value = value_for_slot(switched_slots[i].slot, hook, in);
+        if (hook->is_free != frees || (in && hook->is_caller) || *switched_slots[i].slot == value)
             continue;
-        __atomic_store_n(switched[i].slot, value, __ATOMIC_RELEASE);
+        __atomic_store_n(switched_slots[i].slot, value, __ATOMIC_RELEASE);
         n++;
     }
     return n;
@@ -262,7 +264,7 @@ static uint32_t switch_again(bool in, bool frees)
 struct tmk_slot_count tmk_torch_slots_switch(bool in)
 {
     if (n_switched == 0)
-        return patch(&(struct walk){.in = in, .switches = true});
+        return patch_slots(&(struct slots_walk){.in = in, .switches = true});
     tmk_torch_slots_set_heard(in);
     if (!in)
         tmk_torch_slots_set_runtime_seen(false);

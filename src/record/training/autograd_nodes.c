@@ -19,7 +19,7 @@
 
 enum { N_TABLES = 16, N_CHANGES = 1 << 15 };
 
-struct node { /* torch::autograd::Node, as far as we need it; the same from 1.13 to 2.11 */
+struct torch_node { /* torch::autograd::Node, as far as we need it; the same from 1.13 to 2.11 */
     void *vtable;
     void *weak_self[2];
     uint64_t sequence_nr;
@@ -28,17 +28,17 @@ struct node { /* torch::autograd::Node, as far as we need it; the same from 1.13
     uint64_t thread_id;
 };
 
-struct change {
+struct module_change {
     _Atomic uint64_t sequence_nr;
     _Atomic uint32_t module;
 };
 
-struct table {
+struct change_table {
     _Atomic uint64_t thread; /* torch's number, from 1; 0: free */
     _Atomic uint64_t n;      /* changes so far; the last N_CHANGES are kept */
     _Atomic uint64_t found;  /* where a node's was found last; a guess */
     uint64_t used;           /* when it was taken or used last */
-    struct change *changes;
+    struct module_change *changes;
     struct tmk_region memory;
 };
 
@@ -47,39 +47,39 @@ static struct {
     uint64_t (*thread_id)(void); /* torch's number of the calling thread */
     int state;                   /* 0: not looked for; 1: there; -1: not */
     uint64_t clock;
-    struct table tables[N_TABLES];
-} nodes;
+    struct change_table tables[N_TABLES];
+} autograd;
 
-static __thread struct table *mine __attribute__((tls_model("initial-exec")));
+static __thread struct change_table *own_table __attribute__((tls_model("initial-exec")));
 static __thread uint64_t my_thread __attribute__((tls_model("initial-exec")));
 
 bool tmk_autograd_nodes_ready(void)
 {
-    if (nodes.state == 0) {
+    if (autograd.state == 0) {
         static const char cpu[] = "libtorch_cpu.so";
-        *(void **)&nodes.peek = tmk_library_symbol(cpu, "_ZN2at15sequence_number4peekEv");
-        *(void **)&nodes.thread_id =
+        *(void **)&autograd.peek = tmk_library_symbol(cpu, "_ZN2at15sequence_number4peekEv");
+        *(void **)&autograd.thread_id =
             tmk_library_symbol(cpu, "_ZN2at14RecordFunction15currentThreadIdEv");
-        nodes.state = nodes.peek && nodes.thread_id ? 1 : -1;
+        autograd.state = autograd.peek && autograd.thread_id ? 1 : -1;
     }
-    return nodes.state > 0;
+    return autograd.state > 0;
 }
 
 void tmk_autograd_nodes_reset(void)
 {
     for (int i = 0; i < N_TABLES; i++) {
-        atomic_store(&nodes.tables[i].thread, 0);
-        atomic_store(&nodes.tables[i].n, 0);
+        atomic_store(&autograd.tables[i].thread, 0);
+        atomic_store(&autograd.tables[i].n, 0);
     }
 }
 
 /* With the interpreter's lock: forward runs under it. */
-static struct table *take_table(void)
+static struct change_table *take_change_table(void)
 {
-    struct table *t = &nodes.tables[0];
+    struct change_table *t = &autograd.tables[0];
     for (int i = 1; i < N_TABLES && atomic_load(&t->thread); i++)
-        if (!atomic_load(&nodes.tables[i].thread) || nodes.tables[i].used < t->used)
-            t = &nodes.tables[i];
+        if (!atomic_load(&autograd.tables[i].thread) || autograd.tables[i].used < t->used)
+            t = &autograd.tables[i];
     if (!t->changes) {
         if (tmk_region_init(&t->memory, N_CHANGES * sizeof *t->changes) < 0)
             return NULL;
@@ -93,47 +93,49 @@ static struct table *take_table(void)
 void tmk_autograd_nodes_note(uint32_t module)
 {
     if (__builtin_expect(!my_thread, 0))
-        my_thread = nodes.thread_id();
-    if (__builtin_expect(
-            !mine || atomic_load_explicit(&mine->thread, memory_order_relaxed) != my_thread, 0)) {
-        mine = take_table();
-        if (!mine)
+        my_thread = autograd.thread_id();
+    if (__builtin_expect(!own_table || atomic_load_explicit(&own_table->thread,
+                                                            memory_order_relaxed) != my_thread,
+                         0)) {
+        own_table = take_change_table();
+        if (!own_table)
             return;
     }
-    uint64_t n = atomic_load_explicit(&mine->n, memory_order_relaxed);
-    uint64_t sequence_nr = nodes.peek();
-    mine->used = ++nodes.clock;
-    struct change *last = &mine->changes[(n - 1) % N_CHANGES];
+    uint64_t n = atomic_load_explicit(&own_table->n, memory_order_relaxed);
+    uint64_t sequence_nr = autograd.peek();
+    own_table->used = ++autograd.clock;
+    struct module_change *last = &own_table->changes[(n - 1) % N_CHANGES];
     if (n > 0 && atomic_load_explicit(&last->sequence_nr, memory_order_relaxed) == sequence_nr) {
         atomic_store_explicit(&last->module, module, memory_order_relaxed); /* it made no node */
         return;
     }
-    struct change *c = &mine->changes[n % N_CHANGES];
+    struct module_change *c = &own_table->changes[n % N_CHANGES];
     atomic_store_explicit(&c->sequence_nr, sequence_nr, memory_order_relaxed);
     atomic_store_explicit(&c->module, module, memory_order_relaxed);
-    atomic_store_explicit(&mine->n, n + 1, memory_order_release);
+    atomic_store_explicit(&own_table->n, n + 1, memory_order_release);
 }
 
 /* Changes from low on to before high: those before are not behind the number, those after are. */
-struct range {
+struct change_range {
     uint64_t low, high;
 };
 
-static inline bool is_behind(const struct table *t, uint64_t i, uint64_t sequence_nr)
+static inline bool is_change_behind(const struct change_table *t, uint64_t i, uint64_t sequence_nr)
 {
     return atomic_load_explicit(&t->changes[i % N_CHANGES].sequence_nr, memory_order_relaxed) >
            sequence_nr;
 }
 
 /* Only what is near `place`, if it is there. */
-static bool narrow(const struct table *t, struct range *r, uint64_t place, uint64_t sequence_nr)
+static bool narrow_range(const struct change_table *t, struct change_range *r, uint64_t place,
+                         uint64_t sequence_nr)
 {
     enum { NEAR = 8 };
-    struct range near = {place > r->low + NEAR ? place - NEAR : r->low,
-                         place + NEAR < r->high ? place + NEAR : r->high};
+    struct change_range near = {place > r->low + NEAR ? place - NEAR : r->low,
+                                place + NEAR < r->high ? place + NEAR : r->high};
     if (place < r->low || place > r->high ||
-        (near.low > r->low && is_behind(t, near.low - 1, sequence_nr)) ||
-        (near.high < r->high && !is_behind(t, near.high, sequence_nr)))
+        (near.low > r->low && is_change_behind(t, near.low - 1, sequence_nr)) ||
+        (near.high < r->high && !is_change_behind(t, near.high, sequence_nr)))
         return false;
     *r = near;
     return true;
@@ -142,16 +144,16 @@ static bool narrow(const struct table *t, struct range *r, uint64_t place, uint6
 /* The last change that is not behind the number. Backward begins with the last node and goes back
  * through them: so it is near the end, or near the one found before. Looking through the whole
  * table goes through a page of memory with each step. */
-static uint32_t find(struct table *t, uint64_t sequence_nr)
+static uint32_t find_change(struct change_table *t, uint64_t sequence_nr)
 {
     uint64_t end = atomic_load_explicit(&t->n, memory_order_acquire);
-    struct range r = {end > N_CHANGES ? end - N_CHANGES : 0, end};
+    struct change_range r = {end > N_CHANGES ? end - N_CHANGES : 0, end};
     uint64_t found_before = atomic_load_explicit(&t->found, memory_order_relaxed);
-    if (!narrow(t, &r, found_before, sequence_nr))
-        narrow(t, &r, end, sequence_nr);
+    if (!narrow_range(t, &r, found_before, sequence_nr))
+        narrow_range(t, &r, end, sequence_nr);
     while (r.low < r.high) {
         uint64_t middle = r.low + (r.high - r.low) / 2;
-        if (is_behind(t, middle, sequence_nr))
+        if (is_change_behind(t, middle, sequence_nr))
             r.high = middle;
         else
             r.low = middle + 1;
@@ -164,13 +166,13 @@ static uint32_t find(struct table *t, uint64_t sequence_nr)
 
 uint32_t tmk_autograd_nodes_module(const void *node, bool *ret_keep)
 {
-    const struct node *of_torch = node;
+    const struct torch_node *of_torch = node;
     *ret_keep = of_torch->sequence_nr == UINT64_MAX; /* AccumulateGrad: before all others */
     if (*ret_keep)
         return 0;
     for (int i = 0; i < N_TABLES; i++)
-        if (atomic_load_explicit(&nodes.tables[i].thread, memory_order_acquire) ==
+        if (atomic_load_explicit(&autograd.tables[i].thread, memory_order_acquire) ==
             of_torch->thread_id)
-            return find(&nodes.tables[i], of_torch->sequence_nr);
+            return find_change(&autograd.tables[i], of_torch->sequence_nr);
     return 0;
 }

@@ -40,18 +40,18 @@ static struct {
     _Atomic uint64_t since_ns; /* of the state */
     _Atomic uint32_t n_asked;  /* a look costs a block more than all else: not at each */
     _Atomic bool has_helper;
-} wanted = {.busy = ATOMIC_FLAG_INIT};
+} arming = {.busy = ATOMIC_FLAG_INIT};
 
 /* ---- for bridge.py ---- */
 
-static const char *text_of(struct tmk_object *arguments, long i, long *ret_n)
+static const char *text_argument(struct tmk_object *arguments, long i, long *ret_n)
 {
     const struct tmk_python *py = tmk_bridge.py;
     return py->PyUnicode_AsUTF8AndSize(py->PyTuple_GetItem(arguments, i), ret_n);
 }
 
 /* 0 when it is none: then an exception is set, which whoever asked clears in the end. */
-static uint64_t number_of(struct tmk_object *arguments, long i)
+static uint64_t number_argument(struct tmk_object *arguments, long i)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *number = py->PyTuple_GetItem(arguments, i);
@@ -59,17 +59,18 @@ static uint64_t number_of(struct tmk_object *arguments, long i)
     return py->PyErr_Occurred() ? 0 : value;
 }
 
-static struct tmk_object *none(void)
+static struct tmk_object *python_none(void)
 {
     return tmk_bridge.py->Py_BuildValue("");
 }
 
 /* named(id, name, class) */
-static struct tmk_object *named(struct tmk_object *self, struct tmk_object *arguments)
+static struct tmk_object *name_module(struct tmk_object *self, struct tmk_object *arguments)
 {
     long n_name = 0, n_class = 0;
-    uint64_t object = number_of(arguments, 0);
-    const char *name = text_of(arguments, 1, &n_name), *class = text_of(arguments, 2, &n_class);
+    uint64_t object = number_argument(arguments, 0);
+    const char *name = text_argument(arguments, 1, &n_name),
+               *class = text_argument(arguments, 2, &n_class);
     (void)self;
     struct tmk_lane *lane = name && class ? tmk_lane_enter() : NULL;
     if (lane) {
@@ -81,54 +82,57 @@ static struct tmk_object *named(struct tmk_object *self, struct tmk_object *argu
         tmk_lane_leave(lane);
     }
     tmk_bridge.py->PyErr_Clear();
-    return none();
+    return python_none();
 }
 
 /* forget(id): a module or an optimizer is gone */
-static struct tmk_object *forget(struct tmk_object *self, struct tmk_object *arguments)
+static struct tmk_object *forget_object(struct tmk_object *self, struct tmk_object *arguments)
 {
-    uint64_t object = number_of(arguments, 0);
+    uint64_t object = number_argument(arguments, 0);
     (void)self;
     tmk_module_names_remove(object);
     tmk_training_context_forget((const void *)(uintptr_t)object);
     tmk_tensor_tags_forget();
-    return none();
+    return python_none();
 }
 
 /* expect(id): there is such an optimizer */
-static struct tmk_object *expect(struct tmk_object *self, struct tmk_object *arguments)
+static struct tmk_object *expect_optimizer(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self;
-    tmk_training_context_expect((const void *)(uintptr_t)number_of(arguments, 0));
-    return none();
+    tmk_training_context_expect((const void *)(uintptr_t)number_argument(arguments, 0));
+    return python_none();
 }
 
 /* tag(device, address, category, name) */
-static struct tmk_object *tag(struct tmk_object *self, struct tmk_object *arguments)
+static struct tmk_object *tag_address(struct tmk_object *self, struct tmk_object *arguments)
 {
     long n = 0;
-    uint64_t device = number_of(arguments, 0), address = number_of(arguments, 1);
-    uint64_t category = number_of(arguments, 2);
-    const char *name = text_of(arguments, 3, &n);
+    uint64_t device = number_argument(arguments, 0), address = number_argument(arguments, 1);
+    uint64_t category = number_argument(arguments, 2);
+    const char *name = text_argument(arguments, 3, &n);
     (void)self;
     if (name)
         tidemark_record_tag((unsigned)device, (const void *)(uintptr_t)address, (unsigned)category,
                             name);
     tmk_bridge.py->PyErr_Clear();
-    return none();
+    return python_none();
 }
 
 /* parameter(id, name, flags, device, address, bytes, text) */
-static struct tmk_object *parameter(struct tmk_object *self, struct tmk_object *arguments)
+static struct tmk_object *tell_parameter(struct tmk_object *self, struct tmk_object *arguments)
 {
     struct {
         struct tmk_parameter_head head;
         char text[200];
-    } body = {.head = {.address = number_of(arguments, 4), .size_bytes = number_of(arguments, 5)}};
-    uint32_t id = (uint32_t)number_of(arguments, 0), flags = (uint32_t)number_of(arguments, 2);
-    uint32_t device = (uint32_t)number_of(arguments, 3);
+    } body = {.head = {.address = number_argument(arguments, 4),
+                       .size_bytes = number_argument(arguments, 5)}};
+    uint32_t id = (uint32_t)number_argument(arguments, 0),
+             flags = (uint32_t)number_argument(arguments, 2);
+    uint32_t device = (uint32_t)number_argument(arguments, 3);
     long n_name = 0, n_text = 0;
-    const char *name = text_of(arguments, 1, &n_name), *text = text_of(arguments, 6, &n_text);
+    const char *name = text_argument(arguments, 1, &n_name),
+               *text = text_argument(arguments, 6, &n_text);
     (void)self;
     struct tmk_lane *lane = name && text ? tmk_lane_enter() : NULL;
     if (lane) {
@@ -140,13 +144,13 @@ static struct tmk_object *parameter(struct tmk_object *self, struct tmk_object *
         tmk_lane_leave(lane);
     }
     tmk_bridge.py->PyErr_Clear();
-    return none();
+    return python_none();
 }
 
-/* instances(): all modules and optimizers there are. Here and not in bridge.py, because between two
- * of Python's instructions other threads may run: a tensor that one of them lets go of while we
- * have a list of everything is told to be in use, and torch prints a warning. */
-static struct tmk_object *instances(struct tmk_object *self, struct tmk_object *arguments)
+/* list_instances(): all modules and optimizers there are. Here and not in bridge.py, because
+ * between two of Python's instructions other threads may run: a tensor that one of them lets go of
+ * while we have a list of everything is told to be in use, and torch prints a warning. */
+static struct tmk_object *list_instances(struct tmk_object *self, struct tmk_object *arguments)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *module_class = py->PyDict_GetItemString(tmk_bridge.names, "Module");
@@ -166,25 +170,25 @@ static struct tmk_object *instances(struct tmk_object *self, struct tmk_object *
     return found;
 }
 
-/* calm() */
-static struct tmk_object *calm(struct tmk_object *self, struct tmk_object *arguments)
+/* say_whether_calm() */
+static struct tmk_object *say_whether_calm(struct tmk_object *self, struct tmk_object *arguments)
 {
     (void)self, (void)arguments;
     return tmk_bridge.py->PyLong_FromLong(tmk_torch_calls_is_calm());
 }
 
-static struct tmk_python_method methods[] = {
-    {"instances", instances, TMK_PYTHON_VARARGS, NULL},
-    {"named", named, TMK_PYTHON_VARARGS, NULL},
-    {"forget", forget, TMK_PYTHON_VARARGS, NULL},
-    {"expect", expect, TMK_PYTHON_VARARGS, NULL},
-    {"tag", tag, TMK_PYTHON_VARARGS, NULL},
-    {"parameter", parameter, TMK_PYTHON_VARARGS, NULL},
+static struct tmk_python_method bridge_methods[] = {
+    {"instances", list_instances, TMK_PYTHON_VARARGS, NULL},
+    {"named", name_module, TMK_PYTHON_VARARGS, NULL},
+    {"forget", forget_object, TMK_PYTHON_VARARGS, NULL},
+    {"expect", expect_optimizer, TMK_PYTHON_VARARGS, NULL},
+    {"tag", tag_address, TMK_PYTHON_VARARGS, NULL},
+    {"parameter", tell_parameter, TMK_PYTHON_VARARGS, NULL},
     {"gradients", tmk_tensor_tags_gradients, TMK_PYTHON_VARARGS, NULL},
     {"begin", tmk_torch_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
     {"end", tmk_torch_calls_end_update, TMK_PYTHON_VARARGS, NULL},
     {"skip", tmk_torch_calls_skip_update, TMK_PYTHON_VARARGS, NULL},
-    {"calm", calm, TMK_PYTHON_VARARGS, NULL},
+    {"calm", say_whether_calm, TMK_PYTHON_VARARGS, NULL},
     {"hush", tmk_torch_calls_hush, TMK_PYTHON_VARARGS, NULL},
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
 };
@@ -199,7 +203,7 @@ static struct tmk_object *module_named(const struct tmk_python *py, const char *
     return modules ? py->PyDict_GetItemString(modules, name) : NULL;
 }
 
-static bool is_true(const struct tmk_python *py, struct tmk_object *object)
+static bool is_object_true(const struct tmk_python *py, struct tmk_object *object)
 {
     bool is = object && py->PyObject_IsTrue(object) == 1;
     py->Py_DecRef(object);
@@ -215,7 +219,8 @@ static bool is_torch_ready(const struct tmk_python *py)
         !module_named(py, "torch.optim.optimizer"))
         return false;
     struct tmk_object *spec = py->PyObject_GetAttrString(torch, "__spec__");
-    bool is_importing = spec && is_true(py, py->PyObject_GetAttrString(spec, "_initializing"));
+    bool is_importing =
+        spec && is_object_true(py, py->PyObject_GetAttrString(spec, "_initializing"));
     py->Py_DecRef(spec);
     py->PyErr_Clear();
     return !is_importing;
@@ -226,20 +231,20 @@ static bool has_lock(const struct tmk_python *py)
 {
     struct tmk_object *sys = py->PyImport_AddModule("sys");
     struct tmk_object *ask = sys ? py->PyObject_GetAttrString(sys, "_is_gil_enabled") : NULL;
-    bool has = !ask || is_true(py, py->PyObject_CallObject(ask, NULL));
+    bool has = !ask || is_object_true(py, py->PyObject_CallObject(ask, NULL));
     py->Py_DecRef(ask);
     py->PyErr_Clear();
     return has;
 }
 
-static void set_item(const char *name, struct tmk_object *value)
+static void set_global(const char *name, struct tmk_object *value)
 {
     tmk_bridge.py->PyDict_SetItemString(tmk_bridge.names, name, value);
     tmk_bridge.py->Py_DecRef(value);
 }
 
 /* Those that C calls are kept: the namespace ends before the last call does. */
-static bool find_functions(void)
+static bool find_python_functions(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
     const struct {
@@ -259,25 +264,25 @@ static bool find_functions(void)
     return true;
 }
 
-static bool load_source(void)
+static bool load_bridge_source(void)
 {
     const struct tmk_python *py = tmk_bridge.py;
     tmk_bridge.names = tmk_python_names(py, "_tidemark_bridge");
     if (!tmk_bridge.names)
         return false;
-    set_item("categories", py->PyLong_FromLong(tmk_bridge.categories));
+    set_global("categories", py->PyLong_FromLong(tmk_bridge.categories));
     if (py->PyDict_GetItemString(tmk_bridge.names, "arm"))
         return true;
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
-        set_item(methods[i].name, py->PyCFunction_NewEx(&methods[i], NULL, NULL));
-    return tmk_python_run(py, tmk_bridge.names, tmk_bridge_source) && find_functions();
+    for (size_t i = 0; i < sizeof bridge_methods / sizeof bridge_methods[0]; i++)
+        set_global(bridge_methods[i].name, py->PyCFunction_NewEx(&bridge_methods[i], NULL, NULL));
+    return tmk_python_run(py, tmk_bridge.names, tmk_bridge_source) && find_python_functions();
 }
 
 static pid_t armed_in; /* the process that it was last armed in */
 
 static bool wake_bridge(void);
 
-static const char *arm(const struct tmk_python *py)
+static const char *arm_bridge(const struct tmk_python *py)
 {
     const char *why = NULL;
     armed_in = getpid();
@@ -289,7 +294,7 @@ static const char *arm(const struct tmk_python *py)
     tmk_tensor_tags_init();
     if (!has_lock(py))
         return "this Python is built without a global lock";
-    if (!tmk_module_names_reset() || !load_source())
+    if (!tmk_module_names_reset() || !load_bridge_source())
         return "the Python side could not be loaded";
     struct tmk_object *found =
         py->PyObject_CallObject(py->PyDict_GetItemString(tmk_bridge.names, "arm"), NULL);
@@ -312,7 +317,7 @@ static bool try_to_arm(const struct tmk_python *py)
         return true;
     if (!is_torch_ready(py))
         return false;
-    const char *why = arm(py);
+    const char *why = arm_bridge(py);
     if (!tmk_bridge_drop_mistake(py))
         return false; /* a signal's handler has raised: later */
     if (why)
@@ -337,49 +342,49 @@ static bool wake_bridge(void)
     struct tmk_control *c = &tmk_control_page.control;
     uint32_t sleeps = atomic_load_explicit(&c->bridge_sleeps, memory_order_relaxed);
     if (sleeps == 0 || sleeps != atomic_load(&c->generation) ||
-        atomic_flag_test_and_set(&wanted.busy))
+        atomic_flag_test_and_set(&arming.busy))
         return false;
     try_to_arm(tmk_bridge.py);
     atomic_store(&c->bridge_sleeps, 0);
-    atomic_flag_clear(&wanted.busy);
+    atomic_flag_clear(&arming.busy);
     return !tmk_bridge_is_off();
 }
 
 /* False when something was raised that is the program's. */
-static bool take_turn(const struct tmk_python *py)
+static bool take_arming_turn(const struct tmk_python *py)
 {
-    if (!atomic_flag_test_and_set(&wanted.busy)) {
+    if (!atomic_flag_test_and_set(&arming.busy)) {
         try_to_arm(py);
-        atomic_flag_clear(&wanted.busy);
+        atomic_flag_clear(&arming.busy);
     }
-    atomic_store(&wanted.since_ns, tmk_clock_monotonic_ns());
-    atomic_store(&wanted.n_asked, 0);
-    atomic_store(&wanted.state, IDLE);
+    atomic_store(&arming.since_ns, tmk_clock_monotonic_ns());
+    atomic_store(&arming.n_asked, 0);
+    atomic_store(&arming.state, IDLE);
     return !py->PyErr_Occurred();
 }
 
-static int on_pending(void *py)
+static int arm_on_main_thread(void *py)
 {
-    return take_turn(py) ? 0 : -1;
+    return take_arming_turn(py) ? 0 : -1;
 }
 
-static void *helper_main(void *arg)
+static void *arm_on_helper(void *arg)
 {
     const struct tmk_python *py = arg;
     int lock = py->PyGILState_Ensure();
-    if (!take_turn(py))
+    if (!take_arming_turn(py))
         py->PyErr_Clear(); /* not on this thread: handlers run on the main one */
     py->PyGILState_Release(lock);
-    atomic_store(&wanted.has_helper, false);
+    atomic_store(&arming.has_helper, false);
     return NULL;
 }
 
-static void queue(const struct tmk_python *py)
+static void queue_arming(const struct tmk_python *py)
 {
     uint32_t idle = IDLE;
-    if (atomic_compare_exchange_strong(&wanted.state, &idle, QUEUED) &&
-        py->Py_AddPendingCall(on_pending, (void *)py) < 0)
-        atomic_store(&wanted.state, IDLE); /* its queue is full */
+    if (atomic_compare_exchange_strong(&arming.state, &idle, QUEUED) &&
+        py->Py_AddPendingCall(arm_on_main_thread, (void *)py) < 0)
+        atomic_store(&arming.state, IDLE); /* its queue is full */
 }
 
 /* The lane is entered: what is called here must have no events. */
@@ -391,10 +396,10 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
         tmk_training_context_begin_due(lane);
         return;
     }
-    if (atomic_fetch_add_explicit(&wanted.n_asked, 1, memory_order_relaxed) % ASK_EVERY != 0)
+    if (atomic_fetch_add_explicit(&arming.n_asked, 1, memory_order_relaxed) % ASK_EVERY != 0)
         return;
-    uint64_t now = tmk_clock_monotonic_ns(), since = atomic_load(&wanted.since_ns);
-    bool is_queued = atomic_load(&wanted.state) == QUEUED;
+    uint64_t now = tmk_clock_monotonic_ns(), since = atomic_load(&arming.since_ns);
+    bool is_queued = atomic_load(&arming.state) == QUEUED;
     if (now - since < (is_queued ? helper_ns : retry_ns))
         return;
     if (tmk_recorder.settings.no_modules && tmk_recorder.settings.no_categories) {
@@ -407,14 +412,14 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
         return;
     }
     const struct tmk_python *py = tmk_python_find(&reason);
-    atomic_store(&wanted.since_ns, now);
+    atomic_store(&arming.since_ns, now);
     if (!py) /* nor will there be one: what makes blocks here is C++ */
         atomic_store(&tmk_fast_path.settled, lane->generation);
     else if (!is_queued)
-        queue(py);
-    else if (!atomic_exchange(&wanted.has_helper, true) &&
-             !tmk_helper_start(helper_main, (void *)py, HELPER_STACK_BYTES))
-        atomic_store(&wanted.has_helper, false);
+        queue_arming(py);
+    else if (!atomic_exchange(&arming.has_helper, true) &&
+             !tmk_helper_start(arm_on_helper, (void *)py, HELPER_STACK_BYTES))
+        atomic_store(&arming.has_helper, false);
 }
 
 /* tidemark.watch(): with the interpreter's lock. 1 when the thing is known now. */

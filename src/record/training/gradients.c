@@ -28,11 +28,11 @@ struct tensor {
     const uintptr_t *data; /* an at::Tensor is a pointer to its c10::TensorImpl, and no more */
 };
 
-struct input { /* a std::vector of tensors begins with these */
+struct node_input { /* a std::vector of tensors begins with these */
     const struct tensor *begin, *end;
 };
 
-struct slot {
+struct gradient_slot {
     _Atomic uint64_t cdata; /* 0: free */
     _Atomic uint64_t what;  /* name, device and state, from the low end */
     _Atomic uint64_t said;
@@ -41,14 +41,14 @@ struct slot {
 };
 
 /* What AccumulateGrad::apply() returns, a std::vector: in memory, as C's large structures are. */
-struct list {
+struct tensor_list {
     void *begin, *end, *limit;
 };
-typedef struct list apply_function(void *node, void *input);
+typedef struct tensor_list apply_function(void *node, void *input);
 
 /* What each node needs, in one line. */
 static struct {
-    struct slot *slots;
+    struct gradient_slot *slots;
     const struct tensor *(*grad)(const void *data); /* torch's functions */
     int32_t (*address)(const struct tensor *tensor, void **ret);
     apply_function *apply;
@@ -59,8 +59,8 @@ static struct {
     _Atomic uint32_t n_captures; /* backwards under way that make no gradients of parameters */
     _Atomic bool is_watched;     /* nodes are looked at */
     _Atomic bool met_listed, met_untrusted, met_stranger;
-} grads TMK_HOT_DATA;
-_Static_assert(sizeof grads <= 64, "one line");
+} gradients TMK_HOT_DATA;
+_Static_assert(sizeof gradients <= 64, "one line");
 
 static struct {
     uintptr_t *apply_at;            /* where the class has it; NULL: torch lacks something */
@@ -68,7 +68,7 @@ static struct {
     _Atomic uint32_t n_looks;       /* at nodes, for their place */
     _Atomic uint32_t hits[N_WORDS]; /* where they had parameters */
     struct tmk_region memory;
-} rarely;
+} seldom_used;
 
 /* The slot of the thread's last node. */
 static __thread uint32_t last_slot __attribute__((tls_model("initial-exec")));
@@ -77,17 +77,17 @@ static bool find_functions(void)
 {
     static const char c10[] = "libc10.so", cpu[] = "libtorch_cpu.so";
     uintptr_t *table = tmk_library_symbol(cpu, "_ZTVN5torch8autograd14AccumulateGradE");
-    *(void **)&grads.apply = tmk_library_symbol(
+    *(void **)&gradients.apply = tmk_library_symbol(
         cpu, "_ZN5torch8autograd14AccumulateGrad5applyEOSt6vectorIN2at6TensorESaIS4_EE");
-    *(void **)&grads.grad = tmk_library_symbol(c10, "_ZNK3c1010TensorImpl4gradEv");
-    grads.undefined = tmk_library_symbol(c10, "_ZN3c1019UndefinedTensorImpl10_singletonE");
-    *(void **)&grads.address = tmk_library_symbol(cpu, "aoti_torch_get_data_ptr");
-    if (!table || !grads.apply || !grads.grad || !grads.undefined || !grads.address)
+    *(void **)&gradients.grad = tmk_library_symbol(c10, "_ZNK3c1010TensorImpl4gradEv");
+    gradients.undefined = tmk_library_symbol(c10, "_ZN3c1019UndefinedTensorImpl10_singletonE");
+    *(void **)&gradients.address = tmk_library_symbol(cpu, "aoti_torch_get_data_ptr");
+    if (!table || !gradients.apply || !gradients.grad || !gradients.undefined || !gradients.address)
         return false;
     size_t n = tmk_library_symbol_bytes(table) / sizeof *table;
     for (size_t i = 2; i < n; i++) /* behind an offset and the class's description */
-        if (table[i] == (uintptr_t)grads.apply) {
-            rarely.apply_at = &table[i];
+        if (table[i] == (uintptr_t)gradients.apply) {
+            seldom_used.apply_at = &table[i];
             return true;
         }
     return false;
@@ -96,12 +96,12 @@ static bool find_functions(void)
 /* ---- the table ---- */
 
 /* Where it is, or is to go; NULL: it is not there. */
-static inline struct slot *find_slot(uint64_t cdata, bool is_new)
+static inline struct gradient_slot *find_slot(uint64_t cdata, bool is_new)
 {
-    uint32_t mask = atomic_load_explicit(&grads.mask, memory_order_relaxed);
+    uint32_t mask = atomic_load_explicit(&gradients.mask, memory_order_relaxed);
     uint32_t i = (uint32_t)((cdata >> 4) * 0x9e3779b97f4a7c15u >> 32) & mask;
-    for (uint32_t n = 0; cdata && grads.slots && n <= mask; n++, i = (i + 1) & mask) {
-        struct slot *slot = &grads.slots[i];
+    for (uint32_t n = 0; cdata && gradients.slots && n <= mask; n++, i = (i + 1) & mask) {
+        struct gradient_slot *slot = &gradients.slots[i];
         uint64_t found = atomic_load_explicit(&slot->cdata, memory_order_acquire);
         if (found == cdata)
             return slot;
@@ -111,7 +111,7 @@ static inline struct slot *find_slot(uint64_t cdata, bool is_new)
     return NULL;
 }
 
-static uint64_t pack(const struct tmk_gradients_parameter *p)
+static uint64_t pack_parameter(const struct tmk_gradients_parameter *p)
 {
     return (uint64_t)p->state << 48 | (uint64_t)p->device << 32 | p->name;
 }
@@ -120,32 +120,33 @@ void tmk_gradients_clear(uint32_t n)
 {
     uint32_t n_slots = 16;
     tmk_gradients_stop();
-    if (!grads.slots && tmk_region_init(&rarely.memory, MAX_SLOTS * sizeof *grads.slots) == 0)
-        grads.slots = rarely.memory.base;
-    if (!grads.slots)
+    if (!gradients.slots &&
+        tmk_region_init(&seldom_used.memory, MAX_SLOTS * sizeof *gradients.slots) == 0)
+        gradients.slots = seldom_used.memory.base;
+    if (!gradients.slots)
         return;
-    tmk_region_clear(&rarely.memory);
+    tmk_region_clear(&seldom_used.memory);
     while (n_slots < MAX_SLOTS && n_slots < 2 * n)
         n_slots *= 2;
-    atomic_store(&grads.mask, n_slots - 1);
+    atomic_store(&gradients.mask, n_slots - 1);
     for (uint32_t i = 0; i < N_WORDS; i++)
-        atomic_store(&rarely.hits[i], 0);
+        atomic_store(&seldom_used.hits[i], 0);
 }
 
 /* Of two with the same tensor the first counts: its name is the one that the other tables have. */
 void tmk_gradients_put(const struct tmk_gradients_parameter *p)
 {
-    struct slot *slot = find_slot(p->cdata, true);
+    struct gradient_slot *slot = find_slot(p->cdata, true);
     if (!slot || atomic_load(&slot->cdata))
         return;
-    atomic_store(&slot->what, pack(p));
+    atomic_store(&slot->what, pack_parameter(p));
     atomic_store(&slot->said, p->said);
     atomic_store_explicit(&slot->cdata, p->cdata, memory_order_release);
 }
 
 bool tmk_gradients_find(uint64_t cdata, struct tmk_gradients_parameter *ret)
 {
-    const struct slot *slot = find_slot(cdata, false);
+    const struct gradient_slot *slot = find_slot(cdata, false);
     if (!slot)
         return false;
     uint64_t what = atomic_load(&slot->what);
@@ -159,78 +160,79 @@ bool tmk_gradients_find(uint64_t cdata, struct tmk_gradients_parameter *ret)
 
 bool tmk_gradients_watch(void)
 {
-    bool is_placed = atomic_load(&grads.place) != 0;
-    bool may_look = is_placed || atomic_load(&rarely.n_looks) < MAX_LOOKS;
-    if (!grads.slots || !may_look || !(rarely.apply_at || find_functions()) ||
-        !(atomic_load(&rarely.is_in) || tmk_gradients_switch(true, false)))
+    bool is_placed = atomic_load(&gradients.place) != 0;
+    bool may_look = is_placed || atomic_load(&seldom_used.n_looks) < MAX_LOOKS;
+    if (!gradients.slots || !may_look || !(seldom_used.apply_at || find_functions()) ||
+        !(atomic_load(&seldom_used.is_in) || tmk_gradients_switch(true, false)))
         return false;
-    atomic_store(&grads.is_watched, true);
+    atomic_store(&gradients.is_watched, true);
     return is_placed;
 }
 
 void tmk_gradients_stop(void)
 {
-    atomic_store(&grads.is_watched, false);
+    atomic_store(&gradients.is_watched, false);
 }
 
 bool tmk_gradients_are_watched(void)
 {
-    return atomic_load(&grads.is_watched);
+    return atomic_load(&gradients.is_watched);
 }
 
 /* The first place that was one in most nodes: in a node itself there is no other. */
 bool tmk_gradients_learn(uint32_t n_gradients)
 {
-    uint32_t n_looks = atomic_load(&rarely.n_looks);
+    uint32_t n_looks = atomic_load(&seldom_used.n_looks);
     uint32_t n_nodes = n_gradients < n_looks ? n_gradients : n_looks;
-    if (atomic_load(&grads.place) || n_nodes == 0)
+    if (atomic_load(&gradients.place) || n_nodes == 0)
         return false;
     for (uint32_t i = 1; i < N_WORDS; i++)
-        if (atomic_load(&rarely.hits[i]) > n_nodes / 2 && atomic_load(&rarely.hits[i]) > 1) {
-            atomic_store(&grads.place, i);
+        if (atomic_load(&seldom_used.hits[i]) > n_nodes / 2 &&
+            atomic_load(&seldom_used.hits[i]) > 1) {
+            atomic_store(&gradients.place, i);
             return true;
         }
     return false;
 }
 
-static bool take(_Atomic bool *flag)
+static bool take_flag(_Atomic bool *flag)
 {
     return atomic_load_explicit(flag, memory_order_relaxed) && atomic_exchange(flag, false);
 }
 
 bool tmk_gradients_met_listed(void)
 {
-    return take(&grads.met_listed);
+    return take_flag(&gradients.met_listed);
 }
 
 bool tmk_gradients_met_untrusted(void)
 {
-    return take(&grads.met_untrusted);
+    return take_flag(&gradients.met_untrusted);
 }
 
 bool tmk_gradients_met_stranger(void)
 {
-    return take(&grads.met_stranger);
+    return take_flag(&gradients.met_stranger);
 }
 
 void tmk_gradients_begin_capture(void)
 {
-    atomic_fetch_add(&grads.n_captures, 1);
+    atomic_fetch_add(&gradients.n_captures, 1);
 }
 
 /* None are counted where it began before a fork. */
 void tmk_gradients_end_capture(void)
 {
-    uint32_t n = atomic_load(&grads.n_captures);
-    while (n > 0 && !atomic_compare_exchange_weak(&grads.n_captures, &n, n - 1))
+    uint32_t n = atomic_load(&gradients.n_captures);
+    while (n > 0 && !atomic_compare_exchange_weak(&gradients.n_captures, &n, n - 1))
         ;
 }
 
 void tmk_gradients_reset(void)
 {
     tmk_gradients_clear(0);
-    atomic_store(&rarely.n_looks, 0);
-    atomic_store(&grads.n_captures, 0);
+    atomic_store(&seldom_used.n_looks, 0);
+    atomic_store(&gradients.n_captures, 0);
 }
 
 /* ---- nodes ---- */
@@ -239,65 +241,65 @@ void tmk_gradients_reset(void)
 __attribute__((noinline, cold)) static void look_for_place(const void *node)
 {
     uint64_t words[N_WORDS];
-    if (atomic_fetch_add(&rarely.n_looks, 1) >= MAX_LOOKS)
+    if (atomic_fetch_add(&seldom_used.n_looks, 1) >= MAX_LOOKS)
         tmk_gradients_stop();
     else if (tmk_peek(node, words, sizeof words))
         for (uint32_t i = 1; i < N_WORDS; i++)
             if (find_slot(words[i], false))
-                atomic_fetch_add(&rarely.hits[i], 1);
+                atomic_fetch_add(&seldom_used.hits[i], 1);
 }
 
 /* The first few times through the kernel: whether the input is what we take it for. */
-static bool is_as_expected(const void *input, uintptr_t class)
+static bool is_input_expected(const void *input, uintptr_t class)
 {
-    struct input in;
+    struct node_input in;
     struct tensor tensor;
     uintptr_t its_class;
-    if (atomic_load_explicit(&grads.n_expected, memory_order_relaxed) >= ENOUGH_PEEKS)
+    if (atomic_load_explicit(&gradients.n_expected, memory_order_relaxed) >= ENOUGH_PEEKS)
         return true;
     if (!tmk_peek(input, &in, sizeof in) || in.end - in.begin != 1 ||
         !tmk_peek(in.begin, &tensor, sizeof tensor) ||
         !tmk_peek(tensor.data, &its_class, sizeof its_class) || its_class != class)
         return false;
-    atomic_fetch_add(&grads.n_expected, 1);
+    atomic_fetch_add(&gradients.n_expected, 1);
     return true;
 }
 
 /* Where a gradient will be that is made of what was computed. Tensors of other classes than the
  * parameter's, sparse ones among them, may have no address, which torch may say on stderr. */
-static uint64_t address_of(const struct input *in, uintptr_t class)
+static uint64_t address_of_gradient(const struct node_input *in, uintptr_t class)
 {
     void *address = NULL;
-    if (!is_as_expected(in, class) || in->end - in->begin != 1 || in->begin->data[0] != class ||
-        grads.address(in->begin, &address) != 0 || !address)
+    if (!is_input_expected(in, class) || in->end - in->begin != 1 || in->begin->data[0] != class ||
+        gradients.address(in->begin, &address) != 0 || !address)
         return TMK_GRADIENT_SOMEWHERE;
     return (uint64_t)(uintptr_t)address;
 }
 
 /* Each is looked at once in a backward, when the caches have forgotten it. */
-static inline void fetch_next(struct slot *slot)
+static inline void fetch_next(struct gradient_slot *slot)
 {
-    uint32_t i = (uint32_t)(slot - grads.slots), last = last_slot;
-    if (atomic_load_explicit(&grads.slots[last].next, memory_order_relaxed) != i)
-        atomic_store_explicit(&grads.slots[last].next, i, memory_order_relaxed);
+    uint32_t i = (uint32_t)(slot - gradients.slots), last = last_slot;
+    if (atomic_load_explicit(&gradients.slots[last].next, memory_order_relaxed) != i)
+        atomic_store_explicit(&gradients.slots[last].next, i, memory_order_relaxed);
     last_slot = i;
     uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
-    __builtin_prefetch((const void *)&grads.slots[next]);
+    __builtin_prefetch((const void *)&gradients.slots[next]);
 }
 
-static struct slot *slot_of(const void *node, uint64_t *ret_parameter)
+static struct gradient_slot *slot_of_node(const void *node, uint64_t *ret_parameter)
 {
-    uint32_t place = atomic_load_explicit(&grads.place, memory_order_relaxed);
+    uint32_t place = atomic_load_explicit(&gradients.place, memory_order_relaxed);
     if (__builtin_expect(place == 0, 0)) {
         look_for_place(node);
         return NULL;
     }
     *ret_parameter = ((const uint64_t *)node)[place];
-    struct slot *slot = find_slot(*ret_parameter, false);
+    struct gradient_slot *slot = find_slot(*ret_parameter, false);
     if (slot)
         fetch_next(slot);
     else
-        atomic_store_explicit(&grads.met_stranger, true, memory_order_relaxed);
+        atomic_store_explicit(&gradients.met_stranger, true, memory_order_relaxed);
     return slot;
 }
 
@@ -306,27 +308,27 @@ static struct slot *slot_of(const void *node, uint64_t *ret_parameter)
 TMK_HOT_CODE(5) struct tmk_gradients_found tmk_gradients_look(const void *node, const void *input)
 {
     struct tmk_gradients_found found = {0};
-    if (tmk_bridge_is_off() || atomic_load_explicit(&grads.n_captures, memory_order_relaxed))
+    if (tmk_bridge_is_off() || atomic_load_explicit(&gradients.n_captures, memory_order_relaxed))
         return found;
     uint64_t parameter;
-    struct slot *slot = slot_of(node, &parameter);
+    struct gradient_slot *slot = slot_of_node(node, &parameter);
     if (!slot)
         return found;
     uint64_t what = atomic_load_explicit(&slot->what, memory_order_relaxed);
     enum tmk_gradients_state state = (enum tmk_gradients_state)(what >> 48);
     if (state == TMK_GRADIENT_LISTED) {
         atomic_store_explicit(&slot->said, TMK_GRADIENT_SOMEWHERE, memory_order_relaxed);
-        atomic_store_explicit(&grads.met_listed, true, memory_order_relaxed);
+        atomic_store_explicit(&gradients.met_listed, true, memory_order_relaxed);
         return found;
     }
     const uintptr_t *data = (const uintptr_t *)(uintptr_t)parameter; /* the node has it */
-    if (grads.grad(data)->data != grads.undefined)
+    if (gradients.grad(data)->data != gradients.undefined)
         return found;
     if (state != TMK_GRADIENT_TRUSTED)
-        atomic_store_explicit(&grads.met_untrusted, true, memory_order_relaxed);
+        atomic_store_explicit(&gradients.met_untrusted, true, memory_order_relaxed);
     if (state == TMK_GRADIENT_ODD)
         return found;
-    uint64_t address = address_of(input, data[0]);
+    uint64_t address = address_of_gradient(input, data[0]);
     atomic_store_explicit(&slot->said, address, memory_order_relaxed);
     if (state == TMK_GRADIENT_TRUSTED && address != TMK_GRADIENT_SOMEWHERE)
         found = (struct tmk_gradients_found){what, address};
@@ -360,21 +362,21 @@ TMK_HOT_CODE(5) void tmk_gradients_tag(struct tmk_gradients_found found)
 }
 
 /* In front of AccumulateGrad::apply(). What it raises goes through here. */
-TMK_HOT_CODE(5) static struct list hook_apply(void *node, void *input)
+TMK_HOT_CODE(5) static struct tensor_list hook_apply(void *node, void *input)
 {
     struct tmk_gradients_found found = {0};
-    if (atomic_load_explicit(&grads.is_watched, memory_order_relaxed))
+    if (atomic_load_explicit(&gradients.is_watched, memory_order_relaxed))
         found = tmk_gradients_look(node, input);
-    struct list result = grads.apply(node, input);
+    struct tensor_list result = gradients.apply(node, input);
     tmk_gradients_tag(found);
     return result;
 }
 
 bool tmk_gradients_switch(bool in, bool stays_open)
 {
-    uintptr_t function = (uintptr_t)(in ? hook_apply : grads.apply);
-    if (!rarely.apply_at || !tmk_import_word_write(rarely.apply_at, function, stays_open))
+    uintptr_t function = (uintptr_t)(in ? hook_apply : gradients.apply);
+    if (!seldom_used.apply_at || !tmk_import_word_write(seldom_used.apply_at, function, stays_open))
         return false;
-    atomic_store(&rarely.is_in, in);
+    atomic_store(&seldom_used.is_in, in);
     return true;
 }

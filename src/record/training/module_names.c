@@ -11,15 +11,15 @@
 enum { LEAST_SLOTS = 1 << 12, MOST_SLOTS = 1 << 24 };
 
 struct tmk_module_names tmk_module_names;
-static struct tmk_region memory;
+static struct tmk_region slots_memory;
 static uint32_t n_objects;
 static uint32_t n_touched; /* slots that are no longer 0 */
 
-static bool make(uint32_t n_slots)
+static bool make_name_slots(uint32_t n_slots)
 {
-    if (tmk_region_init(&memory, n_slots * sizeof *tmk_module_names.slots) < 0)
+    if (tmk_region_init(&slots_memory, n_slots * sizeof *tmk_module_names.slots) < 0)
         return false;
-    tmk_module_names.slots = memory.base;
+    tmk_module_names.slots = slots_memory.base;
     tmk_module_names.mask = n_slots - 1;
     n_objects = n_touched = 0;
     return true;
@@ -28,18 +28,18 @@ static bool make(uint32_t n_slots)
 bool tmk_module_names_reset(void)
 {
     if (!tmk_module_names.slots)
-        return make(LEAST_SLOTS);
+        return make_name_slots(LEAST_SLOTS);
     n_objects = n_touched = 0;
-    tmk_region_clear(&memory);
+    tmk_region_clear(&slots_memory);
     return true;
 }
 
-static bool rebuild(void)
+static bool rebuild_slots(void)
 {
-    struct tmk_region before = memory;
+    struct tmk_region before = slots_memory;
     const struct tmk_module_slot *slots = tmk_module_names.slots;
     uint32_t n = tmk_module_names.mask + 1, n_new = n_objects >= n / 4 ? 2 * n : n;
-    if (n_new > MOST_SLOTS || !make(n_new))
+    if (n_new > MOST_SLOTS || !make_name_slots(n_new))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         if (slots[i].object <= 1)
@@ -54,7 +54,7 @@ static bool rebuild(void)
 
 bool tmk_module_names_put(const void *object, uint32_t name)
 {
-    if (n_touched > tmk_module_names.mask / 4 * 3 && !rebuild())
+    if (n_touched > tmk_module_names.mask / 4 * 3 && !rebuild_slots())
         return false;
     uint32_t i = tmk_module_names_place((uintptr_t)object);
     struct tmk_module_slot *place = NULL, *slot;

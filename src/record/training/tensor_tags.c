@@ -24,7 +24,7 @@
 
 enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };
 
-struct source { /* a parameter; torch does not get on with weak references to those */
+struct parameter_source { /* a parameter; torch does not get on with weak references to those */
     struct tmk_object *reference; /* weak, to its module; the same for all of a module's */
     struct tmk_object *key;       /* its place among the module's parameters */
     struct tmk_gradients_parameter parameter;
@@ -33,7 +33,7 @@ struct source { /* a parameter; torch does not get on with weak references to th
 
 static struct {
     struct tmk_region memory;
-    struct source *sources;
+    struct parameter_source *sources;
     uint32_t n;
     uint64_t n_backwards;
     bool is_new;        /* the list is, or something of what is known of it */
@@ -66,7 +66,7 @@ void tmk_tensor_tags_reset(void)
     tmk_gradients_reset();
 }
 
-static struct tmk_object *class_of(struct tmk_object *fresh)
+static struct tmk_object *class_of_new(struct tmk_object *fresh)
 {
     struct tmk_object *class = fresh ? tmk_python_type(fresh) : NULL;
     tmk_bridge.py->Py_DecRef(fresh);
@@ -87,9 +87,9 @@ void tmk_tensor_tags_init(void)
     tags.element_size = py->PyUnicode_InternFromString("element_size");
     tags.cdata = py->PyUnicode_InternFromString("_cdata");
     tags.none = py->Py_BuildValue("");
-    tags.tuple_class = class_of(py->PyTuple_New(0));
-    tags.list_class = class_of(py->Py_BuildValue("[]"));
-    tags.dict_class = class_of(py->Py_BuildValue("{}"));
+    tags.tuple_class = class_of_new(py->PyTuple_New(0));
+    tags.list_class = class_of_new(py->Py_BuildValue("[]"));
+    tags.dict_class = class_of_new(py->Py_BuildValue("{}"));
     if (tmk_region_init(&tags.memory, MAX_GRADIENTS * sizeof *tags.sources) == 0)
         tags.sources = tags.memory.base;
 }
@@ -97,7 +97,7 @@ void tmk_tensor_tags_init(void)
 /* ---- tensors ---- */
 
 /* What a method of a tensor's answers, a number; `otherwise` when it raises. */
-static uint64_t ask(struct tmk_object *tensor, struct tmk_object *method, uint64_t otherwise)
+static uint64_t ask_tensor(struct tmk_object *tensor, struct tmk_object *method, uint64_t otherwise)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *answer = py->PyObject_VectorcallMethod(method, &tensor, 1, NULL);
@@ -108,7 +108,7 @@ static uint64_t ask(struct tmk_object *tensor, struct tmk_object *method, uint64
     return value;
 }
 
-static void put(uint16_t device, uint64_t address, unsigned category, uint32_t name)
+static void put_tensor_tag(uint16_t device, uint64_t address, unsigned category, uint32_t name)
 {
     struct tmk_lane *lane = address ? tmk_lane_enter() : NULL;
     if (!lane)
@@ -128,7 +128,7 @@ static uint32_t intern_text(const char *text)
     return id;
 }
 
-static uint32_t intern(struct tmk_object *name)
+static uint32_t intern_name(struct tmk_object *name)
 {
     return intern_text(tmk_bridge.py->PyUnicode_AsUTF8AndSize(name, NULL));
 }
@@ -143,11 +143,11 @@ struct tmk_object *tmk_tensor_tags_gradients(struct tmk_object *self, struct tmk
     tags.bucket = intern_text("gradient bucket");
     for (long i = 0; tags.sources && i < MAX_GRADIENTS && (row = py->PyList_GetItem(list, i));
          i++) {
-        struct source *source = &tags.sources[tags.n++];
-        *source = (struct source){
+        struct parameter_source *source = &tags.sources[tags.n++];
+        *source = (struct parameter_source){
             .reference = py->PyTuple_GetItem(row, 0),
             .key = py->PyTuple_GetItem(row, 1),
-            .parameter = {.name = intern(py->PyTuple_GetItem(row, 2)),
+            .parameter = {.name = intern_name(py->PyTuple_GetItem(row, 2)),
                           .device = (uint16_t)py->PyLong_AsLong(py->PyTuple_GetItem(row, 3))}};
         py->Py_IncRef(source->reference);
         py->Py_IncRef(source->key);
@@ -194,13 +194,13 @@ void tmk_tensor_tags_forget(void)
 static uint64_t put_gradient(const struct tmk_gradients_parameter *p, struct tmk_object *grad,
                              bool is_careful)
 {
-    uint64_t address = ask(grad, tags.data_ptr, 0);
-    uint64_t offset = is_careful && address ? ask(grad, tags.storage_offset, 0) : 0;
+    uint64_t address = ask_tensor(grad, tags.data_ptr, 0);
+    uint64_t offset = is_careful && address ? ask_tensor(grad, tags.storage_offset, 0) : 0;
     if (offset)
-        put(p->device, address - offset * ask(grad, tags.element_size, 0), TIDEMARK_GRADIENT,
-            tags.bucket);
+        put_tensor_tag(p->device, address - offset * ask_tensor(grad, tags.element_size, 0),
+                       TIDEMARK_GRADIENT, tags.bucket);
     else
-        put(p->device, address, TIDEMARK_GRADIENT, p->name);
+        put_tensor_tag(p->device, address, TIDEMARK_GRADIENT, p->name);
     return address;
 }
 
@@ -215,15 +215,15 @@ static uint64_t cdata_of(struct tmk_object *tensor)
     return failed ? 0 : cdata;
 }
 
-struct look {             /* at all of them */
+struct sources_look {     /* at all of them */
     uint32_t n_gradients; /* with an address, of parameters that gradients.c knows */
     bool is_other;        /* there are parameters that it does not know */
     bool is_trial;        /* there are some to try that were not tried before */
 };
 
 /* What gradients.c knew of it is good still, whatever list it is on. */
-static void learn(struct source *source, struct tmk_object *parameter, bool has_gradient,
-                  uint64_t address, struct look *look)
+static void learn_source(struct parameter_source *source, struct tmk_object *parameter,
+                         bool has_gradient, uint64_t address, struct sources_look *look)
 {
     struct tmk_gradients_parameter *p = &source->parameter, before = {0};
     p->cdata = cdata_of(parameter);
@@ -247,7 +247,8 @@ static void learn(struct source *source, struct tmk_object *parameter, bool has_
 }
 
 /* Its gradient, if it has one, is tagged. With a look it is learnt what can be. */
-static void note_gradient(struct source *source, struct tmk_object *parameter, struct look *look)
+static void note_gradient(struct parameter_source *source, struct tmk_object *parameter,
+                          struct sources_look *look)
 {
     const struct tmk_python *py = tmk_bridge.py;
     py->Py_IncRef(parameter);
@@ -258,19 +259,19 @@ static void note_gradient(struct source *source, struct tmk_object *parameter, s
     else if (tmk_python_type(grad) == tmk_bridge.tensor_class)
         address = put_gradient(&source->parameter, grad, look != NULL);
     if (look)
-        learn(source, parameter, grad && grad != tags.none, address, look);
+        learn_source(source, parameter, grad && grad != tags.none, address, look);
     py->Py_DecRef(grad);
     py->Py_DecRef(parameter);
 }
 
 /* Of all, or of those that gradients.c does not tag. */
-static void note_all(struct look *look)
+static void note_sources(struct sources_look *look)
 {
     const struct tmk_python *py = tmk_bridge.py;
     const struct tmk_object *of = NULL; /* whose parameters these are */
     struct tmk_object *parameters = NULL;
     for (uint32_t i = 0; i < tags.n; i++) {
-        struct source *source = &tags.sources[i];
+        struct parameter_source *source = &tags.sources[i];
         if (!look && !source->asks_python)
             continue;
         if (source->reference != of) {
@@ -287,7 +288,7 @@ static void note_all(struct look *look)
     py->Py_DecRef(parameters);
 }
 
-static void make_table(void)
+static void make_gradients_table(void)
 {
     tmk_gradients_clear(tags.n);
     for (uint32_t i = 0; i < tags.n; i++)
@@ -305,8 +306,8 @@ static void make_table(void)
 static void look_at_all(bool for_stranger)
 {
     enum { MOST_FUTILE = 6 };
-    struct look look = {0};
-    note_all(&look);
+    struct sources_look look = {0};
+    note_sources(&look);
     bool is_learnt = tmk_gradients_learn(look.n_gradients);
     tags.is_new = is_learnt || look.is_trial; /* the next backward tells whether that is true */
     if (look.is_other)
@@ -315,7 +316,7 @@ static void look_at_all(bool for_stranger)
         tags.n_futile++;
     tags.looked = tags.n_backwards;
     tags.next_look = tags.n_backwards + (UINT64_C(1) << tags.n_futile);
-    make_table();
+    make_gradients_table();
 }
 
 static bool is_look_due(uint64_t n)
@@ -345,7 +346,7 @@ void tmk_tensor_tags_note_gradients(void)
     if (looks)
         look_at_all(for_stranger);
     else
-        note_all(NULL);
+        note_sources(NULL);
     if (was_on)
         py->PyGC_Enable();
     py->PyErr_Restore(error[0], error[1], error[2]);
@@ -356,9 +357,9 @@ void tmk_tensor_tags_note_gradients(void)
 static void note_input(struct tmk_object *tensor, uint32_t name)
 {
     tmk_bridge.py->Py_IncRef(tensor);
-    int64_t index = (int64_t)ask(tensor, tags.get_device, UINT64_MAX);
+    int64_t index = (int64_t)ask_tensor(tensor, tags.get_device, UINT64_MAX);
     uint16_t device = index < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)index);
-    put(device, ask(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
+    put_tensor_tag(device, ask_tensor(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
     tmk_bridge.py->Py_DecRef(tensor);
 }
 
@@ -405,7 +406,7 @@ static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned dep
 }
 
 /* Of one of the first MAX_INPUTS. */
-static uint32_t numbered(size_t i)
+static uint32_t numbered_input(size_t i)
 {
     static uint64_t known[MAX_INPUTS]; /* generation << 32 | name */
     char text[32];
@@ -426,9 +427,9 @@ void tmk_tensor_tags_note_inputs(struct tmk_object *const *values, size_t n,
     const struct tmk_python *py = tmk_bridge.py;
     long n_keywords = keywords ? py->PyTuple_Size(keywords) : 0;
     for (size_t i = 0; i < n && i < MAX_INPUTS; i++)
-        note_value(values[i], numbered(i), 0);
+        note_value(values[i], numbered_input(i), 0);
     for (long i = 0; i < n_keywords && i < MAX_INPUTS; i++)
-        note_value(values[n + (size_t)i], intern(py->PyTuple_GetItem(keywords, i)), 0);
+        note_value(values[n + (size_t)i], intern_name(py->PyTuple_GetItem(keywords, i)), 0);
     if (py->PyErr_Occurred())
         py->PyErr_Clear();
 }

@@ -82,7 +82,7 @@ static void note_thread(void)
 }
 
 /* Python code runs on the thread, which may be one that works for a backward. */
-static bool is_working(struct tmk_lane *lane)
+static bool is_worker(struct tmk_lane *lane)
 {
     if (!tmk_torch_calls_knows_worker(lane) && atomic_load(&tmk_recorder.control->n_backwards) > 0)
         tmk_torch_calls_note_worker(lane);
@@ -104,7 +104,7 @@ __attribute__((noinline)) static bool learn_name(struct tmk_object *module, bool
     return ok;
 }
 
-static inline bool name_of(struct tmk_object *module, bool is_root, uint32_t *ret_name)
+static inline bool name_of_module(struct tmk_object *module, bool is_root, uint32_t *ret_name)
 {
     uint32_t name = tmk_module_names_find(module);
     *ret_name = name & ~TMK_MODULE_UNNAMED;
@@ -122,9 +122,9 @@ static bool is_training(struct tmk_object *module)
 }
 
 /* Calls on, with the frames below as they are until that returns. */
-static inline struct tmk_object *call_on(struct tmk_object *function,
-                                         struct tmk_object *const *values, size_t n,
-                                         struct tmk_object *keywords)
+static inline struct tmk_object *call_with_anchor(struct tmk_object *function,
+                                                  struct tmk_object *const *values, size_t n,
+                                                  struct tmk_object *keywords)
 {
     struct tmk_pyanchor anchor;
     const struct tmk_pyanchor *before = tmk_lane.anchor;
@@ -141,7 +141,7 @@ __attribute__((noinline)) static struct tmk_object *call_inner(struct tmk_object
                                                                struct tmk_object *keywords)
 {
     uint32_t name = 0;
-    if (!name_of(values[0], false, &name))
+    if (!name_of_module(values[0], false, &name))
         return NULL;
     uint32_t outer = tmk_training_context.module, generation = tmk_training_context.generation;
     struct tmk_lane *lane = name ? tmk_lane_enter() : NULL;
@@ -152,7 +152,7 @@ __attribute__((noinline)) static struct tmk_object *call_inner(struct tmk_object
         tmk_training_context.module = name;
     }
     tmk_training_context.n_calls++;
-    struct tmk_object *result = call_on(function, values, n, keywords);
+    struct tmk_object *result = call_with_anchor(function, values, n, keywords);
     if (tmk_training_context.generation != generation)
         return result;
     tmk_training_context.n_calls--;
@@ -181,7 +181,7 @@ static bool note_root(struct tmk_object *module)
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return true;
-    bool is_again = is_working(lane) || tmk_training_context.stage == TMK_CONTEXT_BACKWARD;
+    bool is_again = is_worker(lane) || tmk_training_context.stage == TMK_CONTEXT_BACKWARD;
     tmk_lane_leave(lane);
     if (is_again)
         return true;
@@ -195,7 +195,7 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
                                                               size_t n, struct tmk_object *keywords)
 {
     uint32_t name;
-    if (!name_of(values[0], true, &name) || !note_root(values[0]))
+    if (!name_of_module(values[0], true, &name) || !note_root(values[0]))
         return NULL;
     bool is_eval = !torch.is_grad_enabled() || !is_training(values[0]);
     struct tmk_lane *lane = tmk_lane_enter();
@@ -217,7 +217,7 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
         tmk_tensor_tags_note_inputs(values + 1, (n & ~offset_flag) - 1, keywords);
     /* Whatever was left behind. (A call around this one goes without it from then on.) */
     tmk_lane.anchor = NULL;
-    struct tmk_object *result = call_on(function, values, n, keywords);
+    struct tmk_object *result = call_with_anchor(function, values, n, keywords);
     lane = tmk_lane_enter();
     if (!lane)
         return result;
@@ -245,7 +245,7 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
         tmk_training_context.generation ==
             atomic_load_explicit(&tmk_control_page.control.bridge, memory_order_relaxed))
         return tmk_bridge.modules ? call_inner(function, values, n, keywords)
-                                  : call_on(function, values, n, keywords);
+                                  : call_with_anchor(function, values, n, keywords);
     return call_root(function, values, n, keywords);
 }
 
@@ -263,7 +263,7 @@ static bool accumulates(struct tmk_object *arguments, struct tmk_object *keyword
 }
 
 /* False when something was raised that is the program's. */
-static bool end_backward(bool is_accumulating, bool is_only)
+static bool finish_backward(bool is_accumulating, bool is_only)
 {
     if (tmk_bridge.categories && is_accumulating && is_only && !are_several &&
         tmk_torch_calls_is_calm())
@@ -283,7 +283,7 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     struct tmk_lane *lane = is_awake() ? tmk_lane_enter() : NULL;
     if (!lane)
         return torch.run_backward(self, arguments, keywords);
-    is_working(lane);
+    is_worker(lane);
     tmk_training_context.runs_backward = true;
     tmk_training_context_backward(lane);
     struct tmk_training_context before = tmk_training_context_open(lane, TMK_CONTEXT_BACKWARD);
@@ -306,7 +306,7 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     if (!is_inner)
         tmk_training_context_end_workers(lane);
     tmk_lane_leave(lane);
-    if (is_inner || end_backward(is_accumulating, is_only) || !result)
+    if (is_inner || finish_backward(is_accumulating, is_only) || !result)
         return result;
     tmk_bridge.py->Py_DecRef(result);
     return NULL;
@@ -362,7 +362,7 @@ struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
     struct tmk_lane *lane =
         is_inner || !torch.is_in || tmk_bridge_is_off() ? NULL : tmk_lane_enter();
     if (lane) {
-        is_working(lane);
+        is_worker(lane);
         updating = optimizer;
         tmk_training_context_begin_update(lane, optimizer);
         before = tmk_training_context_open(lane, TMK_CONTEXT_OPTIMIZER);
@@ -434,7 +434,7 @@ struct tmk_object *tmk_torch_calls_hush(struct tmk_object *self, struct tmk_obje
 
 /* ---- patching ---- */
 
-static bool always(void)
+static bool always_true(void)
 {
     return true;
 }
@@ -491,7 +491,7 @@ static struct method_def *find_method(struct tmk_object *object)
 }
 
 /* What torch says of the calling thread; functions that it has not are NULL. */
-static void find_functions(void)
+static void find_torch_functions(void)
 {
     static const char cpu[] = "libtorch_cpu.so";
     *(void **)&torch.is_grad_enabled =
@@ -503,7 +503,7 @@ static void find_functions(void)
     *(void **)&torch.n_function_modes =
         tmk_library_symbol(cpu, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv");
     if (!torch.is_grad_enabled)
-        torch.is_grad_enabled = always;
+        torch.is_grad_enabled = always_true;
 }
 
 /* An exception of the program's may be on its way: it is put aside meanwhile. */
@@ -536,7 +536,7 @@ bool tmk_torch_calls_patch(struct tmk_object *function, struct tmk_object *run, 
     if (!torch.training) {
         torch.training = tmk_bridge.py->PyUnicode_InternFromString("training");
         torch.accumulate_grad = tmk_bridge.py->PyUnicode_InternFromString("accumulate_grad");
-        find_functions();
+        find_torch_functions();
         tmk_bridge.py->Py_IncRef(function);
         tmk_bridge.py->Py_IncRef(run);
         torch.call_at = find_pointer(function);

@@ -21,12 +21,12 @@ static const char *const stage_names[TMK_N_CONTEXT_STAGES] = {
 
 /* ---- ranges ---- */
 
-static void push(struct tmk_lane *lane, uint32_t kind, uint32_t name)
+static void push_range(struct tmk_lane *lane, uint32_t kind, uint32_t name)
 {
     tmk_lane_put(lane, TMK_KIND_PUSH, 0, name, kind, 0);
 }
 
-static void pop(struct tmk_lane *lane, uint32_t kind, uint32_t thread)
+static void pop_range(struct tmk_lane *lane, uint32_t kind, uint32_t thread)
 {
     tmk_lane_put(lane, TMK_KIND_POP, 0, 0, kind, thread);
 }
@@ -41,13 +41,13 @@ static void push_stage(struct tmk_lane *lane, enum tmk_training_context_stage st
         if ((uint32_t)name)
             atomic_store_explicit(&known[stage], name, memory_order_release);
     }
-    push(lane, TIDEMARK_STAGE, (uint32_t)name);
+    push_range(lane, TIDEMARK_STAGE, (uint32_t)name);
 }
 
 static void end_node(struct tmk_lane *lane, struct tmk_training_context *w)
 {
     if (w->node)
-        pop(lane, TIDEMARK_MODULE, 0);
+        pop_range(lane, TIDEMARK_MODULE, 0);
     w->node = 0;
 }
 
@@ -55,7 +55,7 @@ static void end_lingering(struct tmk_lane *lane, struct tmk_training_context *w)
 {
     if (!w->lingers)
         return;
-    pop(lane, TIDEMARK_STAGE, 0);
+    pop_range(lane, TIDEMARK_STAGE, 0);
     w->is_open = w->is_closure;
     w->stage = w->is_closure ? TMK_CONTEXT_OPTIMIZER : TMK_CONTEXT_NONE;
     w->lingers = w->is_closure = false;
@@ -84,7 +84,7 @@ void tmk_training_context_close(struct tmk_lane *lane, const struct tmk_training
     end_lingering(lane, w);
     end_node(lane, w);
     if (w->is_open)
-        pop(lane, TIDEMARK_STAGE, 0);
+        pop_range(lane, TIDEMARK_STAGE, 0);
     if (before->generation == w->generation)
         *w = *before;
 }
@@ -105,12 +105,12 @@ void tmk_training_context_linger(struct tmk_lane *lane, const struct tmk_trainin
 
 void tmk_training_context_push_module(struct tmk_lane *lane, uint32_t name)
 {
-    push(lane, TIDEMARK_MODULE, name);
+    push_range(lane, TIDEMARK_MODULE, name);
 }
 
 void tmk_training_context_pop_module(struct tmk_lane *lane)
 {
-    pop(lane, TIDEMARK_MODULE, 0);
+    pop_range(lane, TIDEMARK_MODULE, 0);
 }
 
 void tmk_training_context_own(struct tmk_lane *lane, bool opens)
@@ -178,7 +178,7 @@ __attribute__((noinline)) static void enter_node(struct tmk_lane *lane, uint32_t
         return;
     end_node(lane, w);
     if (name)
-        push(lane, TIDEMARK_MODULE, name);
+        push_range(lane, TIDEMARK_MODULE, name);
     w->node = name;
 }
 
@@ -221,8 +221,8 @@ void tmk_training_context_end_workers(struct tmk_lane *lane)
         if (!thread)
             continue;
         atomic_fetch_sub(&workers.n, 1);
-        pop(lane, TIDEMARK_MODULE, thread);
-        pop(lane, TIDEMARK_STAGE, thread);
+        pop_range(lane, TIDEMARK_MODULE, thread);
+        pop_range(lane, TIDEMARK_STAGE, thread);
     }
 }
 
@@ -249,7 +249,7 @@ bool tmk_training_context_is_working(struct tmk_lane *lane)
         return true;
     if (leave_workers(lane->thread)) {
         end_node(lane, w);
-        pop(lane, TIDEMARK_STAGE, 0);
+        pop_range(lane, TIDEMARK_STAGE, 0);
     }
     *w = (struct tmk_training_context){.generation = w->generation, .n_own = w->n_own};
     lane->quiet = 0;
@@ -298,7 +298,7 @@ static struct {
     struct optimizer optimizers[MAX_OPTIMIZERS];
 } steps;
 
-static void begin_step(struct tmk_lane *lane)
+static void begin_training_step(struct tmk_lane *lane)
 {
     if (steps.is_own)
         return;
@@ -316,7 +316,7 @@ void tmk_training_context_root(struct tmk_lane *lane)
 {
     bool by_hand = steps.n_optimizers == 0 && steps.n_backwards > 0;
     if (!steps.begun || !steps.trains || by_hand)
-        begin_step(lane);
+        begin_training_step(lane);
     else
         tmk_training_context_begin_due(lane);
 }
@@ -325,7 +325,7 @@ static void begin_training(struct tmk_lane *lane)
 {
     steps.trains = true;
     if (!steps.begun)
-        begin_step(lane);
+        begin_training_step(lane);
     else
         tmk_training_context_begin_due(lane);
 }
@@ -357,10 +357,10 @@ bool tmk_training_context_is_due(void)
 void tmk_training_context_begin_due(struct tmk_lane *lane)
 {
     if (atomic_exchange(&steps.is_due, false))
-        begin_step(lane);
+        begin_training_step(lane);
 }
 
-static struct optimizer *find_optimizer(const void *object)
+static struct optimizer *find_known_optimizer(const void *object)
 {
     for (unsigned i = 0; i < steps.n_optimizers; i++)
         if (steps.optimizers[i].object == object)
@@ -371,14 +371,14 @@ static struct optimizer *find_optimizer(const void *object)
 void tmk_training_context_expect(const void *optimizer)
 {
     steps.trains = true;
-    if (!find_optimizer(optimizer) && steps.n_optimizers < MAX_OPTIMIZERS)
+    if (!find_known_optimizer(optimizer) && steps.n_optimizers < MAX_OPTIMIZERS)
         steps.optimizers[steps.n_optimizers++] =
             (struct optimizer){.object = optimizer, .is_awaited = true};
 }
 
 void tmk_training_context_forget(const void *optimizer)
 {
-    struct optimizer *o = find_optimizer(optimizer);
+    struct optimizer *o = find_known_optimizer(optimizer);
     if (o)
         *o = steps.optimizers[--steps.n_optimizers];
 }
@@ -395,14 +395,14 @@ static void give_up_waiting(struct tmk_lane *lane)
         if (o->n_given_up < MANY)
             o->n_given_up++;
     }
-    begin_step(lane);
+    begin_training_step(lane);
 }
 
 void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimizer)
 {
     begin_training(lane);
     tmk_training_context_expect(optimizer);
-    struct optimizer *o = find_optimizer(optimizer);
+    struct optimizer *o = find_known_optimizer(optimizer);
     if (!o)
         return;
     if (o->stepped) {
@@ -415,7 +415,7 @@ void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimi
 
 bool tmk_training_context_end_update(const void *optimizer, enum tmk_training_update *ret_time)
 {
-    struct optimizer *o = find_optimizer(optimizer);
+    struct optimizer *o = find_known_optimizer(optimizer);
     unsigned n_left = 0;
     uint32_t n = o ? ++o->n_updates : 0;
     *ret_time = !o                   ? TMK_UPDATE_UNCOUNTED

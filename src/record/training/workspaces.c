@@ -18,7 +18,7 @@
 
 enum { MAX_WORKSPACES = 256, MAX_DEPTH = 64 };
 
-struct map { /* std::map: a red-black tree */
+struct std_map { /* std::map: a red-black tree */
     uint64_t compare;
     uint64_t header_color;
     uint64_t root;
@@ -26,7 +26,7 @@ struct map { /* std::map: a red-black tree */
     uint64_t n;
 };
 
-struct map_node {
+struct std_map_node {
     uint64_t color;
     uint64_t parent, left, right;
     uint64_t handle, stream; /* the key */
@@ -35,7 +35,7 @@ struct map_node {
     uint8_t device_type, device_index;
 };
 
-static void tag(const struct map_node *node, const char *name)
+static void tag_workspace(const struct std_map_node *node, const char *name)
 {
     if (node->address && node->device_type == TMK_DEVICE_TYPE_CUDA)
         tidemark_record_tag(TIDEMARK_CUDA(node->device_index),
@@ -45,8 +45,8 @@ static void tag(const struct map_node *node, const char *name)
 static void note_map(const char *function, const char *name)
 {
     void *(*find)(void);
-    struct map map = {0};
-    struct map_node node = {0};
+    struct std_map map = {0};
+    struct std_map_node node = {0};
     uint64_t waiting[MAX_DEPTH];
     unsigned n_waiting = 0, n_seen = 0;
     *(void **)&find = tmk_library_symbol("libtorch_cuda.so", function);
@@ -57,7 +57,7 @@ static void note_map(const char *function, const char *name)
     while (n_waiting > 0 && n_seen++ < map.n) {
         if (!tmk_peek((const void *)(uintptr_t)waiting[--n_waiting], &node, sizeof node))
             return;
-        tag(&node, name);
+        tag_workspace(&node, name);
         if (node.left && n_waiting < MAX_DEPTH)
             waiting[n_waiting++] = node.left;
         if (node.right && n_waiting < MAX_DEPTH)
