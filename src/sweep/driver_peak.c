@@ -4,7 +4,6 @@
 
 #include "kit/textmap.h"
 #include "trace/events.h"
-#include "trace/kinds.h"
 #include "trace/replay.h"
 
 int tmk_driver_peak_init(struct tmk_driver_peak *h, const struct tmk_process *p)

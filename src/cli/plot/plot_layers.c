@@ -15,7 +15,6 @@
 #include "passes/timeline.h"
 #include "tidemark/tidemark.h"
 #include "trace/events.h"
-#include "trace/kinds.h"
 #include "trace/reader.h"
 #include "trace/replay.h"
 
