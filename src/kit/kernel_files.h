@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/lines.h"
-
 /* What one read gives of the file whose path is `format` filled in, with a zero byte behind: all
  * of it where it fits. Its length, or -1 with errno when it cannot be read; `to` is then "". */
 ssize_t tmk_kernel_file_read(char *to, size_t size, const char *format, ...)

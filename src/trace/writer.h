@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "trace/layout.h"
 #include "trace/packer.h"
 
 /* Whether the file may grow by so many bytes; what was granted counts for the run. */

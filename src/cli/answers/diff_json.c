@@ -5,6 +5,13 @@
 
 #include "cli/answers/answer_json.h"
 #include "cli/answers/diff_answer.h"
+#include "cli/answers/moment_answer.h"
+#include "kit/tree.h"
+#include "model/run.h"
+#include "passes/diff/diff.h"
+#include "passes/diff/diff_steps.h"
+#include "passes/group.h"
+#include "trace/defs.h"
 
 enum { LISTED_STEPS = 40 };
 
