@@ -53,7 +53,7 @@ static const struct settings defaults = {
     .nan_step = NEVER,
 };
 
-/* One line a flag: parsing, checking and --help all read this. */
+/* The flags, one line each: parsing, checking and --help all read this. */
 enum flag_kind { FLAG_SWITCH, FLAG_NUMBER, FLAG_SIZE };
 
 struct flag {
@@ -117,7 +117,7 @@ static void help_print(void)
            "  tidemark run -- tinytrain --spike 20 --capacity 12MiB --threads 4\n");
 }
 
-/* Digits, then one of the suffixes if `kind` has them. 0, or -1: not that, or too large. */
+/* Parse digits and a suffix if `kind` has them: 0, or -1 when it is something else or too large. */
 static int value_parse(const char *text, enum flag_kind kind, uint64_t *ret_value)
 {
     if (!isdigit((unsigned char)text[0]))
@@ -151,7 +151,7 @@ static int flag_complain(const struct flag *flag, const char *text)
     return -1;
 }
 
-/* "--name" or "--name=value" to its flag; *ret_text is the value after '=', or NULL. */
+/* Find the flag for "--name" or "--name=value"; *ret_text is the value after '=', or NULL. */
 static const struct flag *flag_find(const char *argument, const char **ret_text)
 {
     const size_t n = strcspn(argument, "=");
@@ -164,7 +164,7 @@ static const struct flag *flag_find(const char *argument, const char **ret_text)
     return NULL;
 }
 
-/* Take one flag, and its value, from the front of `arguments`: how many were taken, or -1. */
+/* Take a flag, and its value, from the front of `arguments`: how many were taken, or -1. */
 static int flag_take(char **arguments, struct settings *settings)
 {
     const char *text = NULL;
@@ -223,7 +223,7 @@ static int settings_parse(char **arguments, struct settings *ret_settings)
     return 0;
 }
 
-/* The text as token ids, and how far it has been read. */
+/* The text as token ids, and the position of the reader. */
 struct corpus {
     int32_t *ids;
     size_t n_ids;
@@ -273,7 +273,7 @@ static void corpus_rewind(struct corpus *corpus, size_t n_seq)
     corpus->cursor = tt_random(&corpus->random) % n_seq;
 }
 
-/* The next n_batch pieces of the text, and the same shifted by one. */
+/* Fill the batch with the next n_batch pieces of the text, and the same shifted by one. */
 static void batch_init(struct tt_batch *batch, struct corpus *corpus, size_t n_batch, size_t n_seq)
 {
     const size_t size_bytes = n_batch * n_seq * sizeof(int32_t);
@@ -304,7 +304,7 @@ struct training {
     bool is_nan;
 };
 
-/* --leak: the classic. Each loss goes into a block of its own, and nobody keeps its address. */
+/* --leak: the classic leak. Each loss goes into a new block, and nobody keeps its address. */
 static void remember_loss(const struct settings *settings, double loss)
 {
     char *history = tt_new(TIDEMARK_OTHER, settings->leak_bytes, "history", "loss");
@@ -313,7 +313,7 @@ static void remember_loss(const struct settings *settings, double loss)
            settings->leak_bytes < sizeof(loss) ? settings->leak_bytes : sizeof(loss));
 }
 
-/* --nan: what a flipped bit or a bad division does. */
+/* --nan: do to a weight what a flipped bit or a bad division does. */
 static void poison_weight(struct tt_model *model, uint64_t step)
 {
     struct tt_param *p = tt_model_params(model);
@@ -395,7 +395,7 @@ static void training_fini(struct training *training)
     training->corpus.ids = tt_free(training->corpus.ids);
 }
 
-/* At exit, so that a run that ends for want of memory has its counts too. */
+/* Print the counts at exit, so that a run that ends out of memory has them too. */
 static void counts_print(void)
 {
     tt_mem_counts_print(stdout);

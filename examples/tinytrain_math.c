@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tinytrain_math.c - a pool of threads, matrix products, attention, and the small loops.
  *
- * The pool knows one kind of job: n items, to be cut into as many shares as there are threads. A
- * share is run with a scratch block of its own, allocated before it begins and freed when it ends,
- * so that a watched run shows blocks of several threads. The caller takes the first share and waits
- * for the rest; jobs do not overlap and do not nest.
+ * The pool knows one kind of job: n items, to be cut into as many shares as there are threads. Each
+ * share runs with its own scratch block, allocated before it begins and freed when it ends, so that
+ * a watched run shows blocks of several threads. The caller takes the first share and waits for the
+ * rest; jobs do not overlap and do not nest.
  *
  * Invariant: an item writes only what no other item reads or writes. Hence no locks in the
  * arithmetic, and no sum whose order depends on the number of threads. */
@@ -17,7 +17,7 @@
 
 #include "tinytrain_mem.h"
 
-struct job {
+struct worker_job {
     const struct tt_place *place;
     void (*run)(const void *task, size_t begin, size_t end, float *scratch);
     const void *task;
@@ -29,9 +29,9 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t posted;
     pthread_cond_t finished;
-    pthread_barrier_t ready; /* only with more than one thread */
-    const struct job *job;   /* borrowed from the thread that waits in job_run() */
-    uint64_t n_posted;       /* tells a worker a new job from the one it has done */
+    pthread_barrier_t ready;      /* only with more than one thread */
+    const struct worker_job *job; /* borrowed from the thread that waits in job_run() */
+    uint64_t n_posted;            /* tells a worker a new job from the one it has done */
     size_t n_busy;
     size_t n_threads; /* the caller's included */
     bool is_stopping;
@@ -43,9 +43,9 @@ static struct {
     .n_threads = 1,
 };
 
-/* No share begins before each has its scratch: then the most that lives at once, and whether memory
- * runs out, does not depend on which thread is faster. */
-static void share_run(const struct job *job, size_t share)
+/* No share begins before each has its scratch: then neither the peak nor running out of memory
+ * depends on which thread is faster. */
+static void share_run(const struct worker_job *job, size_t share)
 {
     const size_t begin = job->n_items * share / pool.n_threads;
     const size_t end = job->n_items * (share + 1) / pool.n_threads;
@@ -61,7 +61,7 @@ static void share_run(const struct job *job, size_t share)
 
 /* Worker threads open the ranges that the posting thread is in, for as long as their share takes.
  */
-static void share_run_in_place(const struct job *job, size_t share)
+static void share_run_in_place(const struct worker_job *job, size_t share)
 {
     tidemark_push(TIDEMARK_STAGE, job->place->stage);
     tidemark_push(TIDEMARK_MODULE, job->place->module);
@@ -81,7 +81,7 @@ static void *worker_main(void *argument)
         if (pool.is_stopping)
             break;
         n_done = pool.n_posted;
-        const struct job *job = pool.job;
+        const struct worker_job *job = pool.job;
         pthread_mutex_unlock(&pool.lock);
         share_run_in_place(job, share);
         pthread_mutex_lock(&pool.lock);
@@ -92,7 +92,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-static void job_run(const struct job *job)
+static void job_run(const struct worker_job *job)
 {
     pthread_mutex_lock(&pool.lock);
     pool.job = job;
@@ -205,7 +205,7 @@ static void matmul_rows(const void *task, size_t begin, size_t end, float *scrat
 
 void tt_matmul(const struct tt_matmul *m)
 {
-    job_run(&(const struct job){
+    job_run(&(const struct worker_job){
         .place = &m->place,
         .run = matmul_rows,
         .task = m,
@@ -270,7 +270,7 @@ static void add_scaled(size_t n, float factor, const float *from, float *to)
         to[i] += factor * from[i];
 }
 
-/* Of at least one number. */
+/* The softmax of at least one number. */
 static float softmax(size_t n, const float *in, float *out)
 {
     float largest = in[0];
@@ -305,7 +305,7 @@ static void attention_forward_heads(const void *task, size_t begin, size_t end, 
 
 void tt_attention_forward(const struct tt_attention *a)
 {
-    job_run(&(const struct job){
+    job_run(&(const struct worker_job){
         .place = &a->place,
         .run = attention_forward_heads,
         .task = a,
@@ -314,7 +314,7 @@ void tt_attention_forward(const struct tt_attention *a)
     });
 }
 
-/* Turn the gradient of n probabilities into that of the scaled scores, in place. */
+/* Turn the gradient of n probabilities into the gradient of the scaled scores, in place. */
 static void softmax_backward(size_t n, const float *probs, float scale, float *d)
 {
     float mean = 0;
@@ -359,7 +359,7 @@ static void attention_backward_heads(const void *task, size_t begin, size_t end,
 
 void tt_attention_backward(const struct tt_attention *a)
 {
-    job_run(&(const struct job){
+    job_run(&(const struct worker_job){
         .place = &a->place,
         .run = attention_backward_heads,
         .task = a,

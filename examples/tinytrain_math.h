@@ -64,7 +64,7 @@ void tt_norm_backward(struct tt_norm_shape s, const float *in, const float *stat
                       float *d_bias);
 
 void tt_gelu_forward(size_t n, const float *in, float *out);
-/* Turns the gradient of the output into that of the input, in place. */
+/* Turns the gradient of the output into the gradient of the input, in place. */
 void tt_gelu_backward(size_t n, const float *in, float *d);
 
 /* Mean cross-entropy of n_rows predictions; `probs` takes their softmax. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tinytrain_mem.c - malloc with a ledger, and the place where tidemark is told of blocks.
+/* tinytrain_mem.c - malloc with a ledger, and the place that reports blocks to tidemark.
  *
  * Each block carries a small head with its size and category, so that a free needs only the
  * address:
@@ -7,9 +7,9 @@
  *     | size, category, padding to 64 bytes | the caller's bytes ...
  *     ^ from aligned_alloc()                ^ what the caller and tidemark know
  *
- * Invariant: ledger and report change together, under one lock. So the order of our counts is the
+ * Invariant: ledger and report change together, under one lock. So the ledger's counts have the
  * order of tidemark's events, also when several threads allocate, and "the peak" is the same moment
- * in both. A block is tagged in the same breath as it is reported; nothing lives untagged.
+ * in both. A block is tagged as soon as it is reported; no live block is untagged.
  *
  * tidemark_alloc() would name the line it stands on, which here is the same for all blocks. So the
  * macro tt_new() notes its caller's line, and tidemark_alloc_at() passes that on. */
@@ -54,8 +54,8 @@ static const char *size_format(uint64_t size_bytes, char *text, size_t text_byte
     return text;
 }
 
-/* The end. The lock stays held, so that no other thread counts or reports anything after this. */
-_Noreturn static void refuse(uint64_t size_bytes, const struct tidemark_site *site)
+/* Report the OOM and exit. The lock stays taken, so no other thread reports anything after this. */
+_Noreturn static void exit_out_of_memory(uint64_t size_bytes, const struct tidemark_site *site)
 {
     if (tidemark_record_oom) /* tidemark_oom(), on behalf of the caller's line */
         tidemark_record_oom(TIDEMARK_HOST, size_bytes, capacity_bytes, site);
@@ -92,7 +92,7 @@ static void count_free(size_t size_bytes, enum tidemark_category category)
     counts.live_by_category[category] -= size_bytes;
 }
 
-/* The block's head, or NULL: over the limit, or the system has no more. */
+/* Allocate the block's head. Returns NULL over the limit, or when the system has no more memory. */
 static struct head *head_alloc(size_t size_bytes)
 {
     if (capacity_bytes && size_bytes > capacity_bytes - counts.live_bytes)
@@ -112,7 +112,7 @@ void *tt_mem_new(enum tidemark_category category, size_t size_bytes, const char 
     pthread_mutex_lock(&lock);
     struct head *head = head_alloc(size_bytes);
     if (!head)
-        refuse(size_bytes, site);
+        exit_out_of_memory(size_bytes, site);
     head->size_bytes = size_bytes;
     head->category = category;
     void *block = head + 1;

@@ -54,7 +54,7 @@ struct mlp {
     float *out; /* of the GELU between them */
 };
 
-struct block {
+struct tt_block {
     char name[TT_NAME_BYTES];
     struct norm norm1;
     struct attention attn;
@@ -75,7 +75,7 @@ struct tt_model {
     struct tt_param **last_link;
     uint64_t random;
     struct embed embed;
-    struct block *blocks;
+    struct tt_block *blocks;
     struct norm norm;
     struct linear head;
     const struct tt_batch *batch; /* borrowed from forward until backward */
@@ -105,7 +105,7 @@ uint64_t tt_random(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* Making parameters. */
+/* Functions that make parameters. */
 
 static void param_add(struct tt_model *model, struct tt_param *p, const char *module,
                       const char *what, size_t n)
@@ -116,7 +116,7 @@ static void param_add(struct tt_model *model, struct tt_param *p, const char *mo
     model->last_link = &p->next;
 }
 
-/* Uniform, with the given standard deviation. */
+/* Fill a parameter with uniform random numbers of the given standard deviation. */
 static void param_fill_random(struct tt_model *model, struct tt_param *p, float deviation)
 {
     const float width = 2.0f * sqrtf(3.0f) * deviation;
@@ -193,7 +193,7 @@ static void mlp_init(struct tt_model *model, struct mlp *l)
     tidemark_pop(TIDEMARK_MODULE);
 }
 
-static void block_init(struct tt_model *model, struct block *b)
+static void block_init(struct tt_model *model, struct tt_block *b)
 {
     tidemark_push(TIDEMARK_MODULE, b->name);
     norm_init(model, &b->norm1);
@@ -203,7 +203,7 @@ static void block_init(struct tt_model *model, struct block *b)
     tidemark_pop(TIDEMARK_MODULE);
 }
 
-static void block_name(struct block *b, size_t index)
+static void block_name(struct tt_block *b, size_t index)
 {
     name_set(b->name, "blocks.%zu", index);
     name_set(b->norm1.name, "blocks.%zu.norm1", index);
@@ -312,7 +312,7 @@ static float *linear_backward_in(const struct linear *l, size_t n_rows, const fl
     return d_in;
 }
 
-/* The gradient of the input: the caller's to free. */
+/* Returns the gradient of the input, which the caller frees. */
 static float *linear_backward(struct linear *l, size_t n_rows, const float *d_out)
 {
     tidemark_push(TIDEMARK_MODULE, l->name);
@@ -336,7 +336,7 @@ static void norm_forward(struct norm *l, size_t n_rows, const float *in)
     tidemark_pop(TIDEMARK_MODULE);
 }
 
-/* Adds to *d_in, the gradient of the residual stream. */
+/* Add to *d_in, the gradient of the residual stream. */
 static void norm_backward(struct norm *l, size_t n_rows, const float *d_out, float *d_in)
 {
     tidemark_push(TIDEMARK_MODULE, l->name);
@@ -428,7 +428,7 @@ static float *mlp_backward(struct mlp *l, size_t n_rows, const float *d_stream)
 /* Block: two branches, each added to the stream it was taken from. The sum is kept in the output of
  * the branch's last layer, whose own backward does not need it. */
 
-static const float *block_forward(const struct tt_model *model, struct block *b, const float *in)
+static const float *block_forward(const struct tt_model *model, struct tt_block *b, const float *in)
 {
     const size_t n_rows = model->n_rows, n = n_rows * model->shape.n_dim;
     tidemark_push(TIDEMARK_MODULE, b->name);
@@ -444,8 +444,8 @@ static const float *block_forward(const struct tt_model *model, struct block *b,
     return b->mlp.fc2.out;
 }
 
-/* d_stream: the gradient of the block's output becomes that of its input. */
-static void block_backward(const struct tt_model *model, struct block *b, float *d_stream)
+/* Turn d_stream, the gradient of the block's output, into the gradient of its input. */
+static void block_backward(const struct tt_model *model, struct tt_block *b, float *d_stream)
 {
     const size_t n_rows = model->n_rows;
     tidemark_push(TIDEMARK_MODULE, b->name);
@@ -582,7 +582,7 @@ static void norm_free_activations(struct norm *l)
     l->stats = tt_free(l->stats);
 }
 
-static void block_free_activations(struct block *b)
+static void block_free_activations(struct tt_block *b)
 {
     norm_free_activations(&b->norm1);
     linear_free_activations(&b->attn.qkv);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tinytrain_text.h - what tinytrain learns to write: a small essay of our own on tides and memory.
+/* tinytrain_text.h - the text that tinytrain learns to write: a small original essay on tides and
+ * memory.
  *
  * One string a paragraph, joined by an empty line when the text is turned into token ids. Plain
  * ASCII, so that one byte is one character and the vocabulary stays small. */

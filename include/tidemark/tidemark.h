@@ -13,9 +13,9 @@
  *     tidemark_free(TIDEMARK_HOST, w);
  *     free(w);
  *
- * Call tidemark_free() before the memory goes back and tidemark_alloc() after it was got, so that
- * an address reused by another thread is never seen live twice. The first event of a process starts
- * a helper thread, which takes a few milliseconds and some memory from malloc: a malloc of your own
+ * Call tidemark_free() before you release memory and tidemark_alloc() after you got it, so that an
+ * address reused by another thread is never seen live twice. The first event of a process starts a
+ * helper thread, which takes a few milliseconds and some memory from malloc: a malloc of your own
  * reports outside its locks.
  *
  * Build as position-independent code (-fPIE or -fPIC, the default of Debian's and Ubuntu's
@@ -65,9 +65,9 @@ struct tidemark_site {
 
 #define TIDEMARK_WEAK __attribute__((weak, visibility("default")))
 
-/* The recorder's side. Absent (NULL) when the program is not watched: call the macros and inline
- * functions below instead, which test that. Strings are copied; they may be NULL where "or NULL"
- * is said, and go away after the call. */
+/* The recorder's side. These are absent (NULL) when the program is not watched: call the macros and
+ * inline functions below instead, which test that. Strings are copied and may go away after the
+ * call; they may be NULL where a comment says "or NULL". */
 extern void tidemark_record_alloc(unsigned device, const void *address, uint64_t size_bytes,
                                   const struct tidemark_site *site) TIDEMARK_WEAK;
 extern void tidemark_record_free(unsigned device, const void *address) TIDEMARK_WEAK;
@@ -87,12 +87,12 @@ static inline int tidemark_is_watched(void)
     return tidemark_record_on && tidemark_record_on();
 }
 
-/* A block: `size_bytes` at `address` on `device`, asked for on the line of this call. A zero-size
- * block is recorded like any other. */
+/* Report a new block: `size_bytes` at `address` on `device`. Its allocation site is the line of
+ * this call. A zero-size block is recorded like any other. */
 #define tidemark_alloc(device, address, size_bytes)                                                \
     tidemark_alloc_at(device, address, size_bytes, __FILE__, __func__, __LINE__)
 
-/* The same, on behalf of another line: allocator wrappers pass their caller's. `file_` and
+/* The same for another allocation site: allocator wrappers pass their caller's line. `file_` and
  * `function_` must be string literals or live as long as the program. */
 #define tidemark_alloc_at(device, address, size_bytes, file_, function_, line_)                    \
     do {                                                                                           \
@@ -102,16 +102,16 @@ static inline int tidemark_is_watched(void)
         }                                                                                          \
     } while (0)
 
-/* The block at `address` goes back. */
+/* Report that the block at `address` is freed. */
 static inline void tidemark_free(unsigned device, const void *address)
 {
     if (tidemark_record_free)
         tidemark_record_free(device, address);
 }
 
-/* Say what the live block at `address` is: a category and a name (or NULL). May be said again.
- * Input is a hint: it overrules no other category, and does not count for what was made in forward,
- * backward, optimizer or eval. */
+/* Say what the live block at `address` is: a category and a name (or NULL). A block may be tagged
+ * again. TIDEMARK_INPUT is a hint: it overrules no other category, and has no effect on blocks made
+ * in forward, backward, optimizer or eval. */
 static inline void tidemark_tag(unsigned device, const void *address,
                                 enum tidemark_category category, const char *name)
 {
@@ -140,14 +140,15 @@ static inline void tidemark_step(int64_t step)
         tidemark_record_step(step);
 }
 
-/* Something happened at this moment: a name and, or NULL, a sentence. */
+/* Report that something happened at this moment. `info` is a sentence about it, or NULL. */
 static inline void tidemark_mark(const char *event, const char *info)
 {
     if (tidemark_record_mark)
         tidemark_record_mark(event, info);
 }
 
-/* An allocation of `requested_bytes` was refused; `capacity_bytes` is the limit, 0 if not known. */
+/* An allocation of `requested_bytes` failed: out of memory. `capacity_bytes` is the limit, 0 if
+ * unknown. */
 #define tidemark_oom(device, requested_bytes, capacity_bytes)                                      \
     tidemark_oom_at(device, requested_bytes, capacity_bytes, __FILE__, __func__, __LINE__)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/bytes.c - the careful half of bytes.h: byte by byte, every bound checked. */
+/* base/bytes.c - the slow half of bytes.h: it reads byte by byte and checks every bound. */
 #include "base/bytes.h"
 
 uint64_t tmk_view_varint_slow(struct tmk_view *v)

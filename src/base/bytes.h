@@ -81,11 +81,11 @@ static inline uint64_t tmk_view_fail(struct tmk_view *v)
     return 0;
 }
 
-/* The careful varint, for the last bytes of a view and for long numbers. */
+/* Reads a varint byte by byte, for the last bytes of a view and for long numbers. */
 uint64_t tmk_view_varint_slow(struct tmk_view *v);
 
-/* Next varint. Numbers of up to eight bytes are taken without a loop: find the first byte without
- * its high bit, keep what lies below, squeeze the seven-bit groups together. */
+/* Reads the next varint. Numbers of up to eight bytes are taken without a loop: find the first byte
+ * without its high bit, keep what lies below, squeeze the seven-bit groups together. */
 static inline uint64_t tmk_view_varint(struct tmk_view *v)
 {
     if (__builtin_expect(v->end - v->at < 8, 0))
@@ -107,7 +107,7 @@ static inline int64_t tmk_view_zigzag(struct tmk_view *v)
     return tmk_unzigzag(tmk_view_varint(v));
 }
 
-/* The next n bytes as a view of their own; an empty bad one when there are fewer. */
+/* Takes the next n bytes as a separate view; an empty bad one when there are fewer. */
 static inline struct tmk_view tmk_view_take(struct tmk_view *v, uint64_t n)
 {
     if (n > tmk_view_left(v)) {
@@ -169,7 +169,7 @@ static inline void tmk_sink_bytes(struct tmk_sink *s, const void *bytes, size_t 
     s->at += n;
 }
 
-/* Bytes that a varint takes. */
+/* How many bytes a varint takes. */
 static inline size_t tmk_varint_bytes(uint64_t value)
 {
     return (size_t)(63 - __builtin_clzll(value | 1)) / 7 + 1;

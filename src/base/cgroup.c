@@ -20,8 +20,8 @@ static const struct generation {
     {"", "fs/cgroup", "memory.max", "memory.current", "inactive_file "},
 };
 
-/* One of the group's files; "" when it is not there. */
-static const char *read_file(char *to, const char *folder, const char *name)
+/* Reads one of the group's files; "" when it does not exist. */
+static const char *read_group_file(char *to, const char *folder, const char *name)
 {
     char path[PATH_BYTES];
     struct tmk_text text;
@@ -31,8 +31,9 @@ static const char *read_file(char *to, const char *folder, const char *name)
     return to;
 }
 
-/* The path of our group in the line "4:memory:/PATH" or "0::/PATH"; false: no such line. */
-static bool find_group(const char *text, const char *controller, char *to)
+/* Finds the path of this process's group in the line "4:memory:/PATH" or "0::/PATH". Returns false
+ * when there is no such line. */
+static bool find_own_group(const char *text, const char *controller, char *to)
 {
     size_t n = strlen(controller);
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -48,23 +49,23 @@ static bool find_group(const char *text, const char *controller, char *to)
     return false;
 }
 
-static void look_at(const struct generation *g, const char *folder, tmk_cgroup_visit *visit,
-                    void *arg)
+static void visit_group_limit(const struct generation *g, const char *folder,
+                              tmk_cgroup_visit *visit, void *arg)
 {
     char text[TEXT_BYTES];
-    uint64_t limit = tmk_lines_bytes(read_file(text, folder, g->limit));
+    uint64_t limit = tmk_lines_bytes(read_group_file(text, folder, g->limit));
     if (limit == UINT64_MAX)
         return;
-    uint64_t used = tmk_lines_bytes(read_file(text, folder, g->used));
-    uint64_t droppable =
-        tmk_lines_bytes(tmk_lines_field(read_file(text, folder, "memory.stat"), g->droppable));
+    uint64_t used = tmk_lines_bytes(read_group_file(text, folder, g->used));
+    uint64_t droppable = tmk_lines_bytes(
+        tmk_lines_field(read_group_file(text, folder, "memory.stat"), g->droppable));
     if (used != UINT64_MAX && droppable != UINT64_MAX)
         used -= droppable < used ? droppable : used;
     visit(arg, limit, used);
 }
 
-/* In a container without a namespace for groups the path is the host's and only the root is there;
- * the walk comes by it. */
+/* In a container without a namespace for groups the path is the host's and only the root of it
+ * exists; the walk ends there. */
 static void walk_up(const char *sys, const struct generation *g, char *group,
                     tmk_cgroup_visit *visit, void *arg)
 {
@@ -74,7 +75,7 @@ static void walk_up(const char *sys, const struct generation *g, char *group,
         tmk_text_init(&text, folder, sizeof folder);
         tmk_text_add(&text, "%s/%s%s", sys, g->mount, group);
         if (!text.cut)
-            look_at(g, folder, visit, arg);
+            visit_group_limit(g, folder, visit, arg);
         char *slash = strrchr(group, '/');
         if (!slash)
             return;
@@ -85,9 +86,9 @@ static void walk_up(const char *sys, const struct generation *g, char *group,
 bool tmk_cgroup_limits(const char *proc, const char *sys, tmk_cgroup_visit *visit, void *arg)
 {
     char text[TEXT_BYTES], group[GROUP_BYTES];
-    read_file(text, proc, "self/cgroup");
+    read_group_file(text, proc, "self/cgroup");
     for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++)
-        if (find_group(text, generations[i].controller, group)) {
+        if (find_own_group(text, generations[i].controller, group)) {
             walk_up(sys, &generations[i], group, visit, arg);
             return true;
         }

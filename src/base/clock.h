@@ -23,10 +23,10 @@ static inline uint64_t tmk_clock_monotonic_ns(void)
     return tmk_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* 1 when the cycle counter can be used. Constant for a machine. */
+/* Whether the cycle counter can be used. It is constant for a machine. */
 bool tmk_clock_has_counter(void);
 
-/* "tsc", "cntvct" or "monotonic". */
+/* The name of the clock: "tsc", "cntvct" or "monotonic". */
 const char *tmk_clock_name(void);
 
 static inline uint64_t tmk_clock_counter(void)
@@ -42,8 +42,8 @@ static inline uint64_t tmk_clock_counter(void)
 #endif
 }
 
-/* So many ticks are more than a nanosecond (counters run at 8 GHz at most, or 1), and fewer than
- * lie between two events of a thread. */
+/* A number of ticks that is more than a nanosecond (counters run at 8 GHz at most, or 1), and less
+ * than the time between two events of a thread. */
 #if defined(__x86_64__)
 enum { TMK_CLOCK_LITTLE = 8 };
 #else
@@ -62,7 +62,7 @@ struct tmk_clock_reading {
     uint64_t ns; /* CLOCK_MONOTONIC */
 };
 
-/* The best of a few tries: the pair whose two sides lie closest together. */
+/* Reads both clocks a few times and returns the pair with the least time in between. */
 struct tmk_clock_reading tmk_clock_read(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* base/crc32.c - by folding where the processor multiplies without carries (x86-64: PCLMULQDQ, over
- * 10 GB/s), else and for short texts slicing by eight: eight table look-ups for eight bytes, about
- * 2 GB/s.
+/* base/crc32.c - CRC-32 by folding where the processor multiplies without carries (x86-64:
+ * PCLMULQDQ, over 10 GB/s), otherwise and for short texts by slicing by eight: eight table look-ups
+ * for eight bytes, about 2 GB/s.
  *
  * Folding: a checksum is the remainder of the bytes, taken as a polynomial, by P. 128 bits that lie
  * D bits before the end may be replaced there by any multiple of x^D that leaves the same
@@ -10,8 +10,8 @@
  * left of the bytes, and the sixteen that stand for all before, go through the tables.
  *
  * The tables are made on first use. Two threads that make them at once write the same numbers, and
- * `ready` is set after the last of them, so no lock is needed. zlib would do as well, but nothing
- * foreign is linked into the watched process. */
+ * `ready` is set after the last of them, so no lock is needed. zlib would do as well, but no
+ * foreign library is linked into the watched process. */
 #include "base/crc32.h"
 
 #include <stdatomic.h>
@@ -39,7 +39,7 @@ static void make_tables(void)
     atomic_store_explicit(&ready, true, memory_order_release);
 }
 
-/* Without the inversions at both ends. */
+/* Computes the CRC by the tables, without the inversions at both ends. */
 static uint32_t by_tables(uint32_t crc, const uint8_t *at, size_t n)
 {
     for (; n >= 8; n -= 8, at += 8) {
@@ -73,7 +73,7 @@ __attribute__((target("pclmul,sse4.1"))) static inline __m128i fold(__m128i lane
     return _mm_xor_si128(_mm_xor_si128(low, high), next);
 }
 
-/* As by_tables, for FOLD_MIN bytes or more. */
+/* Computes the same as by_tables(), for FOLD_MIN bytes or more. */
 __attribute__((target("pclmul,sse4.1"))) static uint32_t by_folding(uint32_t crc, const uint8_t *at,
                                                                     size_t n)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CRC of `n` bytes, going on from `crc` (0 to begin). */
+/* The CRC of `n` bytes, which continues from `crc` (0 to begin). */
 uint32_t tmk_crc32(uint32_t crc, const void *bytes, size_t n);
 
 #endif

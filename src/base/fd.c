@@ -13,8 +13,8 @@
 
 enum { CLOSE_RANGE_UNSHARE_FLAG = 2 };
 
-/* -1 for "." and "..". */
-static int number_of(const char *name)
+/* The descriptor that a name in /proc/self/fd stands for; -1 for "." and "..". */
+static int fd_of_name(const char *name)
 {
     int n = *name >= '0' && *name <= '9' ? 0 : -1;
     for (; *name >= '0' && *name <= '9'; name++)
@@ -22,15 +22,16 @@ static int number_of(const char *name)
     return n;
 }
 
-/* Kernels before 5.9 copy all of them first. A network file system takes the end of a copy for a
- * close, and writes back what was written to the file. */
+/* Copies the table and closes all but `keep`, for kernels before 5.9, which cannot leave
+ * descriptors out. A network file system takes the end of a copy for a close, and writes back the
+ * changes to the file. */
 static bool copy_and_close(int keep)
 {
     struct tmk_folder names;
     if (unshare(CLONE_FILES) < 0 || tmk_folder_open(&names, "/proc/thread-self/fd") < 0)
         return false;
     for (const char *name; (name = tmk_folder_next(&names)) != NULL;) {
-        int fd = number_of(name);
+        int fd = fd_of_name(name);
         if (fd >= 0 && fd != names.fd && fd != keep)
             close(fd);
     }

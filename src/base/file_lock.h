@@ -2,7 +2,7 @@
 /* base/file_lock.h - locks that belong to an open file, not to a process.
  *
  * A lock goes when the last reference to the open file does: closing a descriptor of another open
- * file of the same name does not end it, as it would end a lock of POSIX's. A mapping is such a
+ * file of the same name does not end it, although it would end a POSIX lock. A mapping is such a
  * reference on most file systems, not on overlayfs: whoever closes the descriptor and counts on the
  * mapping asks whether the lock is still there. Files have two: one for each of their first two
  * bytes. Where the kernel knows no such locks (gVisor), flock() stands in, which has one for the
@@ -14,14 +14,15 @@
 
 enum tmk_lock_kind { TMK_LOCK_SHARED, TMK_LOCK_EXCLUSIVE };
 
-/* Take it, or change its kind, without waiting. 0, or -1 and errno (EAGAIN: another has it). */
+/* Takes the lock, or changes its kind, without waiting. Returns 0, or -1 and errno (EAGAIN: another
+ * open file has it). */
 int tmk_file_lock(int fd, enum tmk_lock_kind kind, int byte);
 
-/* Give it back before the file is closed. */
+/* Releases the lock before the file is closed. */
 void tmk_file_unlock(int fd, int byte);
 
-/* Whether another open file has a lock there, of either kind: 1, 0, or -1 and errno. One that the
- * caller's own file has there does not count; it is gone afterwards where flock() stands in. */
+/* Whether another open file has a lock there, of either kind: 1, 0, or -1 and errno. A lock that
+ * the caller's own file has there does not count; it is gone afterwards where flock() stands in. */
 int tmk_file_lock_is_taken(int fd, int byte);
 
 #endif

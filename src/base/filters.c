@@ -14,7 +14,7 @@ enum {
     MOUNTS_BYTES = 16384, /* in a container the root is among the first */
 };
 
-static uint64_t number(const char *text)
+static uint64_t parse_decimal(const char *text)
 {
     uint64_t value = 0;
     for (; *text >= '0' && *text <= '9' && value < UINT32_MAX; text++)
@@ -28,10 +28,10 @@ bool tmk_filters_parse(const char *status, bool is_whole, struct tmk_filters *re
     const char *count = tmk_lines_field(status, "Seccomp_filters:");
     if (!*mode && !is_whole)
         return false;
-    bool has_any = number(mode) != 0; /* without that line the kernel has no seccomp */
-    ret->n = !has_any ? 0 : number(count) > 0 ? number(count) : 1;
-    ret->pid = (uint32_t)number(tmk_lines_field(status, "Pid:"));
-    ret->no_new_privileges = number(tmk_lines_field(status, "NoNewPrivs:")) != 0;
+    bool has_any = parse_decimal(mode) != 0; /* without that line the kernel has no seccomp */
+    ret->n = !has_any ? 0 : parse_decimal(count) > 0 ? parse_decimal(count) : 1;
+    ret->pid = (uint32_t)parse_decimal(tmk_lines_field(status, "Pid:"));
+    ret->no_new_privileges = parse_decimal(tmk_lines_field(status, "NoNewPrivs:")) != 0;
     return true;
 }
 
@@ -43,8 +43,8 @@ bool tmk_filters_read(const char *path, struct tmk_filters *ret)
     return n > 0 && tmk_filters_parse(text, n < sizeof text - 1, ret);
 }
 
-/* A container's own filter is on its first process too, and there is one. But so is that of a
- * sandbox which makes a PID namespace for one program: it must be a container that says so. */
+/* A container's filter is also on its first process, as the only one. But a sandbox that makes a
+ * PID namespace for one program has this too: so the container must have its runtime's mark. */
 bool tmk_filters_are_known(const struct tmk_filters *own, const struct tmk_filters *first,
                            const char *said, bool is_launched)
 {
@@ -52,13 +52,13 @@ bool tmk_filters_are_known(const struct tmk_filters *own, const struct tmk_filte
         return true;
     if (said && strcmp(said, TMK_FILTERS_REFUSE) == 0)
         return false;
-    if (said && own->n <= number(said))
+    if (said && own->n <= parse_decimal(said))
         return true;
     return first && first->n == 1 && own->n == 1 && !(is_launched && own->no_new_privileges);
 }
 
-/* Whether the line of mountinfo is that of "/", an overlay as container runtimes make it:
- * "36 25 0:31 / / rw,relatime - overlay overlay rw,...". */
+/* Whether the line of mountinfo describes "/" as an overlay, as container runtimes make it: "36 25
+ * 0:31 / / rw,relatime - overlay overlay rw,...". */
 static bool is_overlay_root(const char *line, const char *end)
 {
     static const char kind[] = " - overlay ";

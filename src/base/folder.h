@@ -18,7 +18,7 @@ struct tmk_folder {
     _Alignas(8) char entries[4096];
 };
 
-/* 0, or -1 and errno. */
+/* Opens the folder. Returns 0, or -1 and errno. */
 int tmk_folder_open(struct tmk_folder *f, const char *path);
 /* The next name, good until the next call; NULL at the end. */
 const char *tmk_folder_next(struct tmk_folder *f);

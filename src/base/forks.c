@@ -7,7 +7,7 @@
 #include <time.h>
 
 static pthread_mutex_t holding = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static __thread bool is_held __attribute__((tls_model("initial-exec"))); /* for a fork, by us */
+static __thread bool is_held __attribute__((tls_model("initial-exec"))); /* by this thread */
 
 static void before_fork(void)
 {
@@ -26,7 +26,7 @@ static void after_fork(void)
         pthread_mutex_unlock(&holding);
 }
 
-/* Whoever else held it is not here. */
+/* In the child, no other thread exists that could hold forks. */
 static void after_fork_in_child(void)
 {
     holding = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

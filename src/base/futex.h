@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* base/futex.h - wait until a word changes, and change it so that those who wait hear of it.
+/* base/futex.h - waits until a word changes, and changes it so that waiting threads wake up.
  *
- * Sleeping, not looking again and again, and with nothing to destroy or to be left locked: a word
- * in memory that a fork may copy at any moment. */
+ * A waiting thread sleeps and does not poll. There is nothing to destroy and nothing that stays
+ * locked: the word lies in memory that a fork may copy at any moment. */
 #ifndef TMK_BASE_FUTEX_H
 #define TMK_BASE_FUTEX_H
 
@@ -18,7 +18,7 @@
 
 #include "base/clock.h"
 
-/* False when the word still had that value after limit_ns. */
+/* Returns false when the word still had that value after limit_ns. */
 static inline bool tmk_futex_wait_while(_Atomic uint32_t *word, uint32_t value, uint64_t limit_ns)
 {
     uint64_t end = tmk_clock_monotonic_ns() + limit_ns;

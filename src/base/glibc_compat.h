@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/glibc_compat.h - bind to old glibc symbols, so that a new machine builds for old ones.
+/* base/glibc_compat.h - binds to old glibc symbols, so that a new machine builds for old ones.
  *
  * Nobody includes this file: meson.build puts it in front of every source (-include). A program
  * linked on a new glibc asks for the newest version of each symbol and then does not start on an

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/hash.h - the two hashes we use: of a number and of a text. Not for tables that must resist
- * flooding: kit/seeded_hash.h is for those. */
+/* base/hash.h - the two hashes of the project: one for a number, one for a text. Tables that must
+ * resist flooding use kit/seeded_hash.h instead. */
 #ifndef TMK_BASE_HASH_H
 #define TMK_BASE_HASH_H
 
@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 
-/* Mix of one 64-bit number: every input bit reaches the high and the low half. */
+/* Mixes one 64-bit number: every input bit reaches the high and the low half. */
 static inline uint64_t tmk_hash_u64(uint64_t x)
 {
     x ^= x >> 32;

@@ -3,7 +3,7 @@
  *
  * The items lie in an array of the caller, who numbers them from 1 in any order. The index is an
  * open hash table of these numbers. Beside each number it keeps 32 bits of the item's hash, so that
- * it never has to look at an item: what a key is, and which item has it, only the caller knows.
+ * it never has to look at an item: only the caller knows what a key is and which item has it.
  *
  *     uint64_t hash = tmk_hash_u64(address);
  *     struct tmk_probe probe = tmk_index_probe(&t->index, hash);
@@ -141,8 +141,8 @@ static inline void tmk_index_remove(struct tmk_index *x, uint64_t hash, uint32_t
     x->n--;
 }
 
-/* The invariant (base/valid.h): besides what is said above, `n` slots are taken and no number is 0.
- * Whether the numbers are those of items is for their owner to say. */
+/* Whether the invariant above holds, `n` slots are taken and no number is 0 (base/valid.h). Only
+ * the owner can check that the numbers are those of items. */
 bool tmk_index_is_valid(const struct tmk_index *x);
 
 #endif

@@ -5,12 +5,13 @@
 
 #include <stdint.h>
 
-/* What follows `name` at the start of a line, blanks left out; name has its colon or blank:
- * "NSpid:", "inactive_file ". "" when there is no such line. */
+/* Finds the line that begins with `name` and returns the text after it, without blanks. `name`
+ * includes its colon or blank: "NSpid:", "inactive_file ". Returns "" when there is no such line.
+ */
 const char *tmk_lines_field(const char *text, const char *name);
 
-/* The number that a text begins with; UINT64_MAX for what is none ("max"), and for those from 2^62
- * on, by which the kernel means that there is no limit. */
+/* The number that a text begins with. UINT64_MAX stands for a text without a number ("max") and for
+ * numbers from 2^62 on, which the kernel writes when there is no limit. */
 uint64_t tmk_lines_bytes(const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/nvml_abi.h - the few types and codes of NVIDIA's NVML that we use, declared by us.
+/* base/nvml_abi.h - the few types and codes of NVIDIA's NVML that tidemark uses, declared here.
  *
  * They are the library's binary interface, which NVIDIA keeps: a function whose types change gets
  * a new name (_v2, _v3). tests/unit/test_nvml_abi.c pins sizes and offsets. */
@@ -32,7 +32,7 @@ enum tmk_nvml_compute_mode {
 enum { TMK_NVML_TEXT_BYTES = 96 }; /* room for a name or an id of any version */
 
 #define TMK_NVML_UNAVAILABLE UINT64_MAX /* bytes of a process that the driver does not tell */
-#define TMK_NVML_NO_INSTANCE UINT32_MAX /* instance of a process on a card without MIG */
+#define TMK_NVML_NO_INSTANCE UINT32_MAX /* instance of a process on a GPU without MIG */
 #define TMK_NVML_MEMORY_V2 0x02000028u  /* version 2, 40 bytes */
 
 struct tmk_nvml_device; /* the library's own */

@@ -15,7 +15,7 @@
 
 enum { PAGE_BYTES = 1 << 16 }; /* the largest that a kernel has */
 
-/* Nothing may be touched yet. */
+/* Maps memory that may not be touched yet. */
 static void *map_closed(size_t size_bytes, int flags, int fd)
 {
     void *base = mmap(NULL, size_bytes, PROT_NONE, flags, fd, 0);
@@ -25,7 +25,7 @@ static void *map_closed(size_t size_bytes, int flags, int fd)
     return base;
 }
 
-/* A child that is forked between the two calls would have it. */
+/* Forks wait: a child that is forked between the two calls would have the mapping. */
 void *tmk_map_unforked(size_t size_bytes, int flags, int fd)
 {
     tmk_forks_hold();
@@ -59,7 +59,7 @@ bool tmk_map_replace(void *base, size_t size_bytes)
     return false;
 }
 
-/* Kernels before 4.17 take the address for a hint. */
+/* Kernels before 4.17 take the address for a hint, and may map elsewhere. */
 void tmk_map_missing(void *base, size_t size_bytes)
 {
     enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE };
@@ -85,14 +85,14 @@ static void *map_zeros(size_t size_bytes, bool is_forked)
     return base;
 }
 
-/* Of one thread: what no region has yet. */
+/* The calling thread's pool: the memory that no region has yet. */
 static __thread struct {
     uint8_t *base;
     size_t left_bytes;
     bool is_begun;
 } pool __attribute__((tls_model("initial-exec")));
 
-static size_t whole_pages(size_t size_bytes)
+static size_t round_up_to_pages(size_t size_bytes)
 {
     return (size_bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
 }
@@ -100,9 +100,9 @@ static size_t whole_pages(size_t size_bytes)
 void tmk_region_pool_begin(size_t size_bytes)
 {
     tmk_region_pool_end();
-    pool.base = map_zeros(whole_pages(size_bytes), false);
+    pool.base = map_zeros(round_up_to_pages(size_bytes), false);
     pool.is_begun = true;
-    pool.left_bytes = pool.base ? whole_pages(size_bytes) : 0;
+    pool.left_bytes = pool.base ? round_up_to_pages(size_bytes) : 0;
 }
 
 void tmk_region_pool_end(void)
@@ -115,7 +115,7 @@ void tmk_region_pool_end(void)
 
 static void *take_from_pool(size_t size_bytes)
 {
-    size_t n = whole_pages(size_bytes);
+    size_t n = round_up_to_pages(size_bytes);
     if (n == 0 || n > pool.left_bytes)
         return NULL;
     void *base = pool.base;

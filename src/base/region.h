@@ -15,20 +15,21 @@ struct tmk_region {
     size_t size_bytes;
 };
 
-/* Map so many bytes to be read and written, as mmap() with these flags does (NULL: it failed, with
- * errno), but with memory for what is touched only: a program that called mlockall(MCL_FUTURE)
- * would have memory for all of it at once, out of what it may lock. */
+/* Maps `size_bytes` to be read and written, as mmap() with these flags does (NULL: it failed, with
+ * errno), but only touched pages get memory. After mlockall(MCL_FUTURE) mmap() alone would take
+ * memory for all of it at once, out of what the program may lock. */
 void *tmk_map_sparsely(size_t size_bytes, int flags, int fd);
-/* The same, no forked child has it, and nothing may be touched until mprotect() allows it. */
+/* The same for a mapping that no forked child has; nothing may be touched until mprotect() allows
+ * it. */
 void *tmk_map_unforked(size_t size_bytes, int flags, int fd);
-/* Put private zeros in the place of a mapping, in one step: threads may write to it meanwhile and
- * later. False: it is as it was. */
+/* Replaces a mapping by private zeros, in one step: threads may write to it meanwhile and later.
+ * Returns false when the mapping is as it was. */
 bool tmk_map_replace(void *base, size_t size_bytes);
 
-/* Private zeros at an address where nothing is mapped; what is mapped there stays. */
+/* Maps private zeros at an address where nothing is mapped; an existing mapping stays. */
 void tmk_map_missing(void *base, size_t size_bytes);
 
-/* Reserve `size_bytes` of zeros. 0, or TMK_ENOMEM with *ret untouched. */
+/* Reserves `size_bytes` of zeros. Returns 0, or TMK_ENOMEM with *ret untouched. */
 int tmk_region_init(struct tmk_region *ret, size_t size_bytes);
 void tmk_region_fini(struct tmk_region *r);
 
@@ -39,11 +40,11 @@ void tmk_region_clear(struct tmk_region *r);
  * give 2 MiB for the first byte that is touched (transparent_hugepage=always). */
 void tmk_region_use_small_pages(void);
 
-/* The regions that the calling thread makes until tmk_region_pool_end() are cut from one mapping of
- * so many bytes, for as long as it lasts: that is a few system calls for all of them. A forked
- * child has none of them. */
+/* Makes one mapping of `size_bytes`. The regions that the calling thread makes until
+ * tmk_region_pool_end() are cut from it while it lasts, so all of them cost a few system calls. A
+ * forked child has none of them. */
 void tmk_region_pool_begin(size_t size_bytes);
-/* What no region has is given back. */
+/* Gives back the part of the mapping that no region has. */
 void tmk_region_pool_end(void);
 
 #endif

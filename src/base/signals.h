@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-/* *ret_before is what tmk_signals_release() wants. */
+/* Blocks all signals. tmk_signals_release() takes *ret_before to restore them. */
 static inline void tmk_signals_hold(sigset_t *ret_before)
 {
     sigset_t all;

@@ -66,7 +66,7 @@ void tmk_text_hex(struct tmk_text *t, uint64_t value)
     add_number(t, value, 16, 1);
 }
 
-/* One conversion after '%'; returns the character after it. */
+/* Adds one conversion after '%'; returns the character after it. */
 static const char *add_conversion(struct tmk_text *t, const char *f, va_list *args)
 {
     if (strncmp(f, "llu", 3) == 0 || strncmp(f, "lld", 3) == 0 || strncmp(f, "llx", 3) == 0) {

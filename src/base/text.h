@@ -25,11 +25,12 @@ void tmk_text_bytes(struct tmk_text *t, const char *bytes, size_t n);
 void tmk_text_string(struct tmk_text *t, const char *s);
 void tmk_text_u64(struct tmk_text *t, uint64_t value);
 void tmk_text_i64(struct tmk_text *t, int64_t value);
-/* At least `digits` digits, zero-padded. */
+/* Adds a number with at least `digits` digits, zero-padded. */
 void tmk_text_padded(struct tmk_text *t, uint64_t value, unsigned digits);
 void tmk_text_hex(struct tmk_text *t, uint64_t value);
 
-/* A subset of printf: %s %d %u %llu %lld %llx %zu %c %%. Anything else is copied as it stands. */
+/* Adds text by a subset of printf: %s %d %u %llu %lld %llx %zu %c %%. Anything else is copied as it
+ * stands. */
 void tmk_text_format(struct tmk_text *t, const char *format, va_list args);
 void tmk_text_add(struct tmk_text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

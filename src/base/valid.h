@@ -11,13 +11,13 @@
  *         return true;
  *     }
  *
- * When one does not hold, tmk_invalid says which. The function has a file of its own, x_valid.c:
- * where nobody calls it, the linker leaves it out, so the recorder and the tool have none of it.
+ * When one does not hold, tmk_invalid says which. The function lies in a separate file, x_valid.c:
+ * where nobody calls it, the linker leaves it out, so neither the recorder nor the tool has it.
  *
- * Where tests are built with a sanitizer (TMK_CHECKS), TMK_ASSERT_VALID calls it behind each
- * operation of the structure, whichever test or program the operation is part of. Elsewhere the
- * macro is nothing. A check costs as much as the structure is large, so that large ones are not
- * checked behind every operation; see tmk_check_is_due(). */
+ * Where tests are built with a sanitizer (TMK_CHECKS), TMK_ASSERT_VALID calls it after each
+ * operation of the structure, in any test or program. Elsewhere the macro is empty. A check costs
+ * time in proportion to the structure's size, so large ones are not checked after every operation;
+ * see tmk_check_is_due(). */
 #ifndef TMK_BASE_VALID_H
 #define TMK_BASE_VALID_H
 
@@ -33,7 +33,7 @@ struct tmk_invalid {
 };
 extern struct tmk_invalid tmk_invalid;
 
-/* Note it. Returns false. */
+/* Notes the invariant that does not hold. Returns false. */
 bool tmk_note_invalid(const char *text, const char *file, int line);
 
 /* One invariant, in a function that returns whether all of them hold. */
@@ -49,7 +49,7 @@ enum {
     TMK_CHECK_FIRST_ITEMS = 4096 /* ... while the structure has no more items */
 };
 
-/* What the operations at one place in the source have done. */
+/* Counts for the operations at one place in the source. */
 struct tmk_checks {
     _Atomic uint64_t n_paid; /* items, since the last check */
     _Atomic uint64_t n_first;
@@ -71,7 +71,7 @@ static inline bool tmk_check_is_due(struct tmk_checks *c, uint64_t n_items)
     return true;
 }
 
-/* Say on stderr what does not hold behind an operation, and abort. */
+/* Prints on stderr which invariant does not hold after an operation, and aborts. */
 __attribute__((noreturn)) void tmk_die_invalid(const char *check, const char *file, int line);
 
 #ifdef TMK_CHECKS

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* base/wire.h - what a watched process and our commands say to each other on the control socket.
+/* base/wire.h - the protocol between a watched process and tidemark's commands on the control
+ * socket.
  *
- * A Unix stream socket, both ends on one machine, so numbers are as the machine has them:
+ * It is a Unix stream socket with both ends on one machine, so numbers are as the machine has them:
  *
  *     we:       struct tmk_wire_request, then n_bytes of Python code (eval only)
  *     process:  struct tmk_wire_frame, then n_bytes; again and again; the last one is DONE
@@ -56,19 +57,20 @@ struct tmk_wire_frame {
 _Static_assert(sizeof(struct tmk_wire_request) == 24 && sizeof(struct tmk_wire_frame) == 8,
                "the layout may not change");
 
-/* The address of socket `name` in the folder that is open as `folder`: paths may be longer than an
- * address has room for, and the folder that was looked at is the one that is used. */
+/* Makes the address of socket `name` in the folder that is open as `folder`: a path may be too long
+ * for an address, and the folder that was checked is the one that is used. */
 struct sockaddr_un;
 void tmk_wire_address(struct sockaddr_un *ret, int folder, const char *name);
-/* A connection to it, or -1 and errno; ECONNREFUSED: who made it is gone. */
+/* Connects to the socket. Returns the descriptor, or -1 and errno; ECONNREFUSED: the process that
+ * made the socket is gone. */
 int tmk_wire_connect(int folder, const char *name);
 
-/* All of `n` bytes, or TMK_EIO: the other end is gone, or did not take or give them before the
- * socket's own time limit. Never raises SIGPIPE. */
+/* Writes or reads all of `n` bytes. Returns 0, or TMK_EIO: the other end is gone, or did not take
+ * or give them before the socket's own time limit. Never raises SIGPIPE. */
 int tmk_wire_write(int fd, const void *bytes, size_t n);
 int tmk_wire_read(int fd, void *bytes, size_t n);
 
-/* A frame. 0 or TMK_EIO. */
+/* Sends one frame. Returns 0 or TMK_EIO. */
 int tmk_wire_send(int fd, enum tmk_wire_kind kind, const void *bytes, size_t n);
 
 #endif

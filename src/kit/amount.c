@@ -88,12 +88,12 @@ const char *tmk_percent_text(uint64_t part, uint64_t whole, char *buffer)
 
 /* ---- from people ---- */
 
-struct unit {
+struct amount_unit {
     const char *name;
     uint64_t factor;
 };
 
-static const struct unit size_units[] = {
+static const struct amount_unit size_units[] = {
     {"", 1},
     {"b", 1},
     {"k", 1 << 10},
@@ -111,7 +111,7 @@ static const struct unit size_units[] = {
     {NULL, 0},
 };
 
-static const struct unit time_units[] = {
+static const struct amount_unit time_units[] = {
     {"ns", 1},
     {"us", 1000},
     {"ms", 1000000},
@@ -122,8 +122,8 @@ static const struct unit time_units[] = {
     {NULL, 0},
 };
 
-/* A number, perhaps with a fraction, and one of the units. Whole numbers stay exact. */
-static int parse_amount(const char *text, const struct unit *units, uint64_t *ret)
+/* Reads a number, perhaps with a fraction, and one of the units. Whole numbers stay exact. */
+static int parse_amount(const char *text, const struct amount_unit *units, uint64_t *ret)
 {
     size_t n_whole = strspn(text, "0123456789");
     size_t n_number = n_whole;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/arena.h - memory that is given back all at once. One per pass, query or page.
+/* kit/arena.h - memory that is given back all at once. Each pass, query or page has one.
  *
  * Zero is an empty arena. Nothing that was taken moves or dies before fini. */
 #ifndef TMK_KIT_ARENA_H
@@ -16,7 +16,7 @@ struct tmk_arena {
 void *tmk_arena_take(struct tmk_arena *a, size_t n);
 /* A copy of `n` bytes with a zero byte behind; NULL without memory. */
 char *tmk_arena_text(struct tmk_arena *a, const char *text, size_t n);
-/* As printf; NULL without memory. */
+/* Formats a text as printf does; NULL without memory. */
 char *tmk_arena_format(struct tmk_arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void tmk_arena_fini(struct tmk_arena *a);

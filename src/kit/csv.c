@@ -6,7 +6,7 @@
 
 #include "kit/utf8.h"
 
-static void lead(struct tmk_csv *c)
+static void write_separator(struct tmk_csv *c)
 {
     if (c->in_row)
         fputc(',', c->out);
@@ -19,8 +19,8 @@ static bool wants_quotes(const char *text)
     return n == 0 || text[strcspn(text, ",\"\r\n\t")] || text[0] == ' ' || text[n - 1] == ' ';
 }
 
-/* Whether a spreadsheet would calculate it, or might behind blanks that it takes off. The wide
- * forms of these signs count as the signs in some languages. */
+/* Whether a spreadsheet would calculate the text, or might after it strips leading blanks. In some
+ * languages the wide forms of these signs count as the signs. */
 static bool begins_formula(const char *text)
 {
     static const uint32_t signs[] = {'=',  '+',    '-',    '@',    '\t',  '\r',
@@ -33,7 +33,7 @@ static bool begins_formula(const char *text)
     return false;
 }
 
-/* Plain stretches go out at once. */
+/* Writes the text with U+FFFD for invisible characters. A plain stretch is written at once. */
 static void write_shown(FILE *out, const char *text, bool is_safe)
 {
     const char *plain = text;
@@ -61,7 +61,7 @@ void tmk_csv_init(struct tmk_csv *c, FILE *out, bool is_safe)
 
 void tmk_csv_text(struct tmk_csv *c, const char *text)
 {
-    lead(c);
+    write_separator(c);
     if (!text)
         return;
     bool is_formula = c->is_safe && begins_formula(text);
@@ -74,7 +74,7 @@ void tmk_csv_text(struct tmk_csv *c, const char *text)
 
 void tmk_csv_number(struct tmk_csv *c, const char *text)
 {
-    lead(c);
+    write_separator(c);
     if (text)
         fputs(text, c->out);
 }

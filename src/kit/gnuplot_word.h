@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/gnuplot_word.h - texts of others in a script for gnuplot. */
+/* kit/gnuplot_word.h - quoting for foreign texts in a gnuplot script. */
 #ifndef TMK_KIT_GNUPLOT_WORD_H
 #define TMK_KIT_GNUPLOT_WORD_H
 
@@ -7,9 +7,9 @@
 
 enum { TMK_GNUPLOT_TIC_BYTES = 49 }; /* gnuplot cuts a tic's label with a '%' behind these */
 
-/* `text` as a string of the script: gnuplot has the same bytes again, and runs none of them. */
+/* Writes `text` as a string of the script: gnuplot reads the same bytes and runs none of them. */
 void tmk_gnuplot_word(FILE *script, const char *text);
-/* The same as the label of a tic, in which '%' begins a format. */
+/* Writes `text` as the label of a tic, in which '%' begins a format. */
 void tmk_gnuplot_tic_word(FILE *script, const char *text);
 
 #endif

@@ -7,7 +7,7 @@
  *         return TMK_ENOMEM;
  *     t->rows[t->n++] = row;
  *
- * Room is doubled, so n appends cost O(n). What was made is freed by free(). */
+ * Room is doubled, so n appends cost O(n). free() frees the array. */
 #ifndef TMK_KIT_GROW_H
 #define TMK_KIT_GROW_H
 
@@ -17,9 +17,9 @@
 #include "base/error.h"
 #include "base/index.h"
 
-/* Room for at least `n` items in the array that the pointer `items` points to, which moves if need
- * be; `room`, a uint64_t, is brought up to date. 0, or TMK_ENOMEM with both as they were. Even for
- * n = 0 the array is there afterwards. Each argument is evaluated once. */
+/* Makes room for at least `n` items in the array that the pointer `items` points to, which moves if
+ * need be, and updates `room`, a uint64_t. Returns 0, or TMK_ENOMEM with both as they were. Even
+ * for n = 0 the array is there afterwards. Each argument is evaluated once. */
 #define TMK_GROW(items, n, room)                                                                   \
     __extension__({                                                                                \
         __typeof__(items) *const grow_items_ = &(items);                                           \
@@ -34,15 +34,15 @@
 void *tmk_grow_now(void *items, uint64_t n, uint64_t *room, size_t item_bytes);
 int tmk_grow_index_now(struct tmk_index *x);
 
-/* The function behind the macro, for items of a size that is only known at run time: `items` with
- * room for `n` of them, or NULL, and then they are as they were. */
+/* The function behind the macro, for items of a size that is only known at run time. Returns
+ * `items` with room for `n` of them, or NULL with `items` as they were. */
 static inline void *tmk_grow(void *items, uint64_t n, uint64_t *room, size_t item_bytes)
 {
     return items && n <= *room ? items : tmk_grow_now(items, n, room, item_bytes);
 }
 
-/* Room for one more number in an index whose slots are made here: free(x->slots) frees them. 0 or
- * TMK_ENOMEM, and then the index is as it was. */
+/* Makes room for one more number in an index. The slots are allocated here: free(x->slots) frees
+ * them. Returns 0, or TMK_ENOMEM with the index as it was. */
 static inline int tmk_grow_index(struct tmk_index *x)
 {
     return tmk_index_has_room(x) ? 0 : tmk_grow_index_now(x);

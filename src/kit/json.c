@@ -10,7 +10,7 @@
 
 enum { ESCAPE_BYTES = 16 };
 
-/* What stands for a character that may not stand for itself; NULL: it may. */
+/* The escape for a character that JSON does not allow as it is; NULL for any other. */
 static const char *escape_of(uint32_t c, char *buffer)
 {
     switch (c) {
@@ -37,18 +37,19 @@ static const char *escape_of(uint32_t c, char *buffer)
     }
 }
 
-static bool is_plain(char c)
+static bool is_plain_in_json(char c)
 {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Plain stretches go out at once: a call per character would be most of the time. */
-static void write_text(FILE *out, const char *text)
+/* Writes a quoted text. Plain stretches are written at once: a call per character would take most
+ * of the time. */
+static void write_json_text(FILE *out, const char *text)
 {
     const char *plain = text;
     fputc('"', out);
     for (;;) {
-        while (is_plain(*text))
+        while (is_plain_in_json(*text))
             text++;
         const char *from = text;
         uint32_t c = tmk_utf8_next(&text);
@@ -65,15 +66,15 @@ static void write_text(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void new_line(const struct tmk_json *j)
+static void write_json_line_end(const struct tmk_json *j)
 {
     fputc('\n', j->out);
     for (unsigned i = 0; i < j->depth; i++)
         fputs("  ", j->out);
 }
 
-/* What stands before a value: comma, line, key. */
-static void lead(struct tmk_json *j, const char *key)
+/* Writes what comes before a value: comma, line end, key. */
+static void write_json_lead(struct tmk_json *j, const char *key)
 {
     if (j->depth == 0)
         return;
@@ -82,25 +83,25 @@ static void lead(struct tmk_json *j, const char *key)
     if (j->has_element[level])
         fputs(",", j->out);
     if (level < j->lines)
-        new_line(j);
+        write_json_line_end(j);
     else if (j->has_element[level])
         fputc(' ', j->out);
     j->has_element[level] = true;
     if (key) {
-        write_text(j->out, key);
+        write_json_text(j->out, key);
         fputs(": ", j->out);
     }
 }
 
-static void trail(const struct tmk_json *j)
+static void write_json_trail(const struct tmk_json *j)
 {
     if (j->depth == 0)
         fputc('\n', j->out);
 }
 
-static void begin(struct tmk_json *j, const char *key, bool array)
+static void begin_json_level(struct tmk_json *j, const char *key, bool array)
 {
-    lead(j, key);
+    write_json_lead(j, key);
     assert(j->depth < TMK_JSON_MAX_DEPTH);
     fputc(array ? '[' : '{', j->out);
     j->in_array[j->depth] = array;
@@ -115,12 +116,12 @@ void tmk_json_init(struct tmk_json *j, FILE *out, unsigned lines)
 
 void tmk_json_object(struct tmk_json *j, const char *key)
 {
-    begin(j, key, false);
+    begin_json_level(j, key, false);
 }
 
 void tmk_json_array(struct tmk_json *j, const char *key)
 {
-    begin(j, key, true);
+    begin_json_level(j, key, true);
 }
 
 void tmk_json_end(struct tmk_json *j)
@@ -128,9 +129,9 @@ void tmk_json_end(struct tmk_json *j)
     assert(j->depth > 0);
     j->depth--;
     if (j->has_element[j->depth] && j->depth < j->lines)
-        new_line(j);
+        write_json_line_end(j);
     fputc(j->in_array[j->depth] ? ']' : '}', j->out);
-    trail(j);
+    write_json_trail(j);
 }
 
 void tmk_json_text(struct tmk_json *j, const char *key, const char *text)
@@ -139,12 +140,12 @@ void tmk_json_text(struct tmk_json *j, const char *key, const char *text)
         tmk_json_null(j, key);
         return;
     }
-    lead(j, key);
-    write_text(j->out, text);
-    trail(j);
+    write_json_lead(j, key);
+    write_json_text(j->out, text);
+    write_json_trail(j);
 }
 
-/* As printf would, in a fifth of the time: most of what is written is numbers. */
+/* Writes a number as printf would, in a fifth of the time: most of the output is numbers. */
 static void write_number(FILE *out, uint64_t value, bool is_negative)
 {
     char text[24], *at = text + sizeof text;
@@ -159,19 +160,19 @@ static void write_number(FILE *out, uint64_t value, bool is_negative)
 
 void tmk_json_u64(struct tmk_json *j, const char *key, uint64_t value)
 {
-    lead(j, key);
+    write_json_lead(j, key);
     write_number(j->out, value, false);
-    trail(j);
+    write_json_trail(j);
 }
 
 void tmk_json_i64(struct tmk_json *j, const char *key, int64_t value)
 {
-    lead(j, key);
+    write_json_lead(j, key);
     write_number(j->out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0);
-    trail(j);
+    write_json_trail(j);
 }
 
-/* The shortest text that reads back as the same number. */
+/* Writes the shortest text that reads back as the same number. */
 static void write_double(FILE *out, double value)
 {
     char text[40];
@@ -189,9 +190,9 @@ void tmk_json_double(struct tmk_json *j, const char *key, double value)
         tmk_json_null(j, key);
         return;
     }
-    lead(j, key);
+    write_json_lead(j, key);
     write_double(j->out, value);
-    trail(j);
+    write_json_trail(j);
 }
 
 void tmk_json_fixed(struct tmk_json *j, const char *key, double value, unsigned decimals)
@@ -200,21 +201,21 @@ void tmk_json_fixed(struct tmk_json *j, const char *key, double value, unsigned 
         tmk_json_null(j, key);
         return;
     }
-    lead(j, key);
+    write_json_lead(j, key);
     fprintf(j->out, "%.*f", decimals ? (int)decimals : 1, value);
-    trail(j);
+    write_json_trail(j);
 }
 
 void tmk_json_bool(struct tmk_json *j, const char *key, bool value)
 {
-    lead(j, key);
+    write_json_lead(j, key);
     fputs(value ? "true" : "false", j->out);
-    trail(j);
+    write_json_trail(j);
 }
 
 void tmk_json_null(struct tmk_json *j, const char *key)
 {
-    lead(j, key);
+    write_json_lead(j, key);
     fputs("null", j->out);
-    trail(j);
+    write_json_trail(j);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/json.h - the letters of JSON: commas, quotes and brackets come out right by themselves.
- * Numbers are exact: sizes and times are whole. Commands write through kit/tree.h; exports, which
- * follow formats of other tools, write here.
+/* kit/json.h - a writer of JSON text that places commas, quotes and brackets itself. Numbers are
+ * exact: sizes and times are whole. Commands write through kit/tree.h; exports, which follow
+ * formats of other tools, write here.
  *
  *     struct tmk_json j;
  *     tmk_json_init(&j, stdout, 1);
@@ -25,8 +25,8 @@ struct tmk_json {
     bool has_element[TMK_JSON_MAX_DEPTH];
 };
 
-/* `lines`: elements of the outermost so many levels stand on lines of their own. The end of the
- * outermost value writes a newline. */
+/* Elements of the `lines` outermost levels stand on separate lines. The end of the outermost value
+ * writes a newline. */
 void tmk_json_init(struct tmk_json *j, FILE *out, unsigned lines);
 
 /* Values. `key` inside an object, NULL inside an array and at the top. Text that is not UTF-8 is
@@ -38,7 +38,8 @@ void tmk_json_text(struct tmk_json *j, const char *key, const char *text);
 void tmk_json_u64(struct tmk_json *j, const char *key, uint64_t value);
 void tmk_json_i64(struct tmk_json *j, const char *key, int64_t value);
 void tmk_json_double(struct tmk_json *j, const char *key, double value);
-/* With so many digits behind the point, at least one: a number that readers take for no integer. */
+/* Writes a number with `decimals` digits after the point, at least one, so that readers do not take
+ * it for an integer. */
 void tmk_json_fixed(struct tmk_json *j, const char *key, double value, unsigned decimals);
 void tmk_json_bool(struct tmk_json *j, const char *key, bool value);
 void tmk_json_null(struct tmk_json *j, const char *key);

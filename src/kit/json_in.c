@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static void wrong(struct tmk_json_in *j, const char *problem)
+static void note_json_problem(struct tmk_json_in *j, const char *problem)
 {
     if (!j->problem)
         j->problem = problem;
@@ -30,23 +30,23 @@ char tmk_json_in_peek(struct tmk_json_in *j)
     return next_byte(j);
 }
 
-static bool take(struct tmk_json_in *j, char byte, const char *problem)
+static bool take_json_byte(struct tmk_json_in *j, char byte, const char *problem)
 {
     if (next_byte(j) == byte && !j->problem) {
         j->at++;
         return true;
     }
-    wrong(j, problem);
+    note_json_problem(j, problem);
     return false;
 }
 
 static void open_level(struct tmk_json_in *j, char bracket, const char *problem)
 {
     if (j->depth == TMK_JSON_IN_DEPTH) {
-        wrong(j, "objects and arrays are nested deeper than is sensible");
+        note_json_problem(j, "objects and arrays are nested deeper than is sensible");
         return;
     }
-    if (!take(j, bracket, problem))
+    if (!take_json_byte(j, bracket, problem))
         return;
     j->is_array[j->depth] = bracket == '[';
     j->has_element[j->depth] = false;
@@ -63,11 +63,11 @@ void tmk_json_in_array(struct tmk_json_in *j)
     open_level(j, '[', "an array should begin here");
 }
 
-/* True when one more element of the innermost level follows. */
-static bool more(struct tmk_json_in *j, bool in_array)
+/* Whether one more element of the innermost level follows. */
+static bool has_more_elements(struct tmk_json_in *j, bool in_array)
 {
     if (j->problem || j->depth == 0 || j->is_array[j->depth - 1] != in_array) {
-        wrong(j, "this is not expected here");
+        note_json_problem(j, "this is not expected here");
         return false;
     }
     if (next_byte(j) == (in_array ? ']' : '}')) {
@@ -75,7 +75,8 @@ static bool more(struct tmk_json_in *j, bool in_array)
         j->depth--;
         return false;
     }
-    if (j->has_element[j->depth - 1] && !take(j, ',', "a comma or a closing bracket is missing"))
+    if (j->has_element[j->depth - 1] &&
+        !take_json_byte(j, ',', "a comma or a closing bracket is missing"))
         return false;
     j->has_element[j->depth - 1] = true;
     return true;
@@ -122,8 +123,9 @@ static char *put_utf8(char *to, uint32_t c)
     return to;
 }
 
-/* Behind "\u": a character of one or two such escapes. A zero byte or half a pair is refused. */
-static bool read_code(struct tmk_json_in *j, uint32_t *ret)
+/* Reads the digits after "\u": a character of one or two such escapes. A zero byte or half a pair
+ * is an error. */
+static bool read_unicode_escape(struct tmk_json_in *j, uint32_t *ret)
 {
     uint32_t c, low;
     if (!hex4(j, &c) || c == 0 || (c >= 0xdc00 && c < 0xe000))
@@ -140,7 +142,7 @@ static bool read_code(struct tmk_json_in *j, uint32_t *ret)
     return true;
 }
 
-/* Behind a backslash. */
+/* Reads the rest of an escape, after its backslash. */
 static char *read_escape(struct tmk_json_in *j, char *to)
 {
     static const char from[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
@@ -149,7 +151,7 @@ static char *read_escape(struct tmk_json_in *j, char *to)
         return NULL;
     char c = *j->at++;
     if (c == 'u')
-        return read_code(j, &code) ? put_utf8(to, code) : NULL;
+        return read_unicode_escape(j, &code) ? put_utf8(to, code) : NULL;
     const char *found = c ? strchr(from, c) : NULL;
     if (!found)
         return NULL;
@@ -157,8 +159,8 @@ static char *read_escape(struct tmk_json_in *j, char *to)
     return to;
 }
 
-/* The byte behind the text that begins at `at`, which is behind its quote; NULL when it has none.
- */
+/* Finds the end of a text: the closing quote's byte. `at` is after the opening quote. NULL when
+ * there is no end. */
 static const char *end_of_text(const char *at, const char *end)
 {
     while (at < end && *at != '"')
@@ -168,12 +170,12 @@ static const char *end_of_text(const char *at, const char *end)
 
 const char *tmk_json_in_text(struct tmk_json_in *j)
 {
-    if (!take(j, '"', "a text should begin here"))
+    if (!take_json_byte(j, '"', "a text should begin here"))
         return NULL;
     const char *end = end_of_text(j->at, j->end);
     char *text = end ? tmk_arena_take(j->texts, (size_t)(end - j->at) + 1) : NULL, *to = text;
     if (!text) {
-        wrong(j, end ? "out of memory" : "a text has no end");
+        note_json_problem(j, end ? "out of memory" : "a text has no end");
         return NULL;
     }
     while (to && j->at < end) {
@@ -186,7 +188,7 @@ const char *tmk_json_in_text(struct tmk_json_in *j)
             *to++ = (char)c;
     }
     if (!to || j->at != end) {
-        wrong(j, "a text has a character or an escape that JSON does not allow");
+        note_json_problem(j, "a text has a character or an escape that JSON does not allow");
         return NULL;
     }
     j->at = end + 1;
@@ -206,28 +208,28 @@ uint64_t tmk_json_in_u64(struct tmk_json_in *j)
     uint64_t value = 0;
     next_byte(j);
     if (j->problem || !is_digit(j)) {
-        wrong(j, "a whole number that is not negative should stand here");
+        note_json_problem(j, "a whole number that is not negative should stand here");
         return 0;
     }
     bool is_zero = *j->at == '0';
     for (; is_digit(j); j->at++)
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, (uint64_t)(*j->at - '0'), &value)) {
-            wrong(j, "a number is larger than 64 bits");
+            note_json_problem(j, "a number is larger than 64 bits");
             return 0;
         } else if (is_zero && value > 0) {
-            wrong(j, "a number begins with 0");
+            note_json_problem(j, "a number begins with 0");
             return 0;
         }
     if (j->at < j->end && (*j->at == '.' || *j->at == 'e' || *j->at == 'E'))
-        wrong(j, "a whole number should stand here");
+        note_json_problem(j, "a whole number should stand here");
     return j->problem ? 0 : value;
 }
 
 static void skip_digits(struct tmk_json_in *j)
 {
     if (!is_digit(j))
-        wrong(j, "a digit is missing");
+        note_json_problem(j, "a digit is missing");
     while (is_digit(j))
         j->at++;
 }
@@ -262,7 +264,7 @@ static void skip_word(struct tmk_json_in *j)
             return;
         }
     }
-    wrong(j, "a value should stand here");
+    note_json_problem(j, "a value should stand here");
 }
 
 static void skip_plain(struct tmk_json_in *j, char first)
@@ -295,19 +297,19 @@ void tmk_json_in_skip(struct tmk_json_in *j)
 
 bool tmk_json_in_item(struct tmk_json_in *j)
 {
-    return more(j, true);
+    return has_more_elements(j, true);
 }
 
 const char *tmk_json_in_key(struct tmk_json_in *j)
 {
-    if (!more(j, false))
+    if (!has_more_elements(j, false))
         return NULL;
     const char *key = tmk_json_in_text(j);
-    return key && take(j, ':', "a colon is missing behind a key") ? key : NULL;
+    return key && take_json_byte(j, ':', "a colon is missing behind a key") ? key : NULL;
 }
 
 void tmk_json_in_end(struct tmk_json_in *j)
 {
     if (!j->problem && (j->depth > 0 || next_byte(j) != '\0' || j->at != j->end))
-        wrong(j, "something follows behind the end");
+        note_json_problem(j, "something follows behind the end");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/json_in.h - read JSON that a stranger wrote, by saying what is expected next.
+/* kit/json_in.h - reads JSON that a stranger wrote; the caller says what it expects next.
  *
  *     struct tmk_json_in j;
  *     tmk_json_in_init(&j, bytes, n, &arena);
@@ -14,9 +14,9 @@
  *     if (j.problem)
  *         ... it stands at byte j.at - j.start ...
  *
- * Strict: RFC 8259 and nothing else. The first problem stays; after it every call gives 0, NULL or
- * false, so that loops end and one test at the end is enough. Nothing recurses: depth is bounded.
- */
+ * The reader is strict: it takes RFC 8259 and nothing else. The first problem stays; after it every
+ * call gives 0, NULL or false, so that loops end and one test at the end is enough. Nothing
+ * recurses: depth is bounded. */
 #ifndef TMK_KIT_JSON_IN_H
 #define TMK_KIT_JSON_IN_H
 
@@ -43,20 +43,20 @@ void tmk_json_in_init(struct tmk_json_in *j, const char *bytes, size_t n, struct
 /* An object or an array begins here. */
 void tmk_json_in_object(struct tmk_json_in *j);
 void tmk_json_in_array(struct tmk_json_in *j);
-/* The next key of the object, NULL at its end, which is taken. Good as long as the arena. A key
- * with a zero byte in it is a problem. */
+/* Takes the next key of the object; NULL at its end, which is taken. The key lives as long as the
+ * arena. A key with a zero byte in it is a problem. */
 const char *tmk_json_in_key(struct tmk_json_in *j);
-/* Whether the array has one more; its end is taken. */
+/* Whether the array has one more item; its end is taken. */
 bool tmk_json_in_item(struct tmk_json_in *j);
 
 const char *tmk_json_in_text(struct tmk_json_in *j); /* NULL: it is none */
 uint64_t tmk_json_in_u64(struct tmk_json_in *j);     /* a whole number, not negative */
-/* Any value, with all that is in it; must be well-formed. */
+/* Skips any value with all that is in it; it must be well-formed. */
 void tmk_json_in_skip(struct tmk_json_in *j);
 /* Nothing but blanks may follow. */
 void tmk_json_in_end(struct tmk_json_in *j);
 
-/* First byte of the next value, 0 at the end: '{' '[' '"' and so on. */
+/* The first byte of the next value, 0 at the end: '{' '[' '"' and so on. */
 char tmk_json_in_peek(struct tmk_json_in *j);
 
 #endif

@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What one read gives of the file whose path is `format` filled in, with a zero byte behind: all
- * of it where it fits. Its length, or -1 with errno when it cannot be read; `to` is then "". */
+/* Reads a file with one read() and adds a zero byte: all of the file where it fits. `format` and
+ * its arguments make the path. Returns the length, or -1 with errno when the file cannot be read;
+ * `to` is then "". */
 ssize_t tmk_kernel_file_read(char *to, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The numbers at the start of a line, at most `room`; returns how many there are. */
+/* Reads the numbers at the start of a line, at most `room`; returns how many there are. */
 unsigned tmk_kernel_numbers(const char *text, long *to, unsigned room);
 
 #endif

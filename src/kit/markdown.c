@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* kit/markdown.c - see markdown.h.
  *
- * Signs that mean something get a backslash. GitHub looks for some things in what is left after
- * that, where a backslash does not help: addresses, mentions, numbers of issues, names of emoji. A
- * zero-width space within makes plain text of them. It is written as an entity: whoever reads the
- * file sees it. '$', which begins mathematics there, is an entity too. */
+ * Signs with a meaning in Markdown get a backslash. GitHub also looks for addresses, mentions,
+ * numbers of issues and names of emoji, where a backslash does not help. A zero-width space inside
+ * makes plain text of them. It is written as an entity, so that a reader of the file sees it. '$',
+ * which begins mathematics there, is an entity too. */
 #include "kit/markdown.h"
 
 #include <ctype.h>
@@ -29,7 +29,8 @@ static const struct {
     {"@", 1, false},       {"#", 1, true},         {"gh-", 3, true},
 };
 
-/* ":tada:"; a longer name is none, so that a text of megabytes is not read over and over. */
+/* Whether an emoji such as ":tada:" begins here. A longer name is none, so that a text of megabytes
+ * is not read over and over. */
 static bool is_emoji(const char *at)
 {
     size_t n = 1;
@@ -40,7 +41,7 @@ static bool is_emoji(const char *at)
     return n > 1 && at[n] == ':';
 }
 
-/* Of what stands at `at`, the bytes before the space; 0: it is nothing to GitHub. */
+/* The number of bytes at `at` before the zero-width space; 0: GitHub makes no link of this text. */
 static size_t bytes_before_space(const char *at)
 {
     for (size_t i = 0; i < sizeof linked / sizeof linked[0]; i++) {
@@ -52,7 +53,7 @@ static size_t bytes_before_space(const char *at)
     return is_emoji(at) ? 1 : 0;
 }
 
-/* What begins a list, a rule or the line under a title; returns where to go on. */
+/* Escapes the beginning of a list, a rule or the line under a title; returns the text after it. */
 static const char *write_start(FILE *out, const char *text)
 {
     text += strspn(text, " \t\r\n");

@@ -20,9 +20,9 @@ static size_t count_of(const char *text, char c)
     return n;
 }
 
-/* The expanded text, with `mark` for each line end of the format; free() it. NULL: no memory, or
- * an argument has such a character. */
-static char *expand(const char *format, char mark, va_list args)
+/* Expands the format, with `mark` for each of its line ends; the caller frees the text. NULL when
+ * there is no memory, or an argument has such a character. */
+static char *expand_format(const char *format, char mark, va_list args)
 {
     char *marked = strdup(format), *text = NULL;
     for (char *at = marked; at && *at; at++)
@@ -54,7 +54,7 @@ void tmk_vprint(FILE *out, const char *format, va_list args)
     while (!text && ++mark <= MARKS) {
         va_list again;
         va_copy(again, args);
-        text = expand(format, mark, again);
+        text = expand_format(format, mark, again);
         va_end(again);
     }
     if (text)

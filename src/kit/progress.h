@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/progress.h - a line that says how far something long has come.
+/* kit/progress.h - a line that shows the progress of a long operation.
  *
- * Silent for the first two seconds. Then, on a terminal, one line that is written over and wiped at
- * the end; elsewhere a plain line every ten seconds. */
+ * It is silent for the first two seconds. Then a terminal gets one line that is written over and
+ * wiped at the end; elsewhere a plain line appears every ten seconds. */
 #ifndef TMK_KIT_PROGRESS_H
 #define TMK_KIT_PROGRESS_H
 
@@ -20,8 +20,8 @@ struct tmk_progress {
 
 /* Starts the clock. */
 void tmk_progress_init(struct tmk_progress *p, FILE *out, const char *what);
-/* `done` of `total`, or with a total of 0 just that it goes on; cheap, call as often as you like.
- * `arg` is the progress, so that this fits a visitor. */
+/* Shows `done` of `total`; with a total of 0, only that the operation goes on. It is cheap: call it
+ * as often as you like. `arg` is the progress, so that this fits a visitor. */
 void tmk_progress_tell(void *arg, uint32_t done, uint32_t total);
 /* Wipe the line. */
 void tmk_progress_fini(struct tmk_progress *p);

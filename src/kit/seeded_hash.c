@@ -8,7 +8,7 @@
 
 _Atomic uint64_t tmk_hash_seed_value;
 
-/* The first thread's number counts. */
+/* When several threads draw at once, the first one's number counts. */
 uint64_t tmk_hash_seed_draw(void)
 {
     uint64_t seed = 0, before = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/seeded_hash.h - hashes for tables whose keys a stranger chose.
+/* kit/seeded_hash.h - hashes for tables with keys that a stranger chose.
  *
- * With base/hash.h anybody can find a hundred thousand keys that fall into one place, and each look
- * into the table walks through all of them. Here a number that every process draws anew is mixed
- * in. Nothing that is written or printed may depend on such a hash. */
+ * With base/hash.h anybody can find a hundred thousand keys that fall into one slot, and each
+ * look-up then walks through all of them. These hashes mix in a number that every process draws
+ * anew. Nothing that is written or printed may depend on such a hash. */
 #ifndef TMK_KIT_SEEDED_HASH_H
 #define TMK_KIT_SEEDED_HASH_H
 

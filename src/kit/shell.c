@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Braces are plain by themselves; bash makes several words of them where a comma or dots are in
- * between. */
-static bool is_plain(const char *word)
+/* Whether a shell takes the word as it is. Braces alone are plain, but bash makes several words of
+ * them where a comma or dots stand between. */
+static bool is_plain_in_shell(const char *word)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%{}";
@@ -20,7 +20,7 @@ const char *tmk_shell_word(struct tmk_arena *a, const char *word)
 {
     static const char quote[] = "'\\''"; /* ends what is quoted, and begins anew */
     size_t n = strlen(word), n_quotes = 0;
-    if (is_plain(word))
+    if (is_plain_in_shell(word))
         return tmk_arena_text(a, word, n);
     for (const char *at = word; (at = strchr(at, '\'')); at++)
         n_quotes++;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/shell.h - words of commands that people copy into a shell. */
+/* kit/shell.h - quoting for words of commands that people copy into a shell. */
 #ifndef TMK_KIT_SHELL_H
 #define TMK_KIT_SHELL_H
 
 #include "kit/arena.h"
 
-/* `word` as a shell has to be given it: as it is where nothing in it means anything to a shell,
- * else in single quotes. In the arena; NULL without memory. */
+/* Quotes `word` for a shell: it stays as it is where nothing in it means anything to a shell, else
+ * it gets single quotes. The result is in the arena; NULL without memory. */
 const char *tmk_shell_word(struct tmk_arena *a, const char *word);
 
 #endif

@@ -14,7 +14,8 @@
 #include "kit/markdown.h"
 #include "kit/utf8.h"
 
-/* Between columns; of one that shrinks; of a title, however narrow its column. */
+/* The blanks between columns, the least width of a column that shrinks, and the most lines of a
+ * title. */
 enum { GAP = 2, LEAST_WIDTH = 8, TITLE_LINES = 3 };
 
 struct tmk_table {
@@ -50,7 +51,7 @@ struct tmk_table *tmk_table_close(struct tmk_table *t)
     return NULL;
 }
 
-static void add(struct tmk_table *t, const char *text)
+static void add_table_cell(struct tmk_table *t, const char *text)
 {
     if (!text || TMK_GROW(t->cells, t->n_cells + 1, t->room) < 0) {
         t->failed = true;
@@ -63,7 +64,7 @@ void tmk_table_cell(struct tmk_table *t, const char *text)
 {
     if (!t)
         return;
-    add(t, text ? tmk_arena_text(&t->texts, text, strlen(text)) : "-");
+    add_table_cell(t, text ? tmk_arena_text(&t->texts, text, strlen(text)) : "-");
 }
 
 void tmk_table_cellf(struct tmk_table *t, const char *format, ...)
@@ -116,7 +117,7 @@ static bool has_titles(const struct tmk_table *t)
     return t->columns[0].title != NULL;
 }
 
-static void measure(struct tmk_table *t)
+static void measure_columns(struct tmk_table *t)
 {
     for (uint32_t c = 0; c < t->n_columns && has_titles(t) && !t->has_printed; c++)
         t->widths[c] = tmk_utf8_width(t->columns[c].title);
@@ -130,15 +131,15 @@ static void measure(struct tmk_table *t)
 
 /* ---- titles on several lines ---- */
 
-/* The bytes of the piece of a title that begins here: names may be broken behind '_', texts behind
- * a blank. */
+/* The length of the piece of a title that begins here: names may be broken after '_', texts after a
+ * blank. */
 static size_t piece_of(const char *title)
 {
     size_t n = strcspn(title, "_ ");
     return n + strspn(title + n, "_ ");
 }
 
-/* The bytes of the next line of a title, as many pieces as there is width for, at least one. */
+/* The length of the next line of a title: as many pieces as fit the width, at least one. */
 static size_t line_of(const char *title, size_t width)
 {
     size_t n = 0;
@@ -177,7 +178,8 @@ static size_t total_width(const struct tmk_table *t)
     return total;
 }
 
-/* Where titles are what makes columns wide, break those first with which most is won. */
+/* Breaks the titles of columns that are wide only for their titles, the one that saves most first.
+ */
 static void fold_titles(struct tmk_table *t, size_t room)
 {
     while (has_titles(t) && !t->has_printed && total_width(t) > room) {
@@ -200,7 +202,7 @@ static void fold_titles(struct tmk_table *t, size_t room)
 }
 
 /* Take columns off the widest shrinkable one until the table fits. */
-static void shrink(struct tmk_table *t, size_t room)
+static void shrink_columns(struct tmk_table *t, size_t room)
 {
     size_t *widths = t->widths;
     for (;;) {
@@ -215,30 +217,30 @@ static void shrink(struct tmk_table *t, size_t room)
     }
 }
 
-static void pad(FILE *out, size_t n)
+static void pad_cell(FILE *out, size_t n)
 {
     while (n-- > 0)
         fputc(' ', out);
 }
 
-static void print_line(const struct tmk_table *t, FILE *out, unsigned indent,
-                       const char *const *cells)
+static void print_text_line(const struct tmk_table *t, FILE *out, unsigned indent,
+                            const char *const *cells)
 {
     const size_t *widths = t->widths;
     uint32_t n = t->n_columns; /* without the empty ones at the end */
     while (n > 0 && !*cells[n - 1])
         n--;
-    pad(out, indent);
+    pad_cell(out, indent);
     for (uint32_t c = 0; c < n; c++) {
         const struct tmk_column *column = &t->columns[c];
         const char *text = cells[c];
         size_t width = tmk_utf8_width(text);
         size_t space = width < widths[c] ? widths[c] - width : 0;
         if (column->align == TMK_RIGHT)
-            pad(out, space);
+            pad_cell(out, space);
         tmk_utf8_write(out, text, widths[c]);
         if (c + 1 < n)
-            pad(out, GAP + (column->align == TMK_LEFT ? space : 0));
+            pad_cell(out, GAP + (column->align == TMK_LEFT ? space : 0));
     }
     fputc('\n', out);
 }
@@ -251,7 +253,7 @@ static size_t n_title_lines(const struct tmk_table *t, uint32_t c)
     return n < TITLE_LINES ? n : TITLE_LINES;
 }
 
-/* What of the title stands in the line that has `left` - 1 below it; NULL without memory. */
+/* The part of a title in the line with `left` - 1 lines below it; NULL without memory. */
 static const char *title_line(struct tmk_table *t, uint32_t c, size_t left)
 {
     const char *title = t->columns[c].title;
@@ -280,16 +282,16 @@ static void print_titles(struct tmk_table *t, FILE *out, unsigned indent, const 
                 return;
             }
         }
-        print_line(t, out, indent, line);
+        print_text_line(t, out, indent, line);
     }
 }
 
-static void print_text(struct tmk_table *t, FILE *out, const struct tmk_table_style *style)
+static void print_text_rows(struct tmk_table *t, FILE *out, const struct tmk_table_style *style)
 {
-    measure(t);
+    measure_columns(t);
     if (style->width > style->indent) {
         fold_titles(t, style->width - style->indent);
-        shrink(t, style->width - style->indent);
+        shrink_columns(t, style->width - style->indent);
     }
     if (has_titles(t) && !t->has_printed) {
         const char **line = calloc(t->n_columns, sizeof *line);
@@ -301,7 +303,7 @@ static void print_text(struct tmk_table *t, FILE *out, const struct tmk_table_st
         fputs(style->title_off ? style->title_off : "", out);
     }
     for (uint64_t i = 0; i + t->n_columns <= t->n_cells; i += t->n_columns)
-        print_line(t, out, style->indent, t->cells + i);
+        print_text_line(t, out, style->indent, t->cells + i);
 }
 
 static void print_markdown_cell(FILE *out, const char *text)
@@ -341,7 +343,7 @@ int tmk_table_print(struct tmk_table *t, FILE *out, const struct tmk_table_style
     if (style->markdown)
         print_markdown(t, out);
     else
-        print_text(t, out, style);
+        print_text_rows(t, out, style);
     t->has_printed = true;
     t->n_cells = 0;
     tmk_arena_fini(&t->texts);

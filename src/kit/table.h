@@ -3,8 +3,8 @@
  *
  * Cells are added one after the other, row by row, and copied. Columns are as wide as their widest
  * cell; where a table must fit a width, titles of columns that may shrink are broken behind '_' and
- * blanks, then these columns are cut, the widest first.
- * Running out of memory is remembered and said by print. */
+ * blanks, then these columns are cut, the widest first. Print reports a lack of memory of any
+ * earlier call. */
 #ifndef TMK_KIT_TABLE_H
 #define TMK_KIT_TABLE_H
 
@@ -27,7 +27,7 @@ struct tmk_table *tmk_table_close(struct tmk_table *t);
 void tmk_table_cell(struct tmk_table *t, const char *text); /* NULL: unknown, shown as "-" */
 void tmk_table_cellf(struct tmk_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Values that are written alike everywhere (kit/amount.h). */
+/* These values look alike everywhere (kit/amount.h). */
 void tmk_table_size(struct tmk_table *t, uint64_t size_bytes); /* unknown: TMK_BYTES_UNKNOWN */
 void tmk_table_count(struct tmk_table *t, uint64_t n);
 void tmk_table_time(struct tmk_table *t, uint64_t ns);
@@ -41,8 +41,9 @@ struct tmk_table_style {
     const char *title_on, *title_off; /* around the title line, e.g. colours; may be NULL */
 };
 
-/* Print the rows held and forget them: 0 or TMK_ENOMEM. Rows added later and printed again go on
- * under the same titles, with columns at least as wide: so a long result need not be held whole. */
+/* Prints the rows added so far and forgets them. Returns 0 or TMK_ENOMEM. Rows added and printed
+ * later continue under the same titles, with columns at least as wide: so a long result need not be
+ * in memory whole. */
 int tmk_table_print(struct tmk_table *t, FILE *out, const struct tmk_table_style *style);
 
 #endif

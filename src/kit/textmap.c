@@ -10,29 +10,29 @@
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 
-static int same(const char *a, const char *b)
+static int is_same_map_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static uint64_t text_hash(const char *text)
+static uint64_t hash_map_text(const char *text)
 {
     return text ? tmk_hash_seeded_bytes(text, strlen(text)) : 0;
 }
 
-/* The text's number + 1; 0: it has none. */
+/* The text's number + 1; 0 when it has none. */
 static uint32_t find_text(const struct tmk_textmap *m, uint64_t hash, const char *text)
 {
     struct tmk_probe probe = tmk_index_probe(&m->index, hash);
     uint32_t i;
-    while ((i = tmk_probe_next(&probe)) && !same(m->texts[i - 1], text))
+    while ((i = tmk_probe_next(&probe)) && !is_same_map_text(m->texts[i - 1], text))
         continue;
     return i;
 }
 
 int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret)
 {
-    uint64_t hash = text_hash(text);
+    uint64_t hash = hash_map_text(text);
     uint32_t found = find_text(m, hash, text);
     if (!found) {
         if (TMK_GROW(m->texts, m->n + 1, m->room) < 0 || tmk_grow_index(&m->index) < 0)
@@ -48,7 +48,7 @@ int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret)
 
 bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *ret)
 {
-    uint32_t found = find_text(m, text_hash(text), text);
+    uint32_t found = find_text(m, hash_map_text(text), text);
     if (found)
         *ret = found - 1;
     return found != 0;

@@ -16,7 +16,7 @@ struct tmk_textmap {
     struct tmk_index index; /* of number + 1 */
 };
 
-/* The number of `text`, from 0: 0 and *ret, or TMK_ENOMEM. */
+/* Gives `text` a number, from 0, unless it has one. Returns 0 and *ret, or TMK_ENOMEM. */
 int tmk_textmap_put(struct tmk_textmap *m, const char *text, uint32_t *ret);
 /* The same, but false when the text has no number. */
 bool tmk_textmap_find(const struct tmk_textmap *m, const char *text, uint32_t *ret);

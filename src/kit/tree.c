@@ -72,24 +72,24 @@ void tmk_tree_end(struct tmk_tree *t)
 
 /* ---- values ---- */
 
-static void add_part(char *path, const char *part)
+static void add_path_part(char *path, const char *part)
 {
     size_t n = strlen(path);
     snprintf(path + n, PATH_BYTES - n, "%s%s", n ? "." : "", part);
 }
 
-/* Section, item and key of a row; the value follows. */
+/* Writes section, item and key of a row; the value follows. */
 static void begin_long_row(struct tmk_tree *t, const char *key)
 {
     char section[PATH_BYTES] = "", item[PATH_BYTES] = "";
     for (unsigned i = 0; i < t->depth; i++) {
         const struct tmk_tree_level *level = &t->levels[i];
         if (level->name)
-            add_part(section, level->name);
+            add_path_part(section, level->name);
         if (level->is_list && i + 1 < t->depth) {
             char number[24];
             snprintf(number, sizeof number, "%" PRIu64, level->n - 1);
-            add_part(item, number);
+            add_path_part(item, number);
         }
     }
     tmk_csv_text(&t->csv, section[0] ? section : NULL);
@@ -97,8 +97,8 @@ static void begin_long_row(struct tmk_tree *t, const char *key)
     tmk_csv_text(&t->csv, key);
 }
 
-/* A value in CSV: `text` as it stands, NULL for unknown. */
-static void put_cell(struct tmk_tree *t, const char *key, const char *text, bool is_number)
+/* Writes a value in CSV: `text` as it is, NULL for unknown. */
+static void put_csv_value(struct tmk_tree *t, const char *key, const char *text, bool is_number)
 {
     if (t->form == TMK_TREE_LONG)
         begin_long_row(t, key);
@@ -118,7 +118,7 @@ void tmk_tree_unknown(struct tmk_tree *t, const char *key)
     if (t->form == TMK_TREE_JSON)
         tmk_json_null(&t->json, key);
     else
-        put_cell(t, key, NULL, false);
+        put_csv_value(t, key, NULL, false);
 }
 
 bool tmk_tree_object_if(struct tmk_tree *t, const char *key, bool is_known)
@@ -146,7 +146,7 @@ void tmk_tree_text(struct tmk_tree *t, const char *key, const char *text)
     else if (t->form == TMK_TREE_JSON)
         tmk_json_text(&t->json, key, text);
     else
-        put_cell(t, key, text, false);
+        put_csv_value(t, key, text, false);
 }
 
 void tmk_tree_label(struct tmk_tree *t, const char *key, const char *text)
@@ -162,7 +162,7 @@ void tmk_tree_u64(struct tmk_tree *t, const char *key, uint64_t value)
         return;
     }
     snprintf(text, sizeof text, "%" PRIu64, value);
-    put_cell(t, key, text, true);
+    put_csv_value(t, key, text, true);
 }
 
 void tmk_tree_i64(struct tmk_tree *t, const char *key, int64_t value)
@@ -173,7 +173,7 @@ void tmk_tree_i64(struct tmk_tree *t, const char *key, int64_t value)
         return;
     }
     snprintf(text, sizeof text, "%" PRId64, value);
-    put_cell(t, key, text, true);
+    put_csv_value(t, key, text, true);
 }
 
 void tmk_tree_bool(struct tmk_tree *t, const char *key, bool value)
@@ -181,7 +181,7 @@ void tmk_tree_bool(struct tmk_tree *t, const char *key, bool value)
     if (t->form == TMK_TREE_JSON)
         tmk_json_bool(&t->json, key, value);
     else
-        put_cell(t, key, value ? "true" : "false", false);
+        put_csv_value(t, key, value ? "true" : "false", false);
 }
 
 void tmk_tree_double(struct tmk_tree *t, const char *key, double value)
@@ -193,7 +193,7 @@ void tmk_tree_double(struct tmk_tree *t, const char *key, double value)
         tmk_json_double(&t->json, key, value);
     } else {
         snprintf(text, sizeof text, "%.17g", value);
-        put_cell(t, key, text, true);
+        put_csv_value(t, key, text, true);
     }
 }
 
@@ -206,7 +206,7 @@ void tmk_tree_fixed(struct tmk_tree *t, const char *key, double value, unsigned 
         tmk_json_fixed(&t->json, key, value, decimals);
     } else {
         snprintf(text, sizeof text, "%.*f", decimals ? (int)decimals : 1, value);
-        put_cell(t, key, text, true);
+        put_csv_value(t, key, text, true);
     }
 }
 

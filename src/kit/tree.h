@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/tree.h - the one writer of what commands say to machines: a tree of keys and values, as JSON
- * or as CSV.
+/* kit/tree.h - the one writer of machine-readable output of commands: a tree of keys and values, as
+ * JSON or as CSV.
  *
  *     struct tmk_tree t;
  *     tmk_tree_init_json(&t, stdout, 2);
@@ -55,12 +55,12 @@ void tmk_tree_init_rows(struct tmk_tree *t, FILE *out, bool is_safe);
 void tmk_tree_object(struct tmk_tree *t, const char *key);
 void tmk_tree_list(struct tmk_tree *t, const char *key);
 void tmk_tree_end(struct tmk_tree *t);
-/* An object that is there only if `is_known`, else the unknown value. Returns `is_known`: whether
- * to go on and to end it. */
+/* Begins an object only if `is_known`; else writes the unknown value. Returns `is_known`: whether
+ * the caller fills and ends the object. */
 bool tmk_tree_object_if(struct tmk_tree *t, const char *key, bool is_known);
 bool tmk_tree_list_if(struct tmk_tree *t, const char *key, bool is_known);
 
-/* A value that is never known here. */
+/* Writes a value that is never known here. */
 void tmk_tree_unknown(struct tmk_tree *t, const char *key);
 
 /* Values. The remark says which one is unknown; where there is none, it is always known. */
@@ -76,7 +76,7 @@ void tmk_tree_u64_if(struct tmk_tree *t, const char *key, bool is_known, uint64_
 void tmk_tree_i64_if(struct tmk_tree *t, const char *key, bool is_known, int64_t value);
 void tmk_tree_bool_if(struct tmk_tree *t, const char *key, bool is_known, bool value);
 void tmk_tree_double(struct tmk_tree *t, const char *key, double value); /* NAN, infinite */
-/* With so many digits behind the point, at least one. */
+/* Writes `decimals` digits after the point, at least one. */
 void tmk_tree_fixed(struct tmk_tree *t, const char *key, double value, unsigned decimals);
 
 #endif

@@ -15,7 +15,8 @@ static const struct {
     {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
 };
 
-/* Controls, and what is not seen but changes what is: marks of direction, joiners, tags. */
+/* Controls, and invisible characters that change the text around them: marks of direction, joiners,
+ * tags. */
 static const struct {
     uint32_t first, last;
 } unseen[] = {
@@ -34,7 +35,7 @@ bool tmk_utf8_is_unseen(uint32_t c)
     return false;
 }
 
-static size_t width_of(uint32_t c)
+static size_t columns_of_character(uint32_t c)
 {
     for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
         if (c >= wide[i].first && c <= wide[i].last)
@@ -71,7 +72,7 @@ uint32_t tmk_utf8_shown(const char **at, size_t *ret_columns)
     uint32_t c = tmk_utf8_next(at);
     if (c != 0 && tmk_utf8_is_unseen(c))
         c = TMK_UTF8_BAD;
-    *ret_columns = c == 0 ? 0 : width_of(c);
+    *ret_columns = c == 0 ? 0 : columns_of_character(c);
     return c;
 }
 
@@ -92,7 +93,7 @@ const char *tmk_utf8_tail(const char *text, size_t width)
 }
 
 /* Write characters until `width` columns are full. */
-static size_t write_some(FILE *out, const char *text, size_t width)
+static size_t write_columns(FILE *out, const char *text, size_t width)
 {
     size_t written = 0;
     for (;;) {
@@ -112,10 +113,10 @@ static size_t write_some(FILE *out, const char *text, size_t width)
 size_t tmk_utf8_write(FILE *out, const char *text, size_t width)
 {
     if (tmk_utf8_width(text) <= width)
-        return write_some(out, text, width);
+        return write_columns(out, text, width);
     if (width == 0)
         return 0;
-    size_t written = write_some(out, text, width - 1);
+    size_t written = write_columns(out, text, width - 1);
     fputs("…", out);
     return written + 1;
 }

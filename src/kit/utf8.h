@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/utf8.h - texts of strangers on a screen: decode, measure, cut.
+/* kit/utf8.h - foreign texts on a screen: decode, measure, cut.
  *
  * Bytes that are not UTF-8 and control characters count as one column and are shown as U+FFFD, so
  * that a hostile name can neither break a table nor drive the terminal. */
@@ -13,28 +13,30 @@
 
 enum { TMK_UTF8_BAD = 0xfffd };
 
-/* The character at *at, which is moved behind it; 0 at the end. TMK_UTF8_BAD for a byte that does
- * not belong. */
+/* Reads the character at *at and moves *at behind it; 0 at the end. TMK_UTF8_BAD stands for a byte
+ * that does not belong. */
 uint32_t tmk_utf8_next(const char **at);
 
-/* Whether a character drives a terminal, turns the direction of the text, or hides. */
+/* Whether a character is invisible: it drives a terminal, turns the direction of the text, or
+ * hides. */
 bool tmk_utf8_is_unseen(uint32_t c);
 
-/* The next character as it is shown, and the columns that it takes: 2 for wide ones, 0 for accents
- * that combine. A control character is TMK_UTF8_BAD. */
+/* Reads the next character as it is shown, and the columns that it takes: 2 for wide ones, 0 for
+ * accents that combine. A control character becomes TMK_UTF8_BAD. */
 uint32_t tmk_utf8_shown(const char **at, size_t *ret_columns);
-/* Columns that `text` takes. */
+/* How many columns `text` takes. */
 size_t tmk_utf8_width(const char *text);
 
-/* Where the longest end of `text` begins that takes at most `width` columns. */
+/* Finds the longest end of `text` that takes at most `width` columns, and returns its first byte.
+ */
 const char *tmk_utf8_tail(const char *text, size_t width);
 
 /* Write `text` in at most `width` columns; what does not fit becomes one "…" at the end. Returns
  * the columns written. */
 size_t tmk_utf8_write(FILE *out, const char *text, size_t width);
 
-/* `text` for whoever insists on UTF-8: bytes that do not belong become U+FFFD; what does not fit
- * into `room` bytes, zero byte included, is left off. Returns the bytes, without that. */
+/* Copies `text` as valid UTF-8: bytes that do not belong become U+FFFD. The copy is cut to `room`
+ * bytes, zero byte included. Returns its bytes without the zero byte. */
 size_t tmk_utf8_repair(const char *text, char *to, size_t room);
 
 #endif

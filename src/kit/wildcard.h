@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kit/wildcard.h - patterns of fnmatch(3), read once: most have no sign but '*' at their ends, and
- * are then told by comparing bytes. */
+/* kit/wildcard.h - patterns of fnmatch(3), read once: most have no sign but '*' at their ends, so
+ * comparing bytes is enough to match them. */
 #ifndef TMK_KIT_WILDCARD_H
 #define TMK_KIT_WILDCARD_H
 
@@ -23,7 +23,7 @@ struct tmk_wildcard {
 /* `pattern` is borrowed for as long as the result is used. */
 void tmk_wildcard_read(struct tmk_wildcard *w, const char *pattern);
 
-/* fnmatch(pattern, text, 0) == 0, for a text of n bytes and a zero byte. */
+/* Whether fnmatch(pattern, text, 0) == 0, for a text of n bytes and a zero byte. */
 bool tmk_wildcard_matches(const struct tmk_wildcard *w, const char *text, size_t n);
 
 #endif

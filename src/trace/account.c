@@ -47,7 +47,7 @@ static size_t folder_length(const char *path)
     return n;
 }
 
-static void make_name(char *name, const char *run_folder)
+static void make_account_name(char *name, const char *run_folder)
 {
     const char *boot = tmk_boot_id();
     struct tmk_text text;
@@ -70,28 +70,29 @@ bool tmk_account_is_name(const char *name)
 
 /* A plain file of the caller's own, under one name: neither removed nor a link to something else.
  */
-static bool is_own_file(const struct stat *st)
+static bool is_own_account_file(const struct stat *st)
 {
     return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1;
 }
 
-/* 0, or an errno; EAGAIN: it was removed after it had been opened. */
+/* Checks an opened file: 0, or an errno; EAGAIN when it was removed after it had been opened. */
 static int judge_file(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
         return errno;
-    return is_own_file(&st) ? 0 : st.st_nlink == 0 ? EAGAIN : EPERM;
+    return is_own_account_file(&st) ? 0 : st.st_nlink == 0 ? EAGAIN : EPERM;
 }
 
-/* UINT64_MAX when it cannot be told: the folder may have been moved. */
-static uint64_t free_bytes(const char *folder)
+/* The free bytes of a folder's file system. UINT64_MAX when they are unknown: the folder may have
+ * been moved. */
+static uint64_t free_bytes_in_folder(const char *folder)
 {
     struct statvfs fs;
     return statvfs(folder, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
 }
 
-/* What the ring `name` counts, if its trace is in the run folder. */
+/* The bytes that the ring `name` counts, if its trace is in the run folder. */
 static uint64_t bytes_of_ring(int folder, const char *name, const char *run_folder)
 {
     struct tmk_ring_header h;
@@ -105,7 +106,7 @@ static uint64_t bytes_of_ring(int folder, const char *name, const char *run_fold
     return is_of_run ? tmk_ring_bytes(h.n_pages) : 0;
 }
 
-/* Rings that killed processes have left in the folder. */
+/* The bytes of rings that killed processes have left in the folder. */
 static uint64_t bytes_of_rings(const char *folder, const char *run_folder)
 {
     struct tmk_folder f;
@@ -129,8 +130,8 @@ static struct tmk_account_page *map_page(int fd)
 
 _Static_assert(sizeof(struct tmk_account_page) <= TMK_ACCOUNT_BYTES, "it fits its file");
 
-/* Memory behind the page, so that writing to it cannot fail: 4 KiB, on any tmpfs. */
-static int touch(struct tmk_account_page *page, int fd)
+/* Allocates memory for the page, so that writing to it cannot fail: 4 KiB, on any tmpfs. */
+static int touch_page(struct tmk_account_page *page, int fd)
 {
     madvise(page, sizeof *page, MADV_NOHUGEPAGE);
     if (madvise(page, sizeof *page, MADV_POPULATE_WRITE) == 0)
@@ -138,14 +139,15 @@ static int touch(struct tmk_account_page *page, int fd)
     return errno == EINVAL ? posix_fallocate(fd, 0, TMK_ACCOUNT_BYTES) : ENOSPC; /* before 5.14 */
 }
 
-/* A new count: 0 or an errno. The caller is alone with the file. Written through a mapping, like
- * all that comes later: a seccomp filter may refuse calls that nobody else needs. */
+/* Begins a new count. Returns 0 or an errno. The caller is alone with the file. The page is written
+ * through a mapping, as in all later steps: a seccomp filter may refuse calls that nobody else
+ * needs. */
 static int begin_count(int fd, const char *folder, const char *run_folder)
 {
     struct tmk_account_page fresh = {
         .memory_used = bytes_of_rings(folder, run_folder),
     };
-    uint64_t free = free_bytes(folder), limit = free == UINT64_MAX ? 0 : free / SHARE;
+    uint64_t free = free_bytes_in_folder(folder), limit = free == UINT64_MAX ? 0 : free / SHARE;
     memcpy(fresh.magic, TMK_ACCOUNT_MAGIC, sizeof fresh.magic);
     fresh.memory_limit = limit < memory_most ? limit : memory_most;
     if (ftruncate(fd, TMK_ACCOUNT_BYTES) < 0)
@@ -153,14 +155,15 @@ static int begin_count(int fd, const char *folder, const char *run_folder)
     struct tmk_account_page *page = map_page(fd);
     if (!page)
         return ENOMEM;
-    int error = touch(page, fd);
+    int error = touch_page(page, fd);
     if (error == 0)
         memcpy(page, &fresh, sizeof fresh);
     munmap(page, sizeof *page);
     return error;
 }
 
-/* -1 and errno EAGAIN: another process has just removed it. */
+/* Opens the file, or makes it. Returns -1 with errno EAGAIN when another process has just removed
+ * it. */
 static int open_or_make(const char *path)
 {
     enum { FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
@@ -173,7 +176,8 @@ static int open_or_make(const char *path)
     return fd;
 }
 
-/* 0, or an errno; EAGAIN: somebody else is about to begin the count, or has removed the file. */
+/* Takes the shared lock, and begins a count when the process is alone. Returns 0 or an errno;
+ * EAGAIN when another process is about to begin the count, or has removed the file. */
 static int lock_and_count(int fd, const char *folder, const char *run_folder, const char *path)
 {
     int error = judge_file(fd);
@@ -190,8 +194,9 @@ static int lock_and_count(int fd, const char *folder, const char *run_folder, co
     return error ? error : judge_file(fd);
 }
 
-/* The file with a shared lock on it; alone with it, with a new count. -1 and an errno. */
-static int open_locked(const char *folder, const char *run_folder, const char *path)
+/* Opens the file with a shared lock on it; a process that is alone with it begins a new count.
+ * Returns the descriptor, or -1 and errno. */
+static int open_account_locked(const char *folder, const char *run_folder, const char *path)
 {
     int fd = open_or_make(path);
     if (fd < 0)
@@ -204,7 +209,7 @@ static int open_locked(const char *folder, const char *run_folder, const char *p
     return -1;
 }
 
-static bool add_path(char *path, size_t size, const struct tmk_account *a)
+static bool add_account_path(char *path, size_t size, const struct tmk_account *a)
 {
     struct tmk_text text;
     tmk_text_init(&text, path, size);
@@ -212,24 +217,25 @@ static bool add_path(char *path, size_t size, const struct tmk_account *a)
     return !text.cut;
 }
 
-static bool is_tmpfs(const char *folder)
+static bool is_tmpfs_folder(const char *folder)
 {
     struct statfs fs;
     return folder && *folder == '/' && statfs(folder, &fs) == 0 && fs.f_type == TMPFS_KIND;
 }
 
-static int open_in(struct tmk_account *ret, const char *folder, const char *run_folder,
-                   struct tmk_error *err)
+static int open_account_in(struct tmk_account *ret, const char *folder, const char *run_folder,
+                           struct tmk_error *err)
 {
     struct tmk_account a = {0};
     char path[TMK_ACCOUNT_PATH_BYTES];
     if (strlen(folder) >= sizeof a.folder)
         return tmk_fail(err, TMK_EINVAL, "the folder's name is too long: %s", folder);
     strcpy(a.folder, folder);
-    make_name(a.name, run_folder);
+    make_account_name(a.name, run_folder);
     int fd = -1;
-    for (int try = 0; add_path(path, sizeof path, &a) && fd < 0 && try < OPEN_TRIES; try++) {
-        fd = open_locked(folder, run_folder, path);
+    for (int try = 0; add_account_path(path, sizeof path, &a) && fd < 0 && try < OPEN_TRIES;
+         try++) {
+        fd = open_account_locked(folder, run_folder, path);
         if (fd < 0 && errno != EAGAIN && errno != EINTR)
             break;
         if (fd < 0)
@@ -243,7 +249,7 @@ static int open_in(struct tmk_account *ret, const char *folder, const char *run_
         close(fd);
         return tmk_fail(err, TMK_ENOMEM, "cannot map the account %s", path);
     }
-    if (is_tmpfs(folder)) {
+    if (is_tmpfs_folder(folder)) {
         close(fd); /* the mapping keeps the lock */
     } else {
         a.has_lock_fd = true; /* perhaps it does not: see ring_file.h */
@@ -255,9 +261,9 @@ static int open_in(struct tmk_account *ret, const char *folder, const char *run_
 
 enum presence { ABSENT, PRESENT, TAKEN };
 
-/* TAKEN: something of that name is not an account of the caller's. Another user may have put it
- * there. */
-static enum presence look_in(const char *folder, const char *run_folder)
+/* Whether the folder has the run's account. TAKEN: a file of that name is not the caller's account.
+ * Another user may have put it there. */
+static enum presence look_for_account(const char *folder, const char *run_folder)
 {
     struct tmk_account a = {0};
     char path[TMK_ACCOUNT_PATH_BYTES];
@@ -265,32 +271,34 @@ static enum presence look_in(const char *folder, const char *run_folder)
     if (strlen(folder) >= sizeof a.folder)
         return ABSENT;
     strcpy(a.folder, folder);
-    make_name(a.name, run_folder);
-    if (!add_path(path, sizeof path, &a) || lstat(path, &st) < 0)
+    make_account_name(a.name, run_folder);
+    if (!add_account_path(path, sizeof path, &a) || lstat(path, &st) < 0)
         return ABSENT;
-    return is_own_file(&st) ? PRESENT : TAKEN;
+    return is_own_account_file(&st) ? PRESENT : TAKEN;
 }
 
 static bool exists_in(const char *folder, const char *run_folder)
 {
-    return look_in(folder, run_folder) == PRESENT;
+    return look_for_account(folder, run_folder) == PRESENT;
 }
 
-/* Where the run has its account already; else where there is room; else any tmpfs; else NULL. */
-static const char *choose_folder(const char *const *folders, unsigned n, const char *run_folder)
+/* Chooses the folder where the run has its account already; else one with room; else any tmpfs;
+ * else NULL. */
+static const char *choose_account_folder(const char *const *folders, unsigned n,
+                                         const char *run_folder)
 {
     const char *roomy = NULL, *any = NULL;
     for (unsigned i = 0; i < n; i++) {
-        if (!is_tmpfs(folders[i]) || access(folders[i], W_OK | X_OK) < 0)
+        if (!is_tmpfs_folder(folders[i]) || access(folders[i], W_OK | X_OK) < 0)
             continue;
-        enum presence presence = look_in(folders[i], run_folder);
+        enum presence presence = look_for_account(folders[i], run_folder);
         if (presence == PRESENT)
             return folders[i];
         if (presence == TAKEN)
             continue;
         if (!any)
             any = folders[i];
-        uint64_t free = free_bytes(folders[i]);
+        uint64_t free = free_bytes_in_folder(folders[i]);
         if (!roomy && free != UINT64_MAX && free >= memory_enough)
             roomy = folders[i];
     }
@@ -300,21 +308,21 @@ static const char *choose_folder(const char *const *folders, unsigned n, const c
 int tmk_account_open(struct tmk_account *ret, const char *const *folders, unsigned n_folders,
                      const char *run_folder, struct tmk_error *err)
 {
-    const char *folder = choose_folder(folders, n_folders, run_folder);
-    int rc = folder ? open_in(ret, folder, run_folder, err) : TMK_EIO;
+    const char *folder = choose_account_folder(folders, n_folders, run_folder);
+    int rc = folder ? open_account_in(ret, folder, run_folder, err) : TMK_EIO;
     bool on_tmpfs = rc == 0;
     if (rc < 0 && rc != TMK_EBUSY) /* else it is there, and a second one would count apart */
-        rc = open_in(ret, run_folder, run_folder, err);
+        rc = open_account_in(ret, run_folder, run_folder, err);
     if (rc == 0)
         ret->on_tmpfs = on_tmpfs;
     return rc;
 }
 
-/* An own account that nobody has, locked; -1 for any other. */
+/* Opens and locks an own account that no process has open; -1 for any other. */
 static int open_idle(int folder, const char *name)
 {
     struct stat st;
-    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_own_file(&st))
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !is_own_account_file(&st))
         return -1;
     int fd = openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 || (judge_file(fd) == 0 && tmk_file_lock(fd, TMK_LOCK_EXCLUSIVE, 0) == 0 &&
@@ -384,7 +392,7 @@ bool tmk_account_take_memory(struct tmk_account *a, uint64_t held, uint64_t byte
     return true;
 }
 
-static void give(_Atomic uint64_t *used, uint64_t bytes)
+static void give_bytes_back(_Atomic uint64_t *used, uint64_t bytes)
 {
     uint64_t now = atomic_load(used);
     while (!atomic_compare_exchange_weak(used, &now, now > bytes ? now - bytes : 0))
@@ -394,7 +402,7 @@ static void give(_Atomic uint64_t *used, uint64_t bytes)
 void tmk_account_give_memory(struct tmk_account *a, uint64_t bytes)
 {
     if (a->page)
-        give(&a->page->memory_used, bytes);
+        give_bytes_back(&a->page->memory_used, bytes);
 }
 
 /* ---- processes that are not recorded ---- */
@@ -414,7 +422,7 @@ bool tmk_account_count_refusal_in(const char *const *folders, unsigned n_folders
     bool is_counted = false;
     for (unsigned i = 0; i < n_folders && !is_counted; i++)
         if (folders[i] && *folders[i] && exists_in(folders[i], run_folder) &&
-            open_in(&a, folders[i], run_folder, NULL) == 0) {
+            open_account_in(&a, folders[i], run_folder, NULL) == 0) {
             is_counted = tmk_account_count_refusal(&a, reason);
             tmk_account_close(&a);
         }
@@ -459,7 +467,7 @@ void tmk_account_return(const char *trace_path, uint64_t bytes)
     memcpy(run_folder, trace_path, n);
     run_folder[n] = '\0';
     const char *found = find_account(run_folder, &folders);
-    if (found && open_in(&a, found, run_folder, NULL) == 0)
+    if (found && open_account_in(&a, found, run_folder, NULL) == 0)
         tmk_account_give_memory(&a, bytes);
     tmk_account_close(&a);
 }
@@ -472,6 +480,6 @@ void tmk_account_drop_idle(const char *run_folder)
     if (!found || strlen(found) >= sizeof a.folder)
         return;
     strcpy(a.folder, found);
-    make_name(a.name, run_folder);
+    make_account_name(a.name, run_folder);
     remove_if_idle(&a);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/account.h - the memory that the rings of a run take together.
+/* trace/account.h - the count of the memory that all rings of a run take.
  *
- * One page in a file that all its processes on one machine map, `tidemark.UID.HASH.account`: the
- * hash is of the kernel's boot id and of the run folder. It lies where rings lie, or in the run
- * folder where there is no tmpfs. A process asks here before it takes memory for a ring; counting
- * is an atomic addition, so a thread of the program may ask. Together they get a tenth of what the
- * tmpfs had free when the run began, at most 256 MiB. A ring counts until it is removed, whoever
- * removes it. What the run takes of the disk is counted in disk_share.h.
+ * The account is one page in a file that all processes of the run on one machine map,
+ * `tidemark.UID.HASH.account`: the hash covers the kernel's boot id and the run folder. It lies
+ * where rings lie, or in the run folder where there is no tmpfs. A process asks here before it
+ * takes memory for a ring; counting is an atomic addition, so a thread of the program may ask.
+ * Together they get a tenth of what the tmpfs had free when the run began, at most 256 MiB. A ring
+ * counts until it is removed, whoever removes it. disk_share.h counts the disk space of the run.
  *
- * Everyone who has the account open holds a shared lock on it, kept by the mapping as a ring's is
- * (ring_file.h), or by a descriptor where it does not lie on a tmpfs. A process that is alone with
- * it begins a new count, and the last to leave removes the file. What a killed process had counted
- * for its ring comes back when that ring is removed; what was lost between two steps comes back
- * with the new count. */
+ * Every process that has the account open holds a shared lock on it, kept by the mapping as a
+ * ring's is (ring_file.h), or by a descriptor where it does not lie on a tmpfs. A process that is
+ * alone with it begins a new count, and the last to leave removes the file. The memory that a
+ * killed process had counted for its ring comes back when that ring is removed; memory lost between
+ * two steps comes back with the new count. */
 #ifndef TMK_TRACE_ACCOUNT_H
 #define TMK_TRACE_ACCOUNT_H
 
@@ -32,7 +32,8 @@ enum {
     TMK_ACCOUNT_REASONS = 16,
 };
 
-/* The page. All of one machine and one user: not part of the trace's format. */
+/* The page. Only processes of one machine and one user share it, so it is not part of the trace's
+ * format. */
 struct tmk_account_page {
     char magic[8];
     uint64_t memory_limit; /* bytes */
@@ -57,38 +58,42 @@ struct tmk_account {
  * in the run folder. */
 int tmk_account_open(struct tmk_account *ret, const char *const *folders, unsigned n_folders,
                      const char *run_folder, struct tmk_error *err);
-/* Close the descriptor that keeps the lock, if there is one, because the program would have it. On
- * some file systems the next process then begins a new count; it is not one of memory, since rings
- * are not there. */
+/* Close the descriptor that keeps the lock, if there is one, because the program would inherit it.
+ * On some file systems the next process then begins a new count; no memory counts there, since
+ * rings lie elsewhere. */
 void tmk_account_leave_unlocked(struct tmk_account *a);
-/* Leave; the last one removes the file. Takes accounts that are not open. */
+/* Leave the account; the last process to leave removes the file. An account that is not open is
+ * accepted. */
 void tmk_account_close(struct tmk_account *a);
 
-/* Take memory for a ring that has `held` bytes already: no ring may have more than half of what
- * the run may. False: there is not so much left. Any thread, no system call. */
+/* Take memory for a ring that has `held` bytes already: no ring may have more than half of the
+ * run's limit. False when not enough is left. Any thread may call it; it makes no system call. */
 bool tmk_account_take_memory(struct tmk_account *a, uint64_t held, uint64_t bytes);
 void tmk_account_give_memory(struct tmk_account *a, uint64_t bytes);
 
-/* Count a process that is not recorded, for whoever reads it. False: there is no account. */
+/* Count a process that is not recorded, for a process that reads the count. False when there is no
+ * account. */
 bool tmk_account_count_refusal(struct tmk_account *a, enum tmk_stop reason);
 /* The same in the run's account in one of the folders, if there is one. */
 bool tmk_account_count_refusal_in(const char *const *folders, unsigned n_folders,
                                   const char *run_folder, enum tmk_stop reason);
-/* How many there are since this was asked the last time. */
+/* How many such processes were counted since the last call. */
 uint32_t tmk_account_take_refusals(struct tmk_account *a, enum tmk_stop reason);
 
 /* Whether it is time to look for rings of dead processes, and nobody else has just begun to. */
 bool tmk_account_may_sweep(struct tmk_account *a, uint64_t every_ns);
 
-/* The ring of a trace was removed: its memory counts no more. */
+/* Give back the memory of a trace's ring that was removed. */
 void tmk_account_return(const char *trace_path, uint64_t bytes);
 
-/* Remove the account of `run_folder` if nobody has it any more: the last one was killed. */
+/* Remove the account of `run_folder` if no process has it open any more: the last one was killed.
+ */
 void tmk_account_drop_idle(const char *run_folder);
 
-/* Remove the account `name` in the open folder `folder` if it is the caller's and nobody has it. */
+/* Remove the account `name` in the open folder `folder` if it is the caller's and no process has it
+ * open. */
 bool tmk_account_remove_idle(int folder, const char *name);
-/* Whether that could be done. */
+/* Whether tmk_account_remove_idle() would remove it. */
 bool tmk_account_is_idle(int folder, const char *name);
 
 /* Whether a file name is an account's. */

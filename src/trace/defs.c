@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/defs.c - see defs.h; docs/format.md 2.1.
  *
- * Parts of line tables stay where they were copied to until settle() sorts those of a code that has
- * frames and strings them together; the frames are sorted by code and offset, so that one walk
+ * Parts of line tables stay where they were copied to until settle() sorts the parts of each code
+ * that has frames and joins them; the frames are sorted by code and offset, so that one walk
  * through the table finds the lines of all. */
 #include "trace/defs.h"
 
@@ -38,8 +38,8 @@ struct frame_def {
     uint64_t where;    /* CODE: offset; NATIVE: address */
 };
 
-struct part { /* of a line table */
-    const struct part *next;
+struct table_part { /* of a line table */
+    const struct table_part *next;
     const uint8_t *bytes;
     uint32_t offset, n; /* of the table as the program had it */
     uint32_t n_bytes;   /* the same, but for runs */
@@ -47,7 +47,7 @@ struct part { /* of a line table */
 
 struct code_def {
     uint32_t file, function, first_line, layout; /* layout 0: not defined */
-    const struct part *parts;
+    const struct table_part *parts;
     bool is_cut;              /* a part beyond the bound was left out */
     bool has_bytes, has_runs; /* parts of either type; with both, the table counts as missing */
 };
@@ -213,12 +213,13 @@ static int define_lines(struct tmk_defs *d, uint64_t type, uint64_t id, struct t
         code->is_cut = true;
         return 0;
     }
-    struct part *part = arena_take(d, sizeof *part + n);
+    struct table_part *part = arena_take(d, sizeof *part + n);
     if (!part)
         return TMK_ENOMEM;
     uint8_t *bytes = (uint8_t *)(part + 1);
     memcpy(bytes, body.at, n);
-    *part = (struct part){code->parts, bytes, (uint32_t)offset, (uint32_t)length, (uint32_t)n};
+    *part =
+        (struct table_part){code->parts, bytes, (uint32_t)offset, (uint32_t)length, (uint32_t)n};
     code->parts = part;
     *(is_runs ? &code->has_runs : &code->has_bytes) = true;
     return 0;
@@ -283,7 +284,7 @@ static int define_parameter(struct tmk_defs *d, uint64_t id, struct tmk_view bod
     return rc;
 }
 
-static int define(struct tmk_defs *d, uint64_t type, struct tmk_view body)
+static int define_entry(struct tmk_defs *d, uint64_t type, struct tmk_view body)
 {
     uint64_t id = tmk_view_varint(&body);
     void *slot;
@@ -330,7 +331,7 @@ int tmk_defs_read(struct tmk_defs *d, struct tmk_view payload)
         struct tmk_view body = tmk_view_take(&payload, length);
         if (payload.bad)
             return TMK_EDAMAGED;
-        int rc = define(d, type, body);
+        int rc = define_entry(d, type, body);
         if (rc < 0)
             return rc;
     }
@@ -339,29 +340,29 @@ int tmk_defs_read(struct tmk_defs *d, struct tmk_view payload)
 
 /* ---- lines ---- */
 
-struct wanted { /* the line of a frame */
+struct wanted_line { /* the line of a frame */
     uint64_t offset;
     uint32_t code, frame;
 };
 
-struct table_maker {    /* kept from code to code */
-    struct part *parts; /* copies */
+struct table_maker {          /* kept from code to code */
+    struct table_part *parts; /* copies */
     size_t part_room;
     uint8_t *bytes; /* TMK_LINES_MAX_BYTES */
 };
 
 static int by_code_and_offset(const void *va, const void *vb)
 {
-    const struct wanted *a = va, *b = vb;
+    const struct wanted_line *a = va, *b = vb;
     if (a->code != b->code)
         return a->code < b->code ? -1 : 1;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Of those at one offset the longest first. */
+/* Parts at one offset are ordered with the longest first. */
 static int by_part_offset(const void *va, const void *vb)
 {
-    const struct part *a = va, *b = vb;
+    const struct table_part *a = va, *b = vb;
     if (a->offset != b->offset)
         return a->offset < b->offset ? -1 : 1;
     return (a->n < b->n) - (a->n > b->n);
@@ -370,30 +371,30 @@ static int by_part_offset(const void *va, const void *vb)
 static int list_parts(struct table_maker *m, const struct code_def *code, size_t *ret_n)
 {
     size_t n = 0;
-    for (const struct part *part = code->parts; part; part = part->next)
+    for (const struct table_part *part = code->parts; part; part = part->next)
         n++;
     if (n > m->part_room) {
-        struct part *more = realloc(m->parts, n * sizeof *more);
+        struct table_part *more = realloc(m->parts, n * sizeof *more);
         if (!more)
             return TMK_ENOMEM;
         m->parts = more;
         m->part_room = n;
     }
     *ret_n = 0;
-    for (const struct part *part = code->parts; part; part = part->next)
+    for (const struct table_part *part = code->parts; part; part = part->next)
         m->parts[(*ret_n)++] = *part;
     if (n > 1)
         qsort(m->parts, n, sizeof *m->parts, by_part_offset);
     return 0;
 }
 
-/* Parts in order. Of one that begins before the last ended, the bytes that are there already are
- * left out; runs cannot be cut, and are left out whole. */
+/* Copies the parts in order. When a part begins before the last one ended, the bytes that are there
+ * already are left out; runs cannot be cut, and are left out whole. */
 static size_t join_parts(struct table_maker *m, size_t n_parts, bool is_runs)
 {
     size_t n = 0, n_bytes = 0; /* n: of the table as the program had it */
     for (size_t i = 0; i < n_parts; i++) {
-        const struct part *part = &m->parts[i];
+        const struct table_part *part = &m->parts[i];
         if (part->offset > n)
             return 0;
         size_t have = n - part->offset;
@@ -406,8 +407,8 @@ static size_t join_parts(struct table_maker *m, size_t n_parts, bool is_runs)
     return n_bytes;
 }
 
-/* String the parts together: the bytes are in m->bytes. None when a part is missing. */
-static int make_table(struct table_maker *m, const struct code_def *code, size_t *ret_n)
+/* Joins the parts: the bytes are in m->bytes. There are none when a part is missing. */
+static int make_line_table(struct table_maker *m, const struct code_def *code, size_t *ret_n)
 {
     size_t n_parts;
     if (!m->bytes && !(m->bytes = malloc(TMK_LINES_MAX_BYTES)))
@@ -419,7 +420,7 @@ static int make_table(struct table_maker *m, const struct code_def *code, size_t
     return 0;
 }
 
-/* How the bytes of make_table() are to be read. Runs stand for tables of one layout only. */
+/* The layout of the bytes of make_line_table(). Runs stand for tables of one layout only. */
 static uint32_t layout_of(const struct code_def *code)
 {
     if (code->has_runs)
@@ -427,7 +428,7 @@ static uint32_t layout_of(const struct code_def *code)
     return code->layout == TMK_PY_LINES_RUNS ? 0 : code->layout;
 }
 
-static int find_lines(struct tmk_defs *d, const struct wanted *wanted, uint32_t n)
+static int find_lines(struct tmk_defs *d, const struct wanted_line *wanted, uint32_t n)
 {
     static const uint8_t nothing[1];
     struct table_maker maker = {0};
@@ -439,7 +440,7 @@ static int find_lines(struct tmk_defs *d, const struct wanted *wanted, uint32_t 
         struct tmk_pylines lines;
         size_t n_bytes = 0;
         if (code)
-            rc = make_table(&maker, code, &n_bytes);
+            rc = make_line_table(&maker, code, &n_bytes);
         tmk_pylines_init(&lines, code ? layout_of(code) : 0, code ? code->first_line : 0,
                          maker.bytes ? maker.bytes : nothing, n_bytes);
         for (; i < n && wanted[i].code == id; i++)
@@ -458,14 +459,14 @@ int tmk_defs_settle(struct tmk_defs *d)
         n += frames[id].kind == FRAME_CODE;
     if (n == 0)
         return 0;
-    struct wanted *wanted = malloc(n * sizeof *wanted);
+    struct wanted_line *wanted = malloc(n * sizeof *wanted);
     if (!wanted)
         return TMK_ENOMEM;
     n = 0;
     for (uint32_t id = 1; id < d->frames.n; id++)
         if (frames[id].kind == FRAME_CODE)
-            wanted[n++] =
-                (struct wanted){.offset = frames[id].where, .code = frames[id].base, .frame = id};
+            wanted[n++] = (struct wanted_line){
+                .offset = frames[id].where, .code = frames[id].base, .frame = id};
     qsort(wanted, n, sizeof *wanted, by_code_and_offset);
     int rc = find_lines(d, wanted, n);
     free(wanted);

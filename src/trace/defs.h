@@ -3,9 +3,9 @@
  * modules and parameters.
  *
  * Read every definitions chunk, in any order, then settle(): it puts line tables together and finds
- * the line of each Python frame, walking each table once. So asking is a look-up, and a hostile
- * file costs no more than its size. Texts end in a zero byte and may hold any other; all that is
- * returned is borrowed until fini. */
+ * the line of each Python frame, walking each table once. So each question is one look-up, and a
+ * hostile file costs no more than its size. Texts end in a zero byte and may contain others;
+ * everything returned is borrowed until fini. */
 #ifndef TMK_TRACE_DEFS_H
 #define TMK_TRACE_DEFS_H
 
@@ -15,9 +15,9 @@
 #include "base/bytes.h"
 #include "base/region.h"
 
-/* A line of code, or a place in a library. NULL and 0: not known. */
+/* A line of code, or a place in a library. NULL and 0 mean unknown. */
 struct tmk_frame {
-    const char *file; /* of a native frame the module's path; "" where there is none to speak of */
+    const char *file; /* a native frame has the module's path here; "" where there is no file */
     const char *function;
     uint32_t line;
     uint32_t first_line; /* of the function; Python's only */
@@ -66,16 +66,18 @@ struct tmk_defs {
     struct tmk_defs_block *arena;
 };
 
-/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
+/* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
 int tmk_defs_init(struct tmk_defs *d);
 void tmk_defs_fini(struct tmk_defs *d);
 
-/* Take the definitions of a chunk. 0, TMK_EDAMAGED after those that make sense, TMK_ENOMEM. */
+/* Take the definitions of a chunk. Returns 0, TMK_ENOMEM, or TMK_EDAMAGED: then the definitions
+ * before the damage were taken. */
 int tmk_defs_read(struct tmk_defs *d, struct tmk_view payload);
-/* After the last chunk: 0 or TMK_ENOMEM. May be called again after more were read. */
+/* Find the lines of Python frames, after the last chunk was read. Returns 0 or TMK_ENOMEM. The
+ * caller may read more chunks and call it again. */
 int tmk_defs_settle(struct tmk_defs *d);
 
-/* NULL or false for an id that is not defined. */
+/* These return NULL or false for an id that is not defined. */
 const char *tmk_defs_string(const struct tmk_defs *d, uint32_t id);
 bool tmk_defs_frame(const struct tmk_defs *d, uint32_t id, struct tmk_frame *ret);
 bool tmk_defs_native(const struct tmk_defs *d, uint32_t frame, struct tmk_native *ret);
@@ -83,7 +85,7 @@ bool tmk_defs_stack(const struct tmk_defs *d, uint32_t id, struct tmk_stack *ret
 bool tmk_defs_thread(const struct tmk_defs *d, uint32_t id, struct tmk_thread_info *ret);
 bool tmk_defs_stream(const struct tmk_defs *d, uint32_t id, struct tmk_stream *ret);
 bool tmk_defs_parameter(const struct tmk_defs *d, uint32_t id, struct tmk_parameter *ret);
-/* The class of the torch module whose name is that string. */
+/* The class of the torch module with that string as its name. */
 const char *tmk_defs_class(const struct tmk_defs *d, uint32_t name);
 
 #endif

@@ -29,8 +29,9 @@ static const uint64_t recount_every_ns = 1000000000u;
 
 #define MAGIC "TMKDISK1"
 
-/* The file: all of one machine and one user, not part of the trace's format. */
-struct count {
+/* The file. Only processes of one machine and one user share it, so it is not part of the trace's
+ * format. */
+struct disk_count {
     char magic[8];
     uint64_t used_bytes;
     uint64_t recounted_ns; /* CLOCK_MONOTONIC */
@@ -39,7 +40,7 @@ struct count {
 
 /* ---- the file ---- */
 
-static bool is_open(const struct tmk_disk_share *s)
+static bool is_count_open(const struct tmk_disk_share *s)
 {
     return s->path[0] != '\0';
 }
@@ -63,7 +64,7 @@ const char *tmk_boot_id(void)
     return id;
 }
 
-static bool add_path(char *path, size_t size, const char *run_folder)
+static bool add_count_path(char *path, size_t size, const char *run_folder)
 {
     struct tmk_text text;
     tmk_text_init(&text, path, size);
@@ -71,19 +72,20 @@ static bool add_path(char *path, size_t size, const char *run_folder)
     return !text.cut;
 }
 
-static bool is_it(const struct tmk_disk_share *s, int fd)
+static bool is_count_file(const struct tmk_disk_share *s, int fd)
 {
     struct stat st;
     return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
-/* The program may have closed the number, or put a file of its own there. */
-static bool check_fd(struct tmk_disk_share *s)
+/* Makes sure that the descriptor still is the count: the program may have closed the number, or
+ * opened another file under it. */
+static bool check_count_fd(struct tmk_disk_share *s)
 {
-    if (is_it(s, s->fd))
+    if (is_count_file(s, s->fd))
         return true;
     s->fd = tmk_fd_raise(open(s->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (is_it(s, s->fd))
+    if (is_count_file(s, s->fd))
         return true;
     if (s->fd >= 0)
         close(s->fd);
@@ -91,7 +93,7 @@ static bool check_fd(struct tmk_disk_share *s)
     return false;
 }
 
-static bool is_own_file(const struct stat *st)
+static bool is_own_count_file(const struct stat *st)
 {
     return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1;
 }
@@ -102,13 +104,13 @@ int tmk_disk_share_open(struct tmk_disk_share *ret, const char *run_folder, uint
     enum { FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
     struct tmk_disk_share s = {.fd = -1, .n_nodes = n_nodes};
     struct stat st;
-    if (strlen(run_folder) >= sizeof s.folder || !add_path(s.path, sizeof s.path, run_folder))
+    if (strlen(run_folder) >= sizeof s.folder || !add_count_path(s.path, sizeof s.path, run_folder))
         return tmk_fail(err, TMK_EINVAL, "the folder's name is too long: %s", run_folder);
     strcpy(s.folder, run_folder);
     s.fd = tmk_fd_raise(open(s.path, FLAGS | O_CREAT, 0600));
     if (s.fd < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s", s.path);
-    if (fstat(s.fd, &st) < 0 || !is_own_file(&st)) {
+    if (fstat(s.fd, &st) < 0 || !is_own_count_file(&st)) {
         close(s.fd);
         return tmk_fail_os(err, TMK_EIO, EPERM, "%s is not a file of tidemark's", s.path);
     }
@@ -120,7 +122,7 @@ int tmk_disk_share_open(struct tmk_disk_share *ret, const char *run_folder, uint
 
 void tmk_disk_share_close(struct tmk_disk_share *s)
 {
-    if (is_open(s) && is_it(s, s->fd))
+    if (is_count_open(s) && is_count_file(s, s->fd))
         close(s->fd);
     *s = (struct tmk_disk_share){.fd = -1};
 }
@@ -129,13 +131,15 @@ void tmk_disk_share_remove(const char *run_folder)
 {
     char path[TMK_DISK_SHARE_PATH_BYTES];
     struct stat st;
-    if (add_path(path, sizeof path, run_folder) && lstat(path, &st) == 0 && is_own_file(&st))
+    if (add_count_path(path, sizeof path, run_folder) && lstat(path, &st) == 0 &&
+        is_own_count_file(&st))
         unlink(path);
 }
 
 /* ---- the count ---- */
 
-/* Bytes on the disk of the run's files. UINT64_MAX: it was moved, and has another name now. */
+/* The bytes on the disk of the run's files. UINT64_MAX when the run folder was moved and has
+ * another name now. */
 static uint64_t bytes_of_run(const struct tmk_disk_share *s)
 {
     struct tmk_folder f;
@@ -151,8 +155,9 @@ static uint64_t bytes_of_run(const struct tmk_disk_share *s)
     return bytes;
 }
 
-/* Where other nodes have files in the folder, too, they cannot be told apart. */
-static void recount(const struct tmk_disk_share *s, struct count *c)
+/* Takes the count again from the run's files, unless other nodes have files in the folder too:
+ * these cannot be told apart. */
+static void recount_run_bytes(const struct tmk_disk_share *s, struct disk_count *c)
 {
     uint64_t bytes = c->n_nodes == 1 ? bytes_of_run(s) : UINT64_MAX;
     if (bytes != UINT64_MAX)
@@ -160,7 +165,7 @@ static void recount(const struct tmk_disk_share *s, struct count *c)
     c->recounted_ns = tmk_clock_monotonic_ns();
 }
 
-static bool lock(struct tmk_disk_share *s)
+static bool lock_count(struct tmk_disk_share *s)
 {
     for (int try = 0; try < LOCK_TRIES; try++) {
         if (tmk_file_lock(s->fd, TMK_LOCK_EXCLUSIVE, LOCK_BYTE) == 0)
@@ -172,26 +177,26 @@ static bool lock(struct tmk_disk_share *s)
     return false;
 }
 
-static void read_count(const struct tmk_disk_share *s, struct count *ret)
+static void read_count(const struct tmk_disk_share *s, struct disk_count *ret)
 {
     bool is_new = pread(s->fd, ret, sizeof *ret, 0) != (ssize_t)sizeof *ret ||
                   memcmp(ret->magic, MAGIC, sizeof ret->magic) != 0;
     if (is_new)
-        *ret = (struct count){.n_nodes = 1};
+        *ret = (struct disk_count){.n_nodes = 1};
     if (s->n_nodes > 0)
         ret->n_nodes = s->n_nodes;
     memcpy(ret->magic, MAGIC, sizeof ret->magic);
     if (is_new)
-        recount(s, ret);
+        recount_run_bytes(s, ret);
 }
 
-static bool write_count(const struct tmk_disk_share *s, const struct count *c)
+static bool write_count(const struct tmk_disk_share *s, const struct disk_count *c)
 {
     struct iovec part = {.iov_base = (void *)(uintptr_t)c, .iov_len = sizeof *c};
     return pwritev(s->fd, &part, 1, 0) == (ssize_t)sizeof *c;
 }
 
-static uint64_t left_of(struct tmk_disk_share *s, const struct count *c)
+static uint64_t left_of(struct tmk_disk_share *s, const struct disk_count *c)
 {
     struct statvfs fs;
     if (fstatvfs(s->fd, &fs) < 0)
@@ -206,13 +211,13 @@ static uint64_t left_of(struct tmk_disk_share *s, const struct count *c)
 enum change { LOOK, TAKE, PUT, GIVE };
 
 static bool change_locked(struct tmk_disk_share *s, enum change change, uint64_t bytes,
-                          struct count *c)
+                          struct disk_count *c)
 {
     read_count(s, c);
     s->left_bytes = left_of(s, c);
     if (change == TAKE && s->left_bytes < bytes &&
         tmk_clock_monotonic_ns() - c->recounted_ns >= recount_every_ns) {
-        recount(s, c);
+        recount_run_bytes(s, c);
         s->left_bytes = left_of(s, c);
     }
     bool allowed = change != TAKE || bytes <= s->left_bytes;
@@ -226,7 +231,7 @@ static bool change_locked(struct tmk_disk_share *s, enum change change, uint64_t
     return is_counted && allowed;
 }
 
-/* Where the count cannot be had any more, the process goes on with what was left then. */
+/* Where the count is lost, the process goes on with the bytes that were left then. */
 static bool change_alone(struct tmk_disk_share *s, enum change change, uint64_t bytes)
 {
     if (change == TAKE && bytes > s->left_bytes) {
@@ -241,9 +246,9 @@ static bool change_alone(struct tmk_disk_share *s, enum change change, uint64_t 
 }
 
 static bool change_count(struct tmk_disk_share *s, enum change change, uint64_t bytes,
-                         struct count *ret)
+                         struct disk_count *ret)
 {
-    if (!check_fd(s) || !lock(s))
+    if (!check_count_fd(s) || !lock_count(s))
         return change_alone(s, change, bytes);
     bool done = change_locked(s, change, bytes, ret);
     int os_error = errno;
@@ -254,36 +259,36 @@ static bool change_count(struct tmk_disk_share *s, enum change change, uint64_t 
 
 bool tmk_disk_share_take(struct tmk_disk_share *s, uint64_t bytes)
 {
-    struct count c = {0};
-    return is_open(s) && change_count(s, TAKE, bytes, &c);
+    struct disk_count c = {0};
+    return is_count_open(s) && change_count(s, TAKE, bytes, &c);
 }
 
 void tmk_disk_share_put(struct tmk_disk_share *s, uint64_t bytes)
 {
-    struct count c = {0};
-    if (is_open(s) && bytes > 0)
+    struct disk_count c = {0};
+    if (is_count_open(s) && bytes > 0)
         change_count(s, PUT, bytes, &c);
 }
 
 void tmk_disk_share_give(struct tmk_disk_share *s, uint64_t bytes)
 {
-    struct count c = {0};
-    if (is_open(s) && bytes > 0)
+    struct disk_count c = {0};
+    if (is_count_open(s) && bytes > 0)
         change_count(s, GIVE, bytes, &c);
 }
 
 uint64_t tmk_disk_share_left(struct tmk_disk_share *s)
 {
-    struct count c = {0};
-    if (is_open(s))
+    struct disk_count c = {0};
+    if (is_count_open(s))
         change_count(s, LOOK, 0, &c);
     return s->left_bytes;
 }
 
 uint64_t tmk_disk_share_used(struct tmk_disk_share *s)
 {
-    struct count c = {0};
-    if (is_open(s))
+    struct disk_count c = {0};
+    if (is_count_open(s))
         change_count(s, LOOK, 0, &c);
     return c.used_bytes;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/disk_share.h - how much of the disk the processes of a run take together.
+/* trace/disk_share.h - the count of the disk space that all processes of a run take.
  *
- * A tenth of what would be free without the run, looked at anew at every request, so that the share
- * shrinks when the job itself fills the disk. What was granted is counted in a file in the run
- * folder, `tidemark.BOOT.disk`, where all processes of one machine find it, whatever their mount
- * and UTS namespaces and environments are; BOOT is the kernel's boot id. The file is read and
- * written under a lock of the open file, never mapped: a full disk may refuse a mapped page by
- * SIGBUS.
+ * A run may take a tenth of the space that would be free without it. The free space is read at
+ * every request, so the share shrinks when the job itself fills the disk. Granted space is counted
+ * in a file in the run folder, `tidemark.BOOT.disk`, where all processes of one machine find it,
+ * whatever their mount and UTS namespaces and environments are; BOOT is the kernel's boot id. The
+ * file is read and written under a lock of the open file, never mapped: a full disk may refuse a
+ * mapped page by SIGBUS.
  *
- * The count is of what was asked for. Processes that were killed leave some that they did not use:
- * before a request is refused, the run's files are looked at and the count begins anew from them,
- * at most once a second. */
+ * The count covers requested space. Killed processes leave some of it unused: before a request is
+ * refused, the count is taken again from the sizes of the run's files, at most once a second. */
 #ifndef TMK_TRACE_DISK_SHARE_H
 #define TMK_TRACE_DISK_SHARE_H
 
@@ -32,24 +31,25 @@ struct tmk_disk_share {
     char path[TMK_DISK_SHARE_PATH_BYTES]; /* "": not open */
 };
 
-/* Open the count of `run_folder`, which exists, making it if there is none. Fails where no file can
- * be made. `n_nodes` 0: as the file says. */
+/* Open the count of `run_folder`, which exists; make it if there is none. Fails where no file can
+ * be made. With `n_nodes` 0 the number in the file counts. */
 int tmk_disk_share_open(struct tmk_disk_share *ret, const char *run_folder, uint32_t n_nodes,
                         struct tmk_error *err);
-/* The file stays. Takes shares that are not open. */
+/* Close the count; the file stays. A share that is not open is accepted. */
 void tmk_disk_share_close(struct tmk_disk_share *s);
 
-/* Take room. False: it is not there (errno ENOBUFS), or cannot be counted. */
+/* Take disk space. False when the share has not so much left (errno ENOBUFS), or it cannot be
+ * counted. */
 bool tmk_disk_share_take(struct tmk_disk_share *s, uint64_t bytes);
-/* Count what is there already, room or not. */
+/* Count space that is used already, even beyond the share. */
 void tmk_disk_share_put(struct tmk_disk_share *s, uint64_t bytes);
 void tmk_disk_share_give(struct tmk_disk_share *s, uint64_t bytes);
-/* What could be taken now. */
+/* How many bytes could be taken now. */
 uint64_t tmk_disk_share_left(struct tmk_disk_share *s);
-/* What is counted. */
+/* How many bytes are counted. */
 uint64_t tmk_disk_share_used(struct tmk_disk_share *s);
 
-/* Remove the count of this machine: the run has ended. */
+/* Remove the count of this machine, after the run has ended. */
 void tmk_disk_share_remove(const char *run_folder);
 
 /* The kernel's boot id in hexadecimal digits without dashes; zeros where it cannot be read. */

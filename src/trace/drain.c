@@ -3,8 +3,8 @@
  *
  * Each run lists the pages in use, orders them by (thread, page number) and makes one lane per
  * thread. Lanes are merged by taking from the earliest one for as long as it stays earliest, which
- * for the usual one or two busy threads is one comparison a record. Ticks become nanoseconds on the
- * line between the clock reading of the run before and this one's. */
+ * takes one comparison a record for the usual one or two busy threads. Ticks become nanoseconds on
+ * the line between the clock readings of the previous run and of this one. */
 #include "trace/drain.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "trace/layout.h"
 #include "trace/state.h"
 
-struct lane_page {
+struct drain_page {
     struct tmk_page *page;
     uint32_t thread;
     uint32_t at; /* next slot to take */
@@ -25,7 +25,7 @@ struct lane_page {
     bool touched; /* records were taken since the last commit */
 };
 
-struct lane {             /* the pages of one thread, in order */
+struct drain_lane {       /* the pages of one thread, in order */
     uint32_t first, last; /* of the sorted list */
     uint64_t ticks;       /* of its next record; UINT64_MAX when it has none */
 };
@@ -42,8 +42,8 @@ struct tmk_drain {
     bool marks_lost; /* that failed */
 
     uint32_t n_pages;
-    struct lane_page *pages; /* sorted */
-    struct lane *lanes;
+    struct drain_page *pages; /* sorted */
+    struct drain_lane *lanes;
     uint32_t n_lanes;
 
     uint64_t cut_ticks; /* of this run */
@@ -58,7 +58,8 @@ int tmk_drain_open(struct tmk_ring *ring, struct tmk_packer *packer, bool recycl
 {
     struct tmk_region memory = {0};
     size_t n = ring->max_pages;
-    size_t bytes = sizeof(struct tmk_drain) + n * (sizeof(struct lane_page) + sizeof(struct lane));
+    size_t bytes =
+        sizeof(struct tmk_drain) + n * (sizeof(struct drain_page) + sizeof(struct drain_lane));
     int rc = tmk_region_init(&memory, bytes);
     if (rc < 0)
         return rc;
@@ -68,8 +69,8 @@ int tmk_drain_open(struct tmk_ring *ring, struct tmk_packer *packer, bool recycl
     d->packer = packer;
     d->recycle = recycle;
     d->marks_fd = -1;
-    d->pages = (struct lane_page *)(d + 1);
-    d->lanes = (struct lane *)(d->pages + n);
+    d->pages = (struct drain_page *)(d + 1);
+    d->lanes = (struct drain_lane *)(d->pages + n);
     d->dropped_seen = tmk_packer_state(packer)->n_dropped;
     *ret_drain = d;
     return 0;
@@ -113,8 +114,8 @@ static void keep_mark(struct tmk_drain *d, const struct tmk_page *page)
         d->marks_lost = true;
 }
 
-/* From now on the file has the chunks up to `seq`, and pages are marked with one more at most. An
- * odd epoch, of a process that died while it moved records, ends. */
+/* Notes that the file has the chunks up to `seq`; page marks are at most one higher from now on.
+ * This ends an odd epoch, which a process leaves when it dies while it moves records. */
 static void note_progress(struct tmk_drain *d, uint64_t seq)
 {
     struct tmk_ring_header *h = d->ring->header;
@@ -131,8 +132,8 @@ static void note_progress(struct tmk_drain *d, uint64_t seq)
         d->marks_lost = true;
 }
 
-/* Slots of a page that the file has. A mark whose chunk never came is taken back at once: that
- * chunk's number will be another's. */
+/* The slots of a page that the file has. A mark for a chunk that was never written is taken back at
+ * once: another chunk will get that number. */
 static uint32_t done_slots(struct tmk_drain *d, struct tmk_page *page)
 {
     uint64_t done = atomic_load(&page->done);
@@ -147,17 +148,17 @@ static uint32_t done_slots(struct tmk_drain *d, struct tmk_page *page)
 
 static int compare_pages(const void *va, const void *vb)
 {
-    const struct lane_page *a = va, *b = vb;
+    const struct drain_page *a = va, *b = vb;
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
 /* Insertion sort: no malloc (qsort may), and pages come nearly in order. */
-static void sort_pages(struct lane_page *pages, uint32_t n)
+static void sort_pages(struct drain_page *pages, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
-        struct lane_page page = pages[i];
+        struct drain_page page = pages[i];
         uint32_t k = i;
         for (; k > 0 && compare_pages(&page, &pages[k - 1]) < 0; k--)
             pages[k] = pages[k - 1];
@@ -174,21 +175,21 @@ static void list_pages(struct tmk_drain *d)
         uint32_t state = atomic_load_explicit(&page->state, memory_order_acquire);
         if (state != TMK_PAGE_USED && state != TMK_PAGE_SEALED)
             continue;
-        d->pages[d->n_pages++] = (struct lane_page){.page = page,
-                                                    .thread = page->thread,
-                                                    .number = page->number,
-                                                    .at = done_slots(d, page)};
+        d->pages[d->n_pages++] = (struct drain_page){.page = page,
+                                                     .thread = page->thread,
+                                                     .number = page->number,
+                                                     .at = done_slots(d, page)};
     }
     sort_pages(d->pages, d->n_pages);
 }
 
-static bool is_due(const struct tmk_drain *d, const struct tmk_record *r)
+static bool is_before_cut(const struct tmk_drain *d, const struct tmk_record *r)
 {
     return r->ticks <= (d->is_copy ? d->last_ticks : d->cut_ticks);
 }
 
 /* The record at a page's cursor, or NULL when there is none to take. */
-static struct tmk_record *peek(const struct tmk_drain *d, const struct lane_page *lp)
+static struct tmk_record *peek_record(const struct tmk_drain *d, const struct drain_page *lp)
 {
     if (lp->at >= TMK_PAGE_SLOTS)
         return NULL;
@@ -196,22 +197,22 @@ static struct tmk_record *peek(const struct tmk_drain *d, const struct lane_page
     union tmk_record_head head = {.word = atomic_load_explicit(&r->head, memory_order_acquire)};
     if (head.kind == TMK_KIND_NONE || head.n_slots == 0 || lp->at + head.n_slots > TMK_PAGE_SLOTS)
         return NULL;
-    return is_due(d, r) ? r : NULL;
+    return is_before_cut(d, r) ? r : NULL;
 }
 
 /* Set lane->ticks to its next record, stepping over exhausted pages. */
-static void settle(const struct tmk_drain *d, struct lane *lane)
+static void settle_lane(const struct tmk_drain *d, struct drain_lane *lane)
 {
     for (; lane->first < lane->last; lane->first++) {
-        const struct tmk_record *r = peek(d, &d->pages[lane->first]);
+        const struct tmk_record *r = peek_record(d, &d->pages[lane->first]);
         if (r) {
             lane->ticks = r->ticks;
             return;
         }
         /* A record not yet due hides those on the thread's later pages. */
-        const struct lane_page *lp = &d->pages[lane->first];
+        const struct drain_page *lp = &d->pages[lane->first];
         if (lp->at < TMK_PAGE_SLOTS && (atomic_load(&lp->page->slots[lp->at].head) & 0xff) &&
-            !is_due(d, &lp->page->slots[lp->at]))
+            !is_before_cut(d, &lp->page->slots[lp->at]))
             break;
     }
     lane->ticks = UINT64_MAX;
@@ -224,8 +225,8 @@ static void make_lanes(struct tmk_drain *d)
         uint32_t last = i + 1;
         while (last < d->n_pages && d->pages[last].thread == d->pages[i].thread)
             last++;
-        struct lane lane = {.first = i, .last = last};
-        settle(d, &lane);
+        struct drain_lane lane = {.first = i, .last = last};
+        settle_lane(d, &lane);
         if (lane.ticks != UINT64_MAX)
             d->lanes[d->n_lanes++] = lane;
         i = last;
@@ -241,7 +242,7 @@ static uint64_t to_ns(const struct tmk_drain *d, uint64_t ticks)
     return d->base_ns + (uint64_t)((double)(ticks - d->base_ticks) * d->ns_per_tick);
 }
 
-/* Payload bytes that a record of n slots can hold: from `b` to the end of its last slot. */
+/* The payload bytes of a record of n slots: from `b` to the end of its last slot. */
 static uint32_t payload_room(uint32_t n_slots)
 {
     return n_slots * TMK_SLOT_BYTES - (uint32_t)offsetof(struct tmk_record, b);
@@ -284,12 +285,12 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
     }
 }
 
-static void commit(void *arg, uint64_t seq)
+static void commit_pages(void *arg, uint64_t seq)
 {
     struct tmk_drain *d = arg;
     note_progress(d, seq - 1);
     for (uint32_t i = 0; i < d->n_pages; i++) {
-        struct lane_page *lp = &d->pages[i];
+        struct drain_page *lp = &d->pages[i];
         if (!lp->touched)
             continue;
         lp->touched = false;
@@ -299,11 +300,11 @@ static void commit(void *arg, uint64_t seq)
     }
 }
 
-/* Pages whose thread has gone on and whose records are all in the file go back. */
-static void recycle(struct tmk_drain *d)
+/* Gives pages back when their thread has left them and the file has all their records. */
+static void recycle_pages(struct tmk_drain *d)
 {
     for (uint32_t i = 0; i < d->n_pages; i++) {
-        struct lane_page *lp = &d->pages[i];
+        struct drain_page *lp = &d->pages[i];
         if (!lp->page || atomic_load(&lp->page->state) != TMK_PAGE_SEALED || lp->touched)
             continue;
         bool empty =
@@ -326,19 +327,19 @@ static void forget_recycled(struct tmk_drain *d)
     d->n_pages = kept;
 }
 
-static int flush(struct tmk_drain *d)
+static int flush_packer(struct tmk_drain *d)
 {
-    tmk_packer_on_commit(d->packer, commit, d);
+    tmk_packer_on_commit(d->packer, commit_pages, d);
     int rc = d->marks_lost ? TMK_EIO : tmk_packer_flush(d->packer);
     if (rc == 0 && d->recycle) {
-        recycle(d);
+        recycle_pages(d);
         forget_recycled(d);
         make_lanes(d);
     }
     return rc;
 }
 
-/* A block that was found there is an allocation, unless one is known to be there. */
+/* Turns a block that was found into an allocation, unless one is known at its address. */
 static bool settle_found(const struct tmk_drain *d, struct tmk_input *in)
 {
     struct tmk_block *b = tmk_state_find(tmk_packer_state(d->packer), in->device, in->a);
@@ -347,9 +348,9 @@ static bool settle_found(const struct tmk_drain *d, struct tmk_input *in)
 }
 
 /* Take the lane's next record. 0, 1 when a flush is due, <0 error. */
-static int take(struct tmk_drain *d, struct lane *lane)
+static int take_record(struct tmk_drain *d, struct drain_lane *lane)
 {
-    struct lane_page *lp = &d->pages[lane->first];
+    struct drain_page *lp = &d->pages[lane->first];
     struct tmk_record *r = &lp->page->slots[lp->at];
     union tmk_record_head head = {.word = atomic_load_explicit(&r->head, memory_order_acquire)};
     struct tmk_input in;
@@ -358,17 +359,17 @@ static int take(struct tmk_drain *d, struct lane *lane)
         rc = tmk_packer_add(d->packer, &in);
     lp->at += head.n_slots;
     lp->touched = true;
-    settle(d, lane);
+    settle_lane(d, lane);
     return rc;
 }
 
 /* The earliest lane and the time at which another one becomes earliest. */
-static struct lane *earliest(struct tmk_drain *d, uint64_t *ret_until)
+static struct drain_lane *earliest_lane(struct tmk_drain *d, uint64_t *ret_until)
 {
-    struct lane *best = NULL;
+    struct drain_lane *best = NULL;
     uint64_t second = UINT64_MAX;
     for (uint32_t i = 0; i < d->n_lanes; i++) {
-        struct lane *lane = &d->lanes[i];
+        struct drain_lane *lane = &d->lanes[i];
         if (!best || lane->ticks < best->ticks) {
             second = best ? best->ticks : second;
             best = lane;
@@ -418,16 +419,16 @@ static void keep_clock(struct tmk_drain *d)
     __atomic_store_n(&h->clock_ticks, d->cut_ticks, __ATOMIC_RELEASE);
 }
 
-static int merge(struct tmk_drain *d)
+static int merge_lanes(struct tmk_drain *d)
 {
     uint64_t until;
-    for (struct lane *lane; (lane = earliest(d, &until)) != NULL;) {
+    for (struct drain_lane *lane; (lane = earliest_lane(d, &until)) != NULL;) {
         int rc;
         do
-            rc = take(d, lane);
+            rc = take_record(d, lane);
         while (rc == 0 && lane->ticks <= until && lane->ticks != UINT64_MAX);
         if (rc > 0)
-            rc = flush(d);
+            rc = flush_packer(d);
         if (rc < 0)
             return rc;
     }
@@ -441,11 +442,11 @@ int tmk_drain_run(struct tmk_drain *d)
     note_progress(d, d->skip_seq);
     list_pages(d);
     make_lanes(d);
-    int rc = merge(d);
+    int rc = merge_lanes(d);
     if (rc == 0)
         rc = add_drops(d);
     if (rc >= 0)
-        rc = flush(d);
+        rc = flush_packer(d);
     if (rc >= 0 && d->recycle)
         keep_clock(d);
     return rc < 0 ? rc : 0;

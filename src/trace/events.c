@@ -6,7 +6,7 @@
 
 #include "trace/snapshot.h"
 
-static int grow(void **array, uint32_t *room, uint64_t n, size_t item_bytes)
+static int grow_event_array(void **array, uint32_t *room, uint64_t n, size_t item_bytes)
 {
     if (n <= *room)
         return 0;
@@ -24,7 +24,7 @@ static int read_addresses(struct tmk_cursor *c, struct tmk_view in)
     uint64_t shift = tmk_view_varint(&in);
     if (in.bad || n > tmk_view_left(&in) / 3 || shift > 63)
         return TMK_EDAMAGED;
-    if (grow((void **)&c->addresses, &c->address_room, n, sizeof *c->addresses) < 0)
+    if (grow_event_array((void **)&c->addresses, &c->address_room, n, sizeof *c->addresses) < 0)
         return TMK_ENOMEM;
     uint64_t address = 0;
     for (uint64_t i = 0; i < n; i++) {
@@ -43,7 +43,7 @@ static int read_shapes(struct tmk_cursor *c, struct tmk_view in)
     uint64_t n = tmk_view_varint(&in);
     if (in.bad || n > tmk_view_left(&in) / 2)
         return TMK_EDAMAGED;
-    if (grow((void **)&c->shapes, &c->shape_room, n, sizeof *c->shapes) < 0)
+    if (grow_event_array((void **)&c->shapes, &c->shape_room, n, sizeof *c->shapes) < 0)
         return TMK_ENOMEM;
     for (uint64_t i = 0; i < n; i++) {
         c->shapes[i].size_bytes = tmk_view_varint(&in);

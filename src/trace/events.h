@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/events.h - walk the events of one chunk.
+/* trace/events.h - walks the events of one chunk.
  *
  * begin() checks the payload's sections and decodes the two dictionaries; next() then costs a few
  * nanoseconds an event. An address is given with its number in the chunk's dictionary (`slot`), so
@@ -23,7 +23,7 @@ struct tmk_event {
     uint8_t range_kind;
     uint8_t category;
     uint8_t segment_kind;
-    bool is_of_driver; /* OOM: the driver has refused, not the framework's allocator */
+    bool is_of_driver; /* OOM: the driver ran out of memory, not the framework's allocator */
     uint16_t device;
     uint16_t stream;
     uint32_t thread;
@@ -35,7 +35,7 @@ struct tmk_event {
     uint64_t requested_bytes; /* ALLOC: before rounding up; 0: not known */
     uint64_t size_bytes;      /* OOM: requested; DROP: events lost */
     uint64_t capacity_bytes;
-    uint64_t free_bytes; /* OOM: what the device had; UINT64_MAX: not known */
+    uint64_t free_bytes; /* OOM: free on the device then; UINT64_MAX: not known */
     const char *text;    /* MARK: info, not zero-terminated; good while the payload is */
     uint32_t text_bytes;
     struct tmk_sample_body sample;
@@ -66,16 +66,16 @@ struct tmk_cursor {
 };
 
 /* Start on a chunk's checked payload. The cursor may be used again for the next chunk; zero it
- * before the first. TMK_EDAMAGED when the sections do not fit together. */
+ * before the first. Returns 0, or TMK_EDAMAGED when the sections do not fit together. */
 int tmk_cursor_begin(struct tmk_cursor *c, const struct tmk_chunk_header *chunk,
                      struct tmk_view payload, struct tmk_error *err);
 void tmk_cursor_fini(struct tmk_cursor *c);
 
-/* The next of the events of kind OTHER alone, for whoever goes through the sections himself. Only
- * what its type has is set in *ret. False when the bytes make no sense. */
+/* Read the next event of kind OTHER alone, for a caller that goes through the sections itself. Only
+ * the fields of its type are set in *ret. Returns false when the bytes make no sense. */
 bool tmk_cursor_read_other(struct tmk_cursor *c, struct tmk_event *ret);
 
-/* 1 and the next event, 0 at the end, TMK_EDAMAGED when the bytes make no sense. */
+/* Returns 1 and the next event, 0 at the end, TMK_EDAMAGED when the bytes make no sense. */
 int tmk_cursor_next(struct tmk_cursor *c, struct tmk_event *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/kinds.c - see kinds.h. Tables without pointers, since the recorder has them too. */
+/* trace/kinds.c - see kinds.h. The tables have no pointers, since the recorder uses them too. */
 #include "trace/kinds.h"
 
 #include "trace/layout.h"

@@ -4,15 +4,15 @@
  * A kind of event has a number (docs/format.md 2.2 and 3), a word (the column `kind` of SQL's table
  * `events`), a form in the ring, and a set of fields. The file has the kinds from 16 on as "other":
  * their bodies are their fields in the order of enum tmk_field, so the set says how a body is
- * written and how it is read. A new kind is a line here, a row in the document and what it means in
- * state.c; tests/unit/test_layout.c compares the list with the document. */
+ * written and how it is read. A new kind needs a line here, a row in the document and its meaning
+ * in state.c; tests/unit/test_layout.c compares the list with the document. */
 #ifndef TMK_TRACE_KINDS_H
 #define TMK_TRACE_KINDS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an event has beside time and thread. */
+/* The fields of an event beside time and thread. */
 enum tmk_field {
     TMK_HAS_DEVICE = 1 << 0,
     TMK_HAS_SEGMENT_KIND = 1 << 1,
@@ -64,7 +64,7 @@ enum tmk_ring_form {
     X(RELEASED, 26, "released", NEVER, TMK_HAS_DEVICE | TMK_HAS_ADDRESS)
 
 /* X(name in the ring, name in the file, type in the file, form in the ring). The ring's number is
- * the type + 31. What the ring has as LINES_311, whole entries, becomes runs of lines. */
+ * the type + 31. LINES_311 are whole entries in the ring; in the file they become runs of lines. */
 #define TMK_DEFINITIONS(X)                                                                         \
     X(STRING, STRING, 1, TEXT)                                                                     \
     X(FRAME, FRAME, 2, PLAIN)                                                                      \
@@ -105,13 +105,13 @@ enum tmk_def {
 extern const uint16_t tmk_fields_of_kinds[TMK_N_KINDS];
 extern const uint8_t tmk_forms_of_kinds[TMK_N_KINDS];
 
-/* The fields of an event, a set; 0 for what is no event of a trace. */
+/* The set of an event's fields; 0 for a kind that is no event of a trace. */
 static inline unsigned tmk_kind_fields(unsigned kind)
 {
     return kind < TMK_N_KINDS ? tmk_fields_of_kinds[kind] : 0;
 }
 
-/* An event that the file has as "other". */
+/* Whether the file has the event as "other". */
 static inline bool tmk_kind_is_other(unsigned kind)
 {
     return kind > TMK_KIND_OTHER && tmk_kind_fields(kind) != 0;
@@ -127,10 +127,10 @@ static inline enum tmk_ring_form tmk_kind_ring_form(unsigned kind)
     return kind < TMK_N_KINDS ? (enum tmk_ring_form)tmk_forms_of_kinds[kind] : TMK_RING_NEVER;
 }
 
-/* The event's word; "" for what is no event of a trace. */
+/* The event's word; "" for a kind that is no event of a trace. */
 const char *tmk_kind_word(unsigned kind);
 
-/* Is a text of so many bytes one for a record of this kind? `a` is the number beside it. */
+/* Whether a record of this kind may have a text of `n_bytes`. `a` is the number beside it. */
 bool tmk_kind_takes_text(unsigned kind, uint64_t a, uint32_t n_bytes);
 
 #endif

@@ -44,7 +44,7 @@ static inline uint16_t tmk_cuda_device(unsigned index)
     return (uint16_t)(TMK_DEVICE_TYPE_CUDA << 8 | (index & 0xff));
 }
 
-/* How a code object's line table is to be read: the CPython version that introduced the layout. */
+/* The layout of a code object's line table, named after the CPython version that introduced it. */
 enum tmk_py_lines {
     TMK_PY_LINES_RUNS = 1, /* never a code's own: of a table made of TMK_DEF_LINE_RUNS */
     TMK_PY_LINES_39 = 39,
@@ -80,7 +80,8 @@ struct tmk_parameter_head {
     uint32_t reserved;
 };
 
-/* What a device's driver said: the whole text of a sample in the ring. UINT64_MAX: not known. */
+/* A device's figures from its driver: the whole text of a sample in the ring. UINT64_MAX: not
+ * known. */
 struct tmk_sample_body {
     uint64_t used_bytes; /* of the whole device */
     uint64_t total_bytes;
@@ -88,7 +89,7 @@ struct tmk_sample_body {
     uint64_t others_bytes; /* of all other processes */
 };
 
-/* Of an OOM's device: the driver has refused, not the framework's allocator. */
+/* Set in the device of an OOM: the driver ran out of memory, not the framework's allocator. */
 enum { TMK_OOM_OF_DRIVER = 0x8000 };
 
 enum tmk_section {
@@ -249,13 +250,13 @@ struct tmk_page {
     struct tmk_record slots[TMK_PAGE_SLOTS];
 };
 
-/* Bytes of a file's header: its info, then zeros up to a multiple of 8. */
+/* The bytes of a file's header: its info, then zeros up to a multiple of 8. */
 static inline uint32_t tmk_header_bytes(uint32_t info_bytes)
 {
     return TMK_INFO_OFFSET + ((info_bytes + 7) & ~(uint32_t)7);
 }
 
-/* Bytes of a chunk in the file: header, payload, zeros up to a multiple of 8. */
+/* The bytes of a chunk in the file: header, payload, zeros up to a multiple of 8. */
 static inline uint64_t tmk_chunk_bytes(uint64_t payload_bytes)
 {
     return TMK_CHUNK_HEADER_BYTES + ((payload_bytes + 7) & ~(uint64_t)7);

@@ -2,8 +2,8 @@
 /* trace/merge.c - see merge.h.
  *
  * Merging is resuming: rebuild the packer's state by replaying the trace (from its last
- * checkpoint), then drain the ring through the same packer into the same file. Which records the
- * file already has is said by the pages themselves. */
+ * checkpoint), then drain the ring through the same packer into the same file. The pages themselves
+ * say which records the file already has. */
 #include "trace/merge.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ static const uint64_t busy_limit_ns = 500000000u; /* for the packer of a living 
 
 /* ---- state from trace ---- */
 
-/* Rows that the file has already need not be written again. */
+/* The last row that the file has: rows up to it need not be written again. */
 static uint64_t last_row(const struct tmk_reader *r)
 {
     uint64_t n = tmk_reader_n_step_rows(r);
@@ -101,7 +101,8 @@ static int drain_ring(struct tmk_ring *ring, int ring_fd, struct tmk_packer *pac
     return rc == 0 ? tmk_packer_finish(packer) : rc;
 }
 
-/* `ring` is a copy; what is done is noted in its file `ring_fd` unless that is -1. */
+/* Packs the ring into the trace. `ring` is a copy; progress is noted in its file `ring_fd` unless
+ * that is -1. */
 static int pack_ring(struct tmk_reader *r, struct tmk_ring *ring, int ring_fd,
                      const struct tmk_chunk_out *out, uint64_t max_size,
                      struct tmk_state **ret_state, struct tmk_packer **ret_packer,
@@ -133,8 +134,8 @@ static bool is_ring_of(const struct tmk_reader *r, const struct tmk_ring *ring)
 
 /* ---- settling ---- */
 
-/* Leave out chunks at the end whose payload was not all written when the process died: in a file
- * written round, the header of such a chunk stands over bytes of an older one. */
+/* Leaves out chunks at the end when the process died before their payload was all written: in a
+ * file written round, the header of such a chunk stands before bytes of an older one. */
 static int drop_torn(struct tmk_reader *r, struct tmk_error *err)
 {
     uint32_t n = tmk_reader_n_chunks(r);
@@ -144,7 +145,7 @@ static int drop_torn(struct tmk_reader *r, struct tmk_error *err)
     return n == tmk_reader_n_chunks(r) ? 0 : tmk_reader_attach(r, NULL, 0, last_seq, err);
 }
 
-/* Where the next chunk goes: the status may be one chunk behind the file. */
+/* The status with the place of the next chunk: the one in the file may be one chunk behind. */
 static struct tmk_status current_status(const struct tmk_reader *r)
 {
     struct tmk_status s = *tmk_reader_status(r);
@@ -161,8 +162,8 @@ static struct tmk_status current_status(const struct tmk_reader *r)
     return s;
 }
 
-/* The trace that was read, and no other: whoever may change a folder on the way to it may have put
- * another file of ours there. */
+/* Opens the trace that was read, and no other: another user who may change a folder on its path may
+ * have put another file of this user there. */
 static int open_to_write(const struct tmk_reader *r, int *ret_fd, struct tmk_error *err)
 {
     struct stat st;
@@ -220,8 +221,8 @@ static int settle_ring(struct tmk_reader *r, const struct tmk_ring_file *file,
     return rc;
 }
 
-/* The path less its last part, in `buffer`. */
-static const char *folder_of(const char *path, char *buffer, size_t size)
+/* The path without its last part, in `buffer`. */
+static const char *trace_folder_of(const char *path, char *buffer, size_t size)
 {
     const char *slash = strrchr(path, '/');
     struct tmk_text text;
@@ -232,9 +233,9 @@ static const char *folder_of(const char *path, char *buffer, size_t size)
 
 /* ---- the run's share ---- */
 
-/* What a dead process had of its run's share of memory and disk, and still takes: its ring, and the
- * bytes that its trace grows by. */
-struct share {
+/* A dead process's part of its run's share of memory and disk: its ring, and the bytes by which its
+ * trace grows. */
+struct ring_share {
     struct tmk_account account;
     struct tmk_disk_share disk;
     char folder[TMK_RING_PATH_BYTES]; /* of the run, as the process called it */
@@ -251,26 +252,27 @@ static bool is_same_folder(const char *a, const char *b)
 }
 
 /* The folder of the trace: an account's name is made of it as the process that made it said it. */
-static void name_run_folder(struct share *s, const char *said_path, const char *trace_path)
+static void name_run_folder(struct ring_share *s, const char *said_path, const char *trace_path)
 {
     char now[TMK_RING_PATH_BYTES], whole[PATH_MAX];
-    folder_of(trace_path, now, sizeof now);
-    folder_of(said_path, s->folder, sizeof s->folder);
+    trace_folder_of(trace_path, now, sizeof now);
+    trace_folder_of(said_path, s->folder, sizeof s->folder);
     if (!is_same_folder(s->folder, now) && realpath(now, whole) && strlen(whole) < sizeof s->folder)
         strcpy(s->folder, whole); /* it was moved */
 }
 
-static int open_share(struct share *s, const struct tmk_ring_file *file,
+static int open_share(struct ring_share *s, const struct tmk_ring_file *file,
                       const struct tmk_ring_header *header, const char *ring_path,
                       const char *trace_path, struct tmk_error *err)
 {
     struct tmk_ring_folders folders;
     char ring_folder[TMK_RING_PATH_BYTES];
-    const char *all[TMK_RING_FOLDERS + 1] = {folder_of(ring_path, ring_folder, sizeof ring_folder)};
+    const char *all[TMK_RING_FOLDERS + 1] = {
+        trace_folder_of(ring_path, ring_folder, sizeof ring_folder)};
     struct stat st, st_ring;
     tmk_ring_folders(&folders);
     memcpy(all + 1, folders.paths, folders.n * sizeof *all);
-    *s = (struct share){.disk.fd = -1, .ring_bytes = tmk_ring_bytes(header->n_pages)};
+    *s = (struct ring_share){.disk.fd = -1, .ring_bytes = tmk_ring_bytes(header->n_pages)};
     name_run_folder(s, header->trace_path, trace_path);
     s->ring_is_on_disk = fstat(file->folder, &st_ring) == 0 && stat(s->folder, &st) == 0 &&
                          st.st_dev == st_ring.st_dev && st.st_ino == st_ring.st_ino;
@@ -280,14 +282,14 @@ static int open_share(struct share *s, const struct tmk_ring_file *file,
     return rc;
 }
 
-static void close_share(struct share *s)
+static void close_share(struct ring_share *s)
 {
     tmk_disk_share_close(&s->disk);
     tmk_account_close(&s->account);
 }
 
-/* Bytes that the trace may grow by: none when the ring is in it already; records take more in the
- * ring than they do in a trace, and one that is written round does not grow. */
+/* The bytes by which the trace may grow: none when the ring is in it already. Records take more
+ * bytes in the ring than in a trace, and a trace that is written round does not grow. */
 static uint64_t most_growth(const struct tmk_reader *r, const struct tmk_ring_file *file,
                             uint32_t n_pages)
 {
@@ -302,8 +304,8 @@ static uint64_t most_growth(const struct tmk_reader *r, const struct tmk_ring_fi
     return need;
 }
 
-/* Take room for what is in the ring. A ring on the disk makes room itself. */
-static bool take_room(struct share *s, uint64_t need)
+/* Takes disk space for the ring's records. A ring on the disk makes room itself. */
+static bool take_ring_room(struct ring_share *s, uint64_t need)
 {
     s->taken_bytes = need;
     if (s->ring_is_on_disk)
@@ -314,8 +316,8 @@ static bool take_room(struct share *s, uint64_t need)
     return taken;
 }
 
-/* Count what the trace has grown by, and the ring if it is still there. */
-static void settle_share(struct share *s, uint64_t grown_bytes, bool ring_is_gone)
+/* Counts the bytes by which the trace has grown, and the ring if it still exists. */
+static void settle_share(struct ring_share *s, uint64_t grown_bytes, bool ring_is_gone)
 {
     tmk_disk_share_put(&s->disk, grown_bytes);
     tmk_disk_share_give(&s->disk, s->taken_bytes);
@@ -325,7 +327,8 @@ static void settle_share(struct share *s, uint64_t grown_bytes, bool ring_is_gon
         tmk_disk_share_put(&s->disk, s->ring_bytes);
 }
 
-/* Remove the ring, and what is left beside the trace of a try to move it there (ring_rescue.h). */
+/* Removes the ring, and the file that a failed move of the ring left beside the trace
+ * (ring_rescue.h). */
 static bool drop_ring(const struct tmk_ring_file *file, const char *run_folder)
 {
     char part[TMK_RING_NAME_BYTES + 8];
@@ -340,12 +343,13 @@ static bool drop_ring(const struct tmk_ring_file *file, const char *run_folder)
     return tmk_ring_file_remove(file);
 }
 
-static int settle_in_share(struct share *s, struct tmk_reader *r, const struct tmk_ring_file *file,
-                           uint32_t n_pages, struct tmk_error *err)
+static int settle_in_share(struct ring_share *s, struct tmk_reader *r,
+                           const struct tmk_ring_file *file, uint32_t n_pages,
+                           struct tmk_error *err)
 {
     struct stat st;
     uint64_t before = tmk_reader_file_bytes(r);
-    if (!take_room(s, most_growth(r, file, n_pages)))
+    if (!take_ring_room(s, most_growth(r, file, n_pages)))
         return tmk_fail(err, TMK_EFULL, "the run's share of the disk has no room for what is in %s",
                         file->name);
     int rc = settle_ring(r, file, err);
@@ -355,13 +359,14 @@ static int settle_in_share(struct share *s, struct tmk_reader *r, const struct t
     return rc < 0 ? rc : 1;
 }
 
-/* The caller has locked the ring. What was read of the trace before may be old: read it now. */
+/* Settles a ring that the caller has locked. An earlier reading of the trace may be old: read it
+ * now. */
 static int settle_locked(const char *path, const struct tmk_ring_file *file, const char *ring_path,
                          struct tmk_error *err)
 {
     struct tmk_reader *r = NULL;
     struct tmk_ring_header header;
-    struct share share;
+    struct ring_share share;
     if (!tmk_ring_file_header(file, &header))
         return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", file->name);
     int rc = tmk_reader_open(path, &r, err);
@@ -375,9 +380,9 @@ static int settle_locked(const char *path, const struct tmk_ring_file *file, con
     return rc;
 }
 
-/* The control socket of a process that was killed. A trace may name anything: only a socket of the
- * caller's, of that process's name, in a folder that is the caller's alone, at which nobody listens
- * is removed. */
+/* Removes the control socket of a process that was killed. A trace may name anything, so the socket
+ * must be the caller's, have that process's name, lie in a folder that is the caller's alone, and
+ * have no listener. */
 static void remove_socket(const char *path, uint64_t pid)
 {
     char folder_path[512], name[48];
@@ -388,7 +393,7 @@ static void remove_socket(const char *path, uint64_t pid)
     tmk_text_add(&text, "tidemark.%llu.", (unsigned long long)pid);
     if (!slash || slash == path || strncmp(slash + 1, name, text.length) != 0)
         return;
-    int folder = open(folder_of(path, folder_path, sizeof folder_path),
+    int folder = open(trace_folder_of(path, folder_path, sizeof folder_path),
                       O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return;
@@ -403,13 +408,13 @@ static void remove_socket(const char *path, uint64_t pid)
     close(folder);
 }
 
-static bool is_own_file(const char *path)
+static bool is_own_trace(const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
 }
 
-/* What the header of a trace says about its process's other files. */
+/* The other files of the process, as the header of its trace names them. */
 struct named_files {
     char ring[TMK_RING_PATH_BYTES]; /* "": none */
     char control[512];
@@ -437,16 +442,16 @@ static int read_named_files(const char *path, struct named_files *ret, struct tm
     return 0;
 }
 
-/* All processes of the run may be gone, and the account still there: `run` was killed. */
+/* Removes the account of a run without processes: it stays when `run` was killed. */
 static void drop_account(const char *trace_path)
 {
     char folder[TMK_RING_PATH_BYTES], whole[PATH_MAX];
-    if (realpath(folder_of(trace_path, folder, sizeof folder), whole))
+    if (realpath(trace_folder_of(trace_path, folder, sizeof folder), whole))
         tmk_account_drop_idle(whole);
 }
 
-/* Somebody else's trace or ring is left as it is, and so is one that another process has: what they
- * say is read without moving it. */
+/* Another user's trace or ring stays as it is, and so does one that another process has: their
+ * events are read without moving them. */
 int tmk_merge_settle(const char *path, struct tmk_error *err)
 {
     struct named_files named;
@@ -454,7 +459,7 @@ int tmk_merge_settle(const char *path, struct tmk_error *err)
     int rc = read_named_files(path, &named, err);
     if (rc < 0)
         return rc;
-    if (!named.ring[0] || !is_own_file(path))
+    if (!named.ring[0] || !is_own_trace(path))
         return 0;
     if (!tmk_ring_file_find(&file, named.ring, path, true)) {
         drop_account(path);
@@ -506,7 +511,8 @@ static int memory_append(void *arg, struct tmk_chunk_header *h, const uint8_t *p
     return 0;
 }
 
-/* With the ring of a dead process the trace is as whole as if it had been merged. */
+/* Counts the attached events. With the ring of a dead process the trace is as whole as after a
+ * merge. */
 static void count_attached(struct tmk_reader *r, const struct tmk_state *state, bool live)
 {
     struct tmk_status status = *tmk_reader_status(r);
@@ -518,11 +524,11 @@ static void count_attached(struct tmk_reader *r, const struct tmk_state *state, 
     tmk_reader_set_status(r, &status);
 }
 
-/* Pack the ring's events into memory behind the chunks that its pages leave out: those that its
- * header names, since the process or a merger may have moved more meanwhile. In the ring of a
- * process that died while it moved some (the epoch is odd) the header says what was before that;
- * until a merger has written there, and while we hold the merger's lock, the file has not changed
- * since that death: all its chunks count, but for a torn one at the end. */
+/* Packs the ring's events into memory, to follow the chunks that the ring's header names: the
+ * process or a merger may have moved more events meanwhile. When a process died while it moved some
+ * (the epoch is odd), the header has the number from before that. Until a merger has written there,
+ * and while this process has the merger's lock, the file has not changed since that death: all its
+ * chunks count, except a torn one at the end. */
 static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live, bool is_locked,
                        struct tmk_error *err)
 {
@@ -552,8 +558,8 @@ static int attach_ring(struct tmk_reader *r, struct tmk_ring *ring, bool live, b
     return tmk_reader_attach(r, memory.bytes, memory.n, n ? last : 0, err);
 }
 
-/* A foreign ring may be made to look busy for ever: all of them together are waited for only so
- * long. */
+/* Copies the ring. A foreign ring may be made to look busy for ever: the time for all of them
+ * together is bounded. */
 static bool copy_ring(struct tmk_ring *ret, const struct tmk_ring_file *file, bool live)
 {
     static _Atomic uint64_t foreign_wait_ns = 500000000u;
@@ -566,8 +572,8 @@ static bool copy_ring(struct tmk_ring *ret, const struct tmk_ring_file *file, bo
     return rc == 0;
 }
 
-/* Copy the ring, then read the trace: what the ring no longer has, the trace has. 1: a merger has
- * moved records in between. */
+/* Copies the ring, then reads the trace: records that the ring no longer has are in the trace.
+ * Returns 1 when a merger has moved records in between. */
 static int look_at_both(const char *path, const struct tmk_ring_file *file, bool live,
                         struct tmk_ring *ret_ring, struct tmk_reader **ret_reader,
                         struct tmk_error *err)
@@ -581,7 +587,7 @@ static int look_at_both(const char *path, const struct tmk_ring_file *file, bool
     return rc;
 }
 
-/* The same until nothing moves; when that never comes, there is a trace and no ring. */
+/* Does the same until nothing moves; when that never comes, the result is a trace and no ring. */
 static int read_both(const char *path, const struct tmk_ring_file *file, bool live,
                      struct tmk_ring *ret_ring, struct tmk_reader **ret_reader,
                      struct tmk_error *err)
@@ -595,8 +601,9 @@ static int read_both(const char *path, const struct tmk_ring_file *file, bool li
     return rc < 0 ? rc : 0;
 }
 
-/* Read the trace together with a copy of its ring. Locked, nobody else merges; a ring that cannot
- * be (another one merges, or it may only be read) is looked at between two steps of who does. */
+/* Reads the trace together with a copy of its ring. While the ring is locked, nobody else merges. A
+ * ring that cannot be locked (another process merges, or it may only be read) is read between two
+ * steps of the merger. */
 static int open_with_ring(const char *path, const struct tmk_ring_file *file,
                           struct tmk_reader **ret_reader, bool *ret_live, struct tmk_error *err)
 {
@@ -641,7 +648,7 @@ int tmk_merge_open(const char *path, struct tmk_reader **ret_reader, bool *ret_l
     struct tmk_ring_file file;
     const char *ring_path = tmk_reader_info(r, "ring");
     if (ring_path && tmk_reader_status(r)->state == TMK_STATE_OPEN &&
-        tmk_ring_file_find(&file, ring_path, path, is_own_file(path))) {
+        tmk_ring_file_find(&file, ring_path, path, is_own_trace(path))) {
         struct tmk_reader *both = NULL;
         rc = open_with_ring(path, &file, &both, &live, err);
         tmk_ring_file_close(&file);

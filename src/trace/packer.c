@@ -3,8 +3,9 @@
  *
  * Every section of the events chunk grows in a buffer of its own, sized for the worst case of
  * max_events, so adding never fails for lack of room; flush strings the sections together. All of
- * them lie in one region, which lay_out() cuts up. The dictionary of addresses costs no clearing: a
- * mark counts only if it carries the current chunk's stamp. That of shapes begins small anew. */
+ * them lie in one region, which lay_out_packer() cuts up. The dictionary of addresses costs no
+ * clearing: a mark counts only if it carries the current chunk's stamp. The dictionary of shapes
+ * begins small in each chunk. */
 #include "trace/packer.h"
 
 #include <assert.h>
@@ -104,13 +105,13 @@ struct tmk_packer_options tmk_packer_options_for(uint64_t max_size_bytes,
     return o;
 }
 
-/* Memory that is cut up from its begin on. Without a base nothing is given, only counted. */
+/* Memory that is cut up from its beginning. Without a base it is only counted. */
 struct cutter {
     uint8_t *base;
     size_t n_bytes;
 };
 
-static void *cut(struct cutter *c, size_t n)
+static void *cut_buffer(struct cutter *c, size_t n)
 {
     void *at = c->base ? c->base + c->n_bytes : NULL;
     c->n_bytes += (n + 63) & ~(size_t)63;
@@ -119,11 +120,11 @@ static void *cut(struct cutter *c, size_t n)
 
 static struct tmk_sink cut_sink(struct cutter *c, size_t n)
 {
-    uint8_t *at = cut(c, n);
+    uint8_t *at = cut_buffer(c, n);
     return at ? tmk_sink_of(at, n) : (struct tmk_sink){0};
 }
 
-/* Everything that becomes a section, but for the dictionary of addresses. */
+/* Lays out every buffer that becomes a section, except the dictionary of addresses. */
 static void lay_out_sections(struct tmk_packer *p, struct cutter *c)
 {
     size_t n = p->options.max_events;
@@ -141,8 +142,9 @@ static void lay_out_sections(struct tmk_packer *p, struct cutter *c)
             cut_sink(c, n * data_bound[k] + (k == TMK_KIND_OTHER ? OTHER_SLACK : 0) + SINK_SLACK);
 }
 
-/* Place all that the packer needs at `base`, or only count it: NULL. Returns how much that is. */
-static size_t lay_out(struct tmk_packer *p, uint8_t *base)
+/* Places all buffers of the packer at `base`; with NULL it only counts their bytes. Returns the
+ * count. */
+static size_t lay_out_packer(struct tmk_packer *p, uint8_t *base)
 {
     struct cutter c = {.base = base};
     size_t n = p->options.max_events;
@@ -150,18 +152,18 @@ static size_t lay_out(struct tmk_packer *p, uint8_t *base)
     p->payload = cut_sink(&c, c.n_bytes + n * ADDRESS_BOUND + SECTION_HEADS);
     p->defs = cut_sink(&c, DEFS_BYTES);
     p->steps = cut_sink(&c, STEPS_BYTES);
-    p->addresses = cut(&c, n * sizeof *p->addresses);
-    p->address_lives = cut(&c, n * sizeof *p->address_lives);
-    p->address_devices = cut(&c, n * sizeof *p->address_devices);
-    p->known_shapes = cut(&c, n * sizeof *p->known_shapes);
-    p->shape_index.slots =
-        cut(&c, (size_t)tmk_index_slots_for(n, FIRST_SHAPE_SLOTS) * sizeof *p->shape_index.slots);
-    p->marks = cut(&c, ((size_t)p->options.limits.max_blocks + 1) * sizeof *p->marks);
+    p->addresses = cut_buffer(&c, n * sizeof *p->addresses);
+    p->address_lives = cut_buffer(&c, n * sizeof *p->address_lives);
+    p->address_devices = cut_buffer(&c, n * sizeof *p->address_devices);
+    p->known_shapes = cut_buffer(&c, n * sizeof *p->known_shapes);
+    p->shape_index.slots = cut_buffer(&c, (size_t)tmk_index_slots_for(n, FIRST_SHAPE_SLOTS) *
+                                              sizeof *p->shape_index.slots);
+    p->marks = cut_buffer(&c, ((size_t)p->options.limits.max_blocks + 1) * sizeof *p->marks);
     return c.n_bytes;
 }
 
 static void note_step_row(void *arg, const struct tmk_step_row *row);
-static bool is_due(const struct tmk_packer *p);
+static bool is_chunk_due(const struct tmk_packer *p);
 
 int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_chunk_out *out,
                     struct tmk_packer **ret_packer)
@@ -178,12 +180,12 @@ int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_c
     p->first_step = TMK_NO_STEP;
     rc = tmk_state_init(&p->state, &options->limits);
     if (rc == 0)
-        rc = tmk_region_init(&p->memory, lay_out(p, NULL));
+        rc = tmk_region_init(&p->memory, lay_out_packer(p, NULL));
     if (rc < 0) {
         tmk_packer_close(p);
         return rc;
     }
-    lay_out(p, p->memory.base);
+    lay_out_packer(p, p->memory.base);
     p->state.on_step_row = note_step_row;
     p->state.on_step_row_arg = p;
     *ret_packer = p;
@@ -279,7 +281,7 @@ static int write_defs(struct tmk_packer *p, bool decisive)
     return rc;
 }
 
-static int write_steps(struct tmk_packer *p)
+static int write_step_rows(struct tmk_packer *p)
 {
     if (p->n_steps == 0)
         return 0;
@@ -300,7 +302,7 @@ static void end_run(struct tmk_packer *p)
     p->run_length = 0;
 }
 
-/* The address dictionary, written into the payload directly: its length is not known before. */
+/* Writes the address dictionary into the payload directly: its length is not known before. */
 static void write_addresses(struct tmk_packer *p)
 {
     if (p->n_addresses == 0)
@@ -381,7 +383,8 @@ static void begin_chunk(struct tmk_packer *p)
     tmk_state_compact(&p->state);
 }
 
-/* After so many bytes, but never more often than that half of what is written is checkpoints. */
+/* A checkpoint is due after `checkpoint_bytes` of chunks, but at most half of the written bytes are
+ * checkpoints. */
 static bool is_checkpoint_due(const struct tmk_packer *p)
 {
     uint64_t due = p->options.checkpoint_bytes;
@@ -389,8 +392,8 @@ static bool is_checkpoint_due(const struct tmk_packer *p)
            p->bytes_since_checkpoint >= p->last_checkpoint_bytes;
 }
 
-/* Bytes that a checkpoint may take. Of what the permanent chunks leave of the file there must be
- * room for the last one, as much of events, the next one, and a gap at the end of the file: so the
+/* The bytes that a checkpoint may take. The file, without its permanent chunks, must have room for
+ * the last checkpoint, as many bytes of events, the next checkpoint, and a gap at its end: so the
  * circle never gives up the last checkpoint before the next is written. */
 static size_t checkpoint_room(const struct tmk_packer *p)
 {
@@ -400,8 +403,8 @@ static size_t checkpoint_room(const struct tmk_packer *p)
     return size == 0 || room > TMK_CHUNK_MAX_PAYLOAD ? TMK_CHUNK_MAX_PAYLOAD : (size_t)room;
 }
 
-/* Without memory or room there is none now: events chunks have what totals and rows of steps need,
- * and how many blocks are alive. */
+/* Without memory or room no checkpoint is written now: events chunks have the totals, the open step
+ * rows and the number of live blocks. */
 static int write_checkpoint(struct tmk_packer *p)
 {
     size_t bound = tmk_checkpoint_bound(&p->state);
@@ -436,7 +439,7 @@ int tmk_packer_flush(struct tmk_packer *p)
     if (rc == 0)
         rc = write_events(p);
     if (rc == 0)
-        rc = write_steps(p);
+        rc = write_step_rows(p);
     begin_chunk(p);
     if (rc == 0 && is_checkpoint_due(p))
         rc = write_checkpoint(p);
@@ -445,7 +448,7 @@ int tmk_packer_flush(struct tmk_packer *p)
 
 int tmk_packer_finish(struct tmk_packer *p)
 {
-    int rc = is_due(p) ? tmk_packer_flush(p) : 0; /* so that there is room for the rows */
+    int rc = is_chunk_due(p) ? tmk_packer_flush(p) : 0; /* so that there is room for the rows */
     for (uint32_t i = 0; rc == 0 && i < p->state.n_devices; i++) {
         struct tmk_step_row row = tmk_state_open_row(&p->state, i);
         note_step_row(p, &row);
@@ -468,7 +471,7 @@ static void note_step_row(void *arg, const struct tmk_step_row *row)
     p->rows_written = row->ordinal;
 }
 
-/* Name, flags, device, address and size, which stand before the text in the ring too. */
+/* Writes name, flags, device, address and size, which stand before the text in the ring too. */
 static void write_parameter(struct tmk_sink *body, const struct tmk_input *in)
 {
     struct tmk_parameter_head head;
@@ -480,7 +483,7 @@ static void write_parameter(struct tmk_sink *body, const struct tmk_input *in)
     tmk_sink_varint(body, head.size_bytes);
 }
 
-/* What stands between a definition's id and its text. */
+/* Writes the numbers between a definition's id and its text. */
 static void write_def_numbers(struct tmk_sink *body, const struct tmk_input *in)
 {
     switch (in->kind) {
@@ -530,7 +533,8 @@ static void add_def(struct tmk_packer *p, const struct tmk_input *in)
     p->n_defs++;
 }
 
-/* As runs of a line, which need a tenth of the bytes. What cannot be written so stays as it is. */
+/* Adds a line table as runs of a line, which need a tenth of the bytes. A table that cannot be
+ * written so stays as it is. */
 static void add_lines_311(struct tmk_packer *p, const struct tmk_input *in)
 {
     uint8_t runs[TMK_STRING_MAX_BYTES + SINK_SLACK];
@@ -546,7 +550,7 @@ static void add_lines_311(struct tmk_packer *p, const struct tmk_input *in)
     add_def(p, &def);
 }
 
-static void add_stack(struct tmk_packer *p, const struct tmk_input *in)
+static void add_stack_def(struct tmk_packer *p, const struct tmk_input *in)
 {
     uint32_t n = in->text_bytes / 4;
     size_t length = tmk_varint_bytes(in->id);
@@ -646,7 +650,7 @@ static void apply_other(struct tmk_packer *p, const struct tmk_input *in, uint64
 }
 
 /* Numbers that may be unknown are written one higher: 0 is unknown. */
-static void write_sample(struct tmk_sink *body, const struct tmk_input *in)
+static void write_sample_event(struct tmk_sink *body, const struct tmk_input *in)
 {
     struct tmk_sample_body sample;
     memcpy(&sample, in->text, sizeof sample);
@@ -675,7 +679,7 @@ static void write_fields(struct tmk_sink *body, const struct tmk_input *in)
     if (has & TMK_HAS_FREE && in->requested)
         tmk_sink_varint(body, in->requested);
     if (has & TMK_HAS_SAMPLE)
-        write_sample(body, in);
+        write_sample_event(body, in);
 }
 
 static void add_other(struct tmk_packer *p, const struct tmk_input *in, uint64_t ns)
@@ -755,7 +759,7 @@ static uint64_t add_head(struct tmk_packer *p, const struct tmk_input *in)
     return ns;
 }
 
-static bool is_due(const struct tmk_packer *p)
+static bool is_chunk_due(const struct tmk_packer *p)
 {
     const struct tmk_sink *other = &p->data[TMK_KIND_OTHER];
     return p->device_ended || p->n_events >= p->options.max_events ||
@@ -766,7 +770,7 @@ static bool is_due(const struct tmk_packer *p)
 
 int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
 {
-    assert(!is_due(p));
+    assert(!is_chunk_due(p));
     switch (in->kind) {
     case TMK_KIND_ALLOC:
     case TMK_KIND_FREE:
@@ -787,7 +791,7 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
         add_lines_311(p, in);
         break;
     case TMK_KIND_DEF_STACK:
-        add_stack(p, in);
+        add_stack_def(p, in);
         break;
     default:
         if (!tmk_kind_takes_text(in->kind, in->a, in->text_bytes))
@@ -799,5 +803,5 @@ int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in)
         else
             return TMK_EINVAL;
     }
-    return is_due(p);
+    return is_chunk_due(p);
 }

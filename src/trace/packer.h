@@ -64,9 +64,9 @@ struct tmk_input {
     uint8_t kind;
 };
 
-/* Where chunks go. reserve makes room for a payload and says which number the chunk will have;
- * append writes it, filling in number and CRCs. Both return 0 or TMK_E*; after a failure nothing
- * more is appended. */
+/* The place where chunks go. reserve makes room for a payload and returns the number that the chunk
+ * will have; append fills in number and CRCs and writes the chunk. Both return 0 or TMK_E*; after a
+ * failure nothing more is appended. */
 struct tmk_chunk_out {
     int (*reserve)(void *arg, size_t payload_bytes, uint64_t *ret_seq);
     int (*append)(void *arg, struct tmk_chunk_header *header, const uint8_t *payload);
@@ -82,41 +82,42 @@ struct tmk_packer_options {
 
 struct tmk_packer;
 
-/* Bounds of a chunk for a trace that may take max_size bytes (0: unbounded). */
+/* The bounds of a chunk for a trace that may take max_size bytes (0: unbounded). */
 struct tmk_packer_options tmk_packer_options_for(uint64_t max_size_bytes,
                                                  const struct tmk_state_limits *limits);
 
-/* Made in memory of its own, without malloc. */
+/* Make a packer in memory that it maps itself, without malloc. */
 int tmk_packer_open(const struct tmk_packer_options *options, const struct tmk_chunk_out *out,
                     struct tmk_packer **ret_packer);
 struct tmk_packer *tmk_packer_close(struct tmk_packer *p);
 
-/* Called before each flush's decisive append with the number of the chunk that will hold the
- * records added so far: what the ring notes as "done". */
+/* Call `commit` before each flush's decisive append with the number of the chunk that will have the
+ * records added so far: the ring notes it as "done". */
 void tmk_packer_on_commit(struct tmk_packer *p, void (*commit)(void *arg, uint64_t seq), void *arg);
 
-/* Add one record; time is raised to that of the record before when it is earlier. 0, 1 when the
- * chunk is full and flush is due (adding more is an error), or TMK_E*. */
+/* Add one record. A time before the previous record's is raised to it. Returns 0, 1 when the chunk
+ * is full and flush is due (adding more is an error), or TMK_E*. */
 int tmk_packer_add(struct tmk_packer *p, const struct tmk_input *in);
 
-/* Write what there is. 0 or the out's error. */
+/* Write all records added so far. Returns 0 or the out's error. */
 int tmk_packer_flush(struct tmk_packer *p);
 
 /* Write the open step's rows, so that the history is whole; for the end of a trace. */
 int tmk_packer_finish(struct tmk_packer *p);
 
-/* The state after all records added. Restoring a packer means filling this before the first add;
- * rows up to `state->n_step_rows` at that time are taken as written already. */
+/* The state after all records added. To restore a packer, fill this before the first add; rows up
+ * to `state->n_step_rows` at that time are taken as written already. */
 struct tmk_state *tmk_packer_state(struct tmk_packer *p);
 
-/* The file may take no more than max_size_bytes from now on: checkpoints come as often as that
- * needs, the next one with the next flush. */
+/* Bound the file to max_size_bytes from now on: checkpoints come as often as that needs, the next
+ * one with the next flush. */
 void tmk_packer_bound(struct tmk_packer *p, uint64_t max_size_bytes);
 
-/* Step rows with an ordinal up to this one are in the file and are not written again. */
+/* Skip step rows with an ordinal up to this one: they are in the file already. */
 void tmk_packer_skip_rows(struct tmk_packer *p, uint64_t ordinal);
 
-/* So many bytes of the file are permanent chunks already: a checkpoint must fit beside them. */
+/* Count n_bytes of permanent chunks that the file has already: a checkpoint must fit beside them.
+ */
 void tmk_packer_count_permanent(struct tmk_packer *p, uint64_t n_bytes);
 
 #endif

@@ -27,7 +27,8 @@ static uint8_t take_byte(struct tmk_pylines *p)
 
 /* ---- layout 39 ---- */
 
-/* Entries say where a line begins, not where it ends: apply those that begin by `offset`. */
+/* Entries say where a line begins, not where it ends: this applies the entries that begin by
+ * `offset`. */
 static void go_to_39(struct tmk_pylines *p, uint64_t offset)
 {
     while (tmk_view_left(&p->in) >= 2 && p->end + p->in.at[0] <= offset) {
@@ -54,8 +55,8 @@ static void next_range_310(struct tmk_pylines *p)
 
 /* ---- layout 311 ---- */
 
-/* Six bits a byte, lowest first; the high bit would begin another entry. */
-static uint32_t take_number(struct tmk_pylines *p)
+/* Reads a number with six bits a byte, lowest first; the high bit would begin another entry. */
+static uint32_t take_line_number(struct tmk_pylines *p)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift <= MAX_SHIFT; shift += 6) {
@@ -71,7 +72,7 @@ static uint32_t take_number(struct tmk_pylines *p)
 
 static int64_t take_signed(struct tmk_pylines *p)
 {
-    uint32_t value = take_number(p);
+    uint32_t value = take_line_number(p);
     return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
@@ -97,7 +98,7 @@ static void next_range_311(struct tmk_pylines *p)
     } else if (code <= 14) {
         difference = take_signed(p);
         for (unsigned i = 0; code == 14 && i < 3; i++)
-            (void)take_number(p);
+            (void)take_line_number(p);
     }
     if (p->in.bad) {
         p->is_finished = true;
@@ -110,10 +111,10 @@ static void next_range_311(struct tmk_pylines *p)
 
 /* ---- runs ---- */
 
-/* What a run's low bits say of its line. */
+/* The low bits of a run tell how its line follows from the one before. */
 enum { RUN_NO_LINE, RUN_NEXT_LINE, RUN_LINE_BEFORE, RUN_DIFFERENCE, RUN_BITS = 2 };
 
-static void next_run(struct tmk_pylines *p)
+static void next_line_run(struct tmk_pylines *p)
 {
     uint64_t head = tmk_view_varint(&p->in);
     unsigned how = head & 3;
@@ -131,13 +132,13 @@ static void next_run(struct tmk_pylines *p)
     p->has_line = how != RUN_NO_LINE;
 }
 
-struct run {
+struct line_run {
     uint64_t n; /* instructions; 0: none yet */
     int64_t difference;
     bool has_line;
 };
 
-static void put_run(struct tmk_sink *out, const struct run *run)
+static void put_line_run(struct tmk_sink *out, const struct line_run *run)
 {
     if (run->n == 0)
         return;
@@ -153,7 +154,7 @@ static void put_run(struct tmk_sink *out, const struct run *run)
 bool tmk_pylines_runs(const uint8_t *bytes, size_t n, struct tmk_sink *out)
 {
     struct tmk_pylines p;
-    struct run run = {0};
+    struct line_run run = {0};
     tmk_pylines_init(&p, TMK_PY_LINES_311, 0, bytes, n);
     while (tmk_view_left(&p.in) > 0) {
         uint64_t end = p.end;
@@ -161,21 +162,21 @@ bool tmk_pylines_runs(const uint8_t *bytes, size_t n, struct tmk_sink *out)
         next_range_311(&p);
         if (p.is_finished)
             return false;
-        struct run next = {(p.end - end) / INSTRUCTION_BYTES, p.line - line, p.has_line};
+        struct line_run next = {(p.end - end) / INSTRUCTION_BYTES, p.line - line, p.has_line};
         if (run.n > 0 && next.has_line == run.has_line && next.difference == 0) {
             run.n += next.n;
             continue;
         }
-        put_run(out, &run);
+        put_line_run(out, &run);
         run = next;
     }
-    put_run(out, &run);
+    put_line_run(out, &run);
     return !out->full;
 }
 
 /* ---- asking ---- */
 
-static void go_to(struct tmk_pylines *p, uint64_t offset)
+static void go_to_offset(struct tmk_pylines *p, uint64_t offset)
 {
     switch (p->layout) {
     case TMK_PY_LINES_39:
@@ -192,7 +193,7 @@ static void go_to(struct tmk_pylines *p, uint64_t offset)
     case TMK_PY_LINES_RUNS:
         while (!p->is_finished && p->end <= offset) {
             if (tmk_view_left(&p->in) > 0)
-                next_run(p);
+                next_line_run(p);
             else
                 p->is_finished = true;
         }
@@ -204,7 +205,7 @@ static void go_to(struct tmk_pylines *p, uint64_t offset)
 
 uint32_t tmk_pylines_at(struct tmk_pylines *p, uint64_t offset)
 {
-    go_to(p, offset);
+    go_to_offset(p, offset);
     if (p->is_finished)
         return p->first_line;
     if (!p->has_line)

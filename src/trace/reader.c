@@ -80,7 +80,8 @@ static void release_file(struct tmk_reader *r)
         close_file(r);
 }
 
-/* What follows is read chunk by chunk: the descriptor stays if there are not too many. */
+/* Everything after the opening is read chunk by chunk: the descriptor stays if there are not too
+ * many. */
 static void keep_or_release(struct tmk_reader *r)
 {
     r->is_open = true;
@@ -140,7 +141,7 @@ static void take_info(struct tmk_reader *r, const char *text, size_t n)
     *out = '\0';
 }
 
-/* The info, if header and text are as they were written; they say where the header ends. */
+/* Whether the info, header and text, is as it was written; it says where the header ends. */
 static bool has_info(const struct tmk_file_header *h, const uint8_t *bytes)
 {
     if (h->info_bytes > TMK_INFO_MAX_BYTES || h->header_bytes > TMK_HEADER_MAX_BYTES ||
@@ -166,7 +167,7 @@ static bool choose_status(const uint8_t *slots, struct tmk_status *ret)
     return found;
 }
 
-static void take_status(struct tmk_reader *r, const uint8_t *bytes)
+static void take_status_slots(struct tmk_reader *r, const uint8_t *bytes)
 {
     r->damage.status_lost = !choose_status(bytes + TMK_STATUS_OFFSET, &r->status);
 }
@@ -208,8 +209,9 @@ static int add_chunk(struct tmk_reader *r, const struct tmk_chunk_ref *ref)
     return 0;
 }
 
-/* From `offset` on, the next place that is not in a hole of a sparse file, on the grid of eight
- * bytes; file_bytes when there is none. Where the file system does not tell holes, `offset`. */
+/* The next place from `offset` on that is not in a hole of a sparse file, on the grid of eight
+ * bytes; file_bytes when there is none. Where the file system does not report holes, it is
+ * `offset`. */
 static uint64_t skip_hole(const struct tmk_reader *r, uint64_t offset)
 {
     off_t data = lseek(r->fd, (off_t)offset, SEEK_DATA);
@@ -218,9 +220,9 @@ static uint64_t skip_hole(const struct tmk_reader *r, uint64_t offset)
     return (uint64_t)data > offset ? offset + ((uint64_t)data - offset) / 8 * 8 : offset;
 }
 
-/* From `offset` on, the next place where a valid chunk header stands; file_bytes when there is
- * none. Reads in blocks, so that a large damaged stretch costs one pass over it, and holes cost
- * nothing: a file of 30 GB may be a few kilobytes on the disk. */
+/* The next place from `offset` on with a valid chunk header; file_bytes when there is none. It
+ * reads in blocks, so that a large damaged stretch costs one pass over it, and holes cost nothing:
+ * a file of 30 GB may be a few kilobytes on the disk. */
 static uint64_t find_chunk(const struct tmk_reader *r, uint64_t offset)
 {
     static const uint8_t magic[4] = {'T', 'M', 'K', 'C'};
@@ -250,7 +252,8 @@ static int fail_cut(const struct tmk_reader *r, struct tmk_error *err)
                     (unsigned long long)r->file_bytes);
 }
 
-/* Pickles, plain or gzipped, are what people have from torch. */
+/* Fails for a file that is no trace. Pickles, plain or gzipped, are the files that people have from
+ * torch. */
 static int fail_stranger(const uint8_t *bytes, struct tmk_error *err)
 {
     bool pickled = bytes[0] == 0x80 || (bytes[0] == 0x1f && bytes[1] == 0x8b);
@@ -259,7 +262,7 @@ static int fail_stranger(const uint8_t *bytes, struct tmk_error *err)
                     pickled ? "; a run is made of a torch snapshot by: tidemark import" : "");
 }
 
-static int read_header(struct tmk_reader *r, struct tmk_error *err)
+static int read_trace_header(struct tmk_reader *r, struct tmk_error *err)
 {
     uint8_t bytes[TMK_HEADER_MAX_BYTES] = {0};
     size_t n = r->file_bytes < sizeof bytes ? (size_t)r->file_bytes : sizeof bytes;
@@ -278,11 +281,11 @@ static int read_header(struct tmk_reader *r, struct tmk_error *err)
         return fail_cut(r, err);
     if (!r->damage.info_lost)
         take_info(r, (const char *)bytes + TMK_INFO_OFFSET, r->header.info_bytes);
-    take_status(r, bytes);
+    take_status_slots(r, bytes);
     return 0;
 }
 
-static void note_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
+static void note_chunk_gap(struct tmk_reader *r, uint64_t from, uint64_t to)
 {
     /* After a file was written round, what lies between head and tail is left over, not damage. */
     bool expected = !r->damage.status_lost && r->status.tail > r->status.head &&
@@ -308,7 +311,7 @@ static void forgive_torn_end(struct tmk_reader *r)
     r->torn_bytes = 0;
 }
 
-static int scan(struct tmk_reader *r)
+static int scan_chunks(struct tmk_reader *r)
 {
     uint64_t oldest = r->damage.status_lost ? 0 : r->status.oldest_seq;
     uint64_t offset = r->damage.info_lost ? find_chunk(r, TMK_INFO_OFFSET) : r->header.header_bytes;
@@ -320,14 +323,14 @@ static int scan(struct tmk_reader *r)
                     is_chunk_header(&ref.header);
         if (!here) {
             uint64_t next = find_chunk(r, offset + 8);
-            note_gap(r, offset, next);
+            note_chunk_gap(r, offset, next);
             offset = next;
             continue;
         }
         uint64_t bytes = tmk_chunk_bytes(ref.header.payload_bytes);
         if (offset + bytes > r->file_bytes) { /* cut, or damage that hides what follows */
             uint64_t next = find_chunk(r, offset + 8);
-            note_gap(r, offset, next);
+            note_chunk_gap(r, offset, next);
             offset = next;
             continue;
         }
@@ -347,7 +350,7 @@ static int by_seq(const void *va, const void *vb)
     return a->header.seq < b->header.seq ? -1 : a->header.seq > b->header.seq;
 }
 
-/* Order by number; of two with the same number (only damage makes them) keep one. */
+/* Orders chunks by number and keeps one of two with the same number, which only damage makes. */
 static void sort_chunks(struct tmk_reader *r)
 {
     if (r->n_chunks == 0)
@@ -360,7 +363,7 @@ static void sort_chunks(struct tmk_reader *r)
     r->n_chunks = kept;
 }
 
-/* The payload's bytes, from the file, into the reader's buffer. */
+/* Reads the payload's bytes from the file into the reader's buffer. */
 static int load_payload(struct tmk_reader *r, const struct tmk_chunk_ref *ref, size_t n,
                         struct tmk_error *err)
 {
@@ -424,8 +427,8 @@ bool tmk_reader_is_torn(struct tmk_reader *r, uint32_t i)
 /* ---- definitions and step rows ---- */
 
 /* Append to a list of rows, which grows. */
-static int append_row(struct tmk_step_row **rows, uint64_t *n, uint64_t *room,
-                      const struct tmk_step_row *row)
+static int append_step_row(struct tmk_step_row **rows, uint64_t *n, uint64_t *room,
+                           const struct tmk_step_row *row)
 {
     if (*n == *room) {
         uint64_t wider = *room ? 2 * *room : 256;
@@ -439,25 +442,25 @@ static int append_row(struct tmk_step_row **rows, uint64_t *n, uint64_t *room,
     return 0;
 }
 
-static int add_row(struct tmk_reader *r, const struct tmk_step_row *row)
+static int add_trace_row(struct tmk_reader *r, const struct tmk_step_row *row)
 {
-    return append_row(&r->rows, &r->n_rows, &r->row_room, row);
+    return append_step_row(&r->rows, &r->n_rows, &r->row_room, row);
 }
 
-static int read_rows(struct tmk_reader *r, struct tmk_view in)
+static int read_step_rows(struct tmk_reader *r, struct tmk_view in)
 {
     while (tmk_view_left(&in) > 0) {
         struct tmk_step_row row;
         int rc = tmk_step_row_read(&in, &row);
         if (rc == 0)
-            rc = add_row(r, &row);
+            rc = add_trace_row(r, &row);
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-/* By ordinal; a finished row before an open one of the same ordinal. */
+/* Compares rows by ordinal; a finished row comes before an open one of the same ordinal. */
 static int by_ordinal(const void *va, const void *vb)
 {
     const struct tmk_step_row *a = va, *b = vb;
@@ -478,7 +481,7 @@ static void sort_rows(struct tmk_reader *r)
     r->n_rows = kept;
 }
 
-/* Those that ended before the last event that we have. */
+/* Takes the kept rows that ended before the last event read. */
 static int take_kept_rows(struct tmk_reader *r)
 {
     uint64_t end_ns = 0;
@@ -486,7 +489,7 @@ static int take_kept_rows(struct tmk_reader *r)
         if (r->chunks[i].header.kind == TMK_CHUNK_EVENTS && r->chunks[i].header.end_ns > end_ns)
             end_ns = r->chunks[i].header.end_ns;
     for (uint64_t i = 0; i < r->n_kept_rows; i++)
-        if (r->kept_rows[i].end_ns <= end_ns && add_row(r, &r->kept_rows[i]) < 0)
+        if (r->kept_rows[i].end_ns <= end_ns && add_trace_row(r, &r->kept_rows[i]) < 0)
             return TMK_ENOMEM;
     return 0;
 }
@@ -505,7 +508,7 @@ static int read_permanent(struct tmk_reader *r)
         int rc = tmk_reader_payload(r, i, &payload, NULL);
         if (rc == 0)
             rc = h->kind == TMK_CHUNK_DEFS ? tmk_defs_read(&r->defs, payload)
-                                           : read_rows(r, payload);
+                                           : read_step_rows(r, payload);
         if (rc == TMK_ENOMEM)
             return rc;
     }
@@ -515,13 +518,13 @@ static int read_permanent(struct tmk_reader *r)
 
 /* ---- opening and closing ---- */
 
-static int open_file(struct tmk_reader *r, const char *path, struct tmk_error *err)
+static int open_trace_file(struct tmk_reader *r, const char *path, struct tmk_error *err)
 {
     struct stat st;
     r->path = strdup(path);
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* opening a device may do something */
         return tmk_fail(err, TMK_EFORMAT, "%s is not a file", path);
-    r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hold us up */
+    r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not block the process */
     if (r->fd < 0 || fstat(r->fd, &st) < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open %s", path);
     if (!S_ISREG(st.st_mode))
@@ -538,12 +541,12 @@ int tmk_reader_open(const char *path, struct tmk_reader **ret_reader, struct tmk
     if (!r)
         return tmk_fail(err, TMK_ENOMEM, "out of memory");
     r->fd = -1;
-    int rc = open_file(r, path, err);
+    int rc = open_trace_file(r, path, err);
     if (rc == 0)
-        rc = read_header(r, err);
+        rc = read_trace_header(r, err);
     if (rc == 0 && (rc = tmk_defs_init(&r->defs)) < 0)
         tmk_fail(err, rc, "no address space for the tables");
-    if (rc == 0 && (rc = scan(r)) == 0) {
+    if (rc == 0 && (rc = scan_chunks(r)) == 0) {
         sort_chunks(r);
         rc = read_permanent(r);
     }
@@ -590,15 +593,15 @@ static int list_attached(struct tmk_reader *r, size_t n)
     return 0;
 }
 
-/* In a file that is written round, rows of old steps may have moved behind the last chunk that
- * stays, or be overwritten by now: what was read once is kept. */
+/* Keeps the rows read so far. In a file that is written round, rows of old steps may have moved
+ * behind the last chunk that stays, or be overwritten by now. */
 static int keep_rows(struct tmk_reader *r)
 {
     int rc = 0;
     r->n_kept_rows = 0;
     for (uint64_t i = 0; rc == 0 && i < r->n_rows; i++)
         if (!r->rows[i].open)
-            rc = append_row(&r->kept_rows, &r->n_kept_rows, &r->kept_room, &r->rows[i]);
+            rc = append_step_row(&r->kept_rows, &r->n_kept_rows, &r->kept_room, &r->rows[i]);
     return rc;
 }
 

@@ -26,7 +26,7 @@ void tmk_refusals_path(const char *folder, bool is_inside, struct tmk_text *out)
     tmk_text_add(out, "%s%crefused", folder, is_inside ? '/' : '.');
 }
 
-/* ---- whose file ---- */
+/* ---- the file's owner ---- */
 
 struct line_scan { /* where in a line we are */
     unsigned n_numbers, n_digits;
@@ -48,8 +48,8 @@ static bool scan_byte(struct line_scan *s, char c)
     return true;
 }
 
-/* All lines of the file are as ours, which is then read to its end. The last may have been cut by
- * a full disk. */
+/* Whether all lines of the file have this format; the file is then read to its end. The last line
+ * may have been cut by a full disk. */
 static bool are_lines(int fd, size_t *ret_bytes)
 {
     char piece[PIECE_BYTES];
@@ -67,7 +67,8 @@ static bool are_lines(int fd, size_t *ret_bytes)
     return true;
 }
 
-/* Such a file and no other, neither the user's own nor another's that is linked to this name. */
+/* Whether the file is such a list, neither the user's own file nor another one that is linked to
+ * this name. */
 static bool is_list(int fd, size_t *ret_bytes)
 {
     struct stat st;
@@ -90,7 +91,7 @@ static int open_to_append(const char *folder, bool is_inside)
     return open(name, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 }
 
-static bool has_room(int fd, size_t n_bytes)
+static bool has_disk_room(int fd, size_t n_bytes)
 {
     size_t n_before;
     return is_list(fd, &n_before) && n_before + n_bytes <= TMK_REFUSALS_MAX_BYTES;
@@ -118,15 +119,16 @@ int tmk_refusals_append(const char *folder, const struct tmk_refusal *refusal)
     if (fd < 0)
         return TMK_EIO;
     bool is_written =
-        has_room(fd, text.length) && write(fd, line, text.length) == (ssize_t)text.length;
+        has_disk_room(fd, text.length) && write(fd, line, text.length) == (ssize_t)text.length;
     close(fd);
     return is_written ? 0 : TMK_EFULL;
 }
 
 /* ---- reading ---- */
 
-/* Digits at *text, which is moved behind them and one blank; false when there are none. */
-static bool take_number(const char **text, uint32_t *ret)
+/* Reads the digits at *text and moves *text behind them and one blank. Returns false when there are
+ * none. */
+static bool take_refusal_number(const char **text, uint32_t *ret)
 {
     const char *at = *text;
     uint64_t value = 0;
@@ -142,7 +144,8 @@ static bool take_number(const char **text, uint32_t *ret)
 static bool parse_line(const char *line, struct tmk_refusal *ret)
 {
     uint32_t pid, reason, os_error;
-    if (!take_number(&line, &pid) || !take_number(&line, &reason) || !take_number(&line, &os_error))
+    if (!take_refusal_number(&line, &pid) || !take_refusal_number(&line, &reason) ||
+        !take_refusal_number(&line, &os_error))
         return false;
     *ret = (struct tmk_refusal){
         .pid = pid, .reason = (enum tmk_stop)reason, .os_error = (int)os_error};
@@ -176,7 +179,7 @@ bool tmk_refusals_are_own(const char *folder, bool is_inside)
     return are_own && n_bytes > 0;
 }
 
-static size_t read_file(int fd, struct tmk_refusal *ret, size_t most)
+static size_t read_refusal_file(int fd, struct tmk_refusal *ret, size_t most)
 {
     static char text[TMK_REFUSALS_MAX_BYTES + 1];
     size_t length = 0, n = 0;
@@ -199,7 +202,7 @@ size_t tmk_refusals_read(const char *folder, struct tmk_refusal *ret, size_t mos
         if (fd < 0)
             continue;
         if (is_inside || (is_list(fd, &n_bytes) && lseek(fd, 0, SEEK_SET) == 0))
-            n += read_file(fd, ret + n, most - n);
+            n += read_refusal_file(fd, ret + n, most - n);
         close(fd);
     }
     return n;

@@ -37,14 +37,15 @@ static inline struct tmk_block *block_at(struct tmk_replay *rp, uint32_t slot)
 
 _Static_assert(TMK_KIND_RELEASED < 32, "a set of the kinds that are replayed fits 32 bits");
 
-static void visit(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev,
-                  struct tmk_block *b)
+static void visit_event(struct tmk_replay *rp, const struct tmk_visitor *v,
+                        const struct tmk_event *ev, struct tmk_block *b)
 {
     if (v->event && (!v->kinds || v->kinds >> ev->kind & 1))
         v->event(v->arg, rp, ev, b);
 }
 
-/* The free that was never recorded but must have been, since the address is handed out again. */
+/* Visits the free that was never recorded but must have been, since the address is handed out
+ * again. */
 static void imply_free(struct tmk_replay *rp, const struct tmk_visitor *v,
                        const struct tmk_event *alloc, struct tmk_block *b)
 {
@@ -52,11 +53,11 @@ static void imply_free(struct tmk_replay *rp, const struct tmk_visitor *v,
     ev.kind = TMK_KIND_FREE;
     tmk_state_replace(&rp->state, b);
     rp->implied = true;
-    visit(rp, v, &ev, b);
+    visit_event(rp, v, &ev, b);
     rp->implied = false;
 }
 
-/* The blocks that a device's end gives up, each shown as it goes. */
+/* Gives up the blocks of a device that ends, and visits each of them. */
 static void give_up_blocks(struct tmk_replay *rp, const struct tmk_visitor *v,
                            const struct tmk_event *end)
 {
@@ -70,12 +71,12 @@ static void give_up_blocks(struct tmk_replay *rp, const struct tmk_visitor *v,
             continue;
         ev.address = b->address;
         tmk_state_give_up(s, b);
-        visit(rp, v, &ev, b);
+        visit_event(rp, v, &ev, b);
     }
     rp->implied = false;
 }
 
-/* One that was at its address has ended without being seen to. */
+/* Applies a segment event. A segment that was at its address has ended without an event. */
 static void apply_segment(struct tmk_replay *rp, const struct tmk_event *ev)
 {
     struct tmk_state *s = &rp->state;
@@ -90,7 +91,8 @@ static void apply_segment(struct tmk_replay *rp, const struct tmk_event *ev)
                                                    .kind = ev->segment_kind});
 }
 
-static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const struct tmk_event *ev)
+static void apply_to_state(struct tmk_replay *rp, const struct tmk_visitor *v,
+                           const struct tmk_event *ev)
 {
     struct tmk_state *s = &rp->state;
     struct tmk_block *b = NULL;
@@ -147,7 +149,7 @@ static void apply(struct tmk_replay *rp, const struct tmk_visitor *v, const stru
         tmk_state_other(s, ev->time_ns);
         break;
     }
-    visit(rp, v, ev, b);
+    visit_event(rp, v, ev, b);
 }
 
 /* ---- one chunk ---- */
@@ -170,7 +172,7 @@ static int map_addresses(struct tmk_replay *rp)
     return 0;
 }
 
-/* Context, reserved bytes, totals and rows of the step, as the chunk has them. */
+/* Takes context, reserved bytes, totals and rows of the step from the chunk. */
 static int take_figures(struct tmk_replay *rp, struct tmk_written_live *ret_live)
 {
     struct tmk_cursor *c = &rp->cursor;
@@ -186,10 +188,11 @@ static int take_figures(struct tmk_replay *rp, struct tmk_written_live *ret_live
     return rc;
 }
 
-/* After a gap, until a checkpoint: take what the chunk says about the moment it starts at. Blocks
- * at its addresses are made to agree with its dictionary; those that appear are of unknown age and
- * origin. Where its writer did not know all blocks himself, one that he does not list may live. */
-static int patch(struct tmk_replay *rp)
+/* Takes the facts that the chunk has about the moment it starts at, after a gap and until a
+ * checkpoint. Blocks at its addresses are made to agree with its dictionary; new ones have unknown
+ * age and origin. Where its writer did not know all blocks itself, a block that it does not list
+ * may live. */
+static int patch_state(struct tmk_replay *rp)
 {
     struct tmk_cursor *c = &rp->cursor;
     struct tmk_state *s = &rp->state;
@@ -209,8 +212,8 @@ static int patch(struct tmk_replay *rp)
     return rc;
 }
 
-/* Blocks are alive that the state has no entry for: those that the chunk is about, it lists. True
- * when there were some. */
+/* Takes live blocks that the state has no entry for, when the chunk lists them because its events
+ * are about them. Returns true when there were some. */
 static bool take_listed(struct tmk_replay *rp)
 {
     struct tmk_cursor *c = &rp->cursor;
@@ -235,14 +238,14 @@ static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *c
         rc = map_addresses(rp);
     bool is_changed = rc == 0 && (is_patched || take_listed(rp));
     if (rc == 0 && is_patched)
-        rc = patch(rp);
+        rc = patch_state(rp);
     if (is_changed && v->restored)
         v->restored(v->arg, rp);
     if (rc < 0)
         return rc;
     struct tmk_event ev = {0};
     while ((rc = tmk_cursor_next(&rp->cursor, &ev)) > 0) {
-        apply(rp, v, &ev);
+        apply_to_state(rp, v, &ev);
         rp->n_replayed++;
     }
     tmk_state_compact(&rp->state);
@@ -251,9 +254,9 @@ static int replay_events(struct tmk_replay *rp, const struct tmk_chunk_header *c
 
 /* ---- the sweep ---- */
 
-/* Number of the first chunk to use: the newest checkpoint if that is asked for, the first chunk, or
- * after a cut the oldest checkpoint. */
-static uint32_t first_chunk(const struct tmk_replay *rp, const struct tmk_reader *r)
+/* The number of the first chunk to use: the newest checkpoint on request, the first chunk, or after
+ * a cut the oldest checkpoint. */
+static uint32_t first_chunk_to_replay(const struct tmk_replay *rp, const struct tmk_reader *r)
 {
     uint32_t n = tmk_reader_n_chunks(r), oldest = 0, newest = 0;
     for (uint32_t i = n; i-- > 0;) {
@@ -268,8 +271,7 @@ static uint32_t first_chunk(const struct tmk_replay *rp, const struct tmk_reader
     return tmk_reader_status(r)->n_given_up ? oldest : 0;
 }
 
-/* True when a checkpoint has to be loaded: reading starts there, or chunks before it are missing.
- */
+/* Whether a checkpoint has to be loaded: reading starts there, or chunks before it are missing. */
 static bool wants_checkpoint(const struct tmk_replay *rp, bool first, bool lost)
 {
     return lost || (first && rp->n_replayed == 0);
@@ -310,7 +312,7 @@ int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk
 {
     learn_stages(&rp->state, r);
     uint32_t n = tmk_reader_n_chunks(r);
-    uint32_t first = first_chunk(rp, r);
+    uint32_t first = first_chunk_to_replay(rp, r);
     uint64_t next_seq = n > first ? tmk_reader_chunk(r, first)->header.seq : 0;
     bool gap = next_seq > 1 && tmk_reader_chunk(r, first)->header.kind != TMK_CHUNK_CHECKPOINT;
     bool lost = false; /* a gap lies between here and the last checkpoint */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/replay.h - run a trace's events through a state, one sweep, front to back.
+/* trace/replay.h - runs a trace's events through a state in one sweep, front to back.
  *
- * Whoever wants to know something visits: after each event has been applied, visit() sees the
+ * A pass learns from the trace by visiting: after each event has been applied, visit() sees the
  * event, the block it was about (or NULL) and, through the replay, the state as it is now. Where a
  * chunk is missing (damage, or given up for --max-size) the replay goes on from the next checkpoint
  * or, when there is none, from the context that every events chunk carries. */
@@ -55,7 +55,7 @@ struct tmk_replay {
     uint32_t entry_room;
 };
 
-/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
+/* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
 int tmk_replay_init(struct tmk_replay *rp, const struct tmk_state_limits *limits);
 void tmk_replay_fini(struct tmk_replay *rp);
 

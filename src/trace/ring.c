@@ -41,8 +41,8 @@ static void touch_by_hand(uint8_t *base, size_t n)
         ((volatile uint8_t *)base)[i] = 0;
 }
 
-/* For kernels before 5.14: allocate a part of the file by its name, so that touching it cannot
- * raise SIGBUS. */
+/* Allocates a part of the file by its name, so that touching it cannot raise SIGBUS; for kernels
+ * before 5.14. */
 static int allocate_by_name(const struct tmk_ring *r, size_t offset, size_t n)
 {
     struct stat st;
@@ -56,8 +56,8 @@ static int allocate_by_name(const struct tmk_ring *r, size_t offset, size_t n)
     return rc;
 }
 
-/* Memory for n bytes at `offset`, touched, so that the hot path never faults. */
-static int populate(const struct tmk_ring *r, size_t offset, size_t n, bool may_open)
+/* Allocates and touches memory for n bytes at `offset`, so that the hot path never faults. */
+static int populate_ring_file(const struct tmk_ring *r, size_t offset, size_t n, bool may_open)
 {
     uint8_t *base = (uint8_t *)r->header + offset;
     if (mprotect(base, n, PROT_READ | PROT_WRITE) < 0)
@@ -74,7 +74,7 @@ static int populate(const struct tmk_ring *r, size_t offset, size_t n, bool may_
     return 0;
 }
 
-/* What a ring says about itself before it has pages. */
+/* Fills in the header of a ring that has no pages yet. */
 static void fill_header(struct tmk_ring_header *h, const uint8_t trace_id[16],
                         const char *trace_path)
 {
@@ -91,7 +91,8 @@ static void fill_header(struct tmk_ring_header *h, const uint8_t trace_id[16],
     memcpy(h->magic, TMK_RING_MAGIC, sizeof h->magic);
 }
 
-/* Through a mapping: on a tmpfs with huge=always a call to write() takes 2 MiB for these 4 KiB. */
+/* Writes the header through a mapping: on a tmpfs with huge=always a call to write() takes 2 MiB
+ * for these 4 KiB. */
 static bool put_header(int fd, const struct tmk_ring_header *header)
 {
     void *page = tmk_map_sparsely(sizeof *header, MAP_SHARED, fd);
@@ -104,7 +105,7 @@ static bool put_header(int fd, const struct tmk_ring_header *header)
     return is_there || pwrite(fd, header, sizeof *header, 0) == (ssize_t)sizeof *header;
 }
 
-/* Lock a new file, write what it says about itself, give it its full length, the rest a hole. */
+/* Locks a new file, writes its header, and gives it its full length with a hole for the rest. */
 static int fill_file(const struct tmk_ring *r, int fd, const struct tmk_ring_header *header)
 {
     return tmk_ring_file_hold(fd) == 0 && ftruncate(fd, (off_t)r->size_bytes) == 0 &&
@@ -113,7 +114,7 @@ static int fill_file(const struct tmk_ring *r, int fd, const struct tmk_ring_hea
                : -1;
 }
 
-/* By its name, and locked as well; removed if that cannot be. */
+/* Opens the file by its name and locks it as well; removes it if that fails. */
 static int open_again(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -125,10 +126,10 @@ static int open_again(const char *path)
     return -1;
 }
 
-/* Give an unnamed file its name. Looking at a thread's folder in /proc leaves the kernel entries to
- * tear down when that thread ends, for which whoever waits for the process may wait, spinning: so
- * that is the way for those who may not link by the descriptor alone (before Linux 6.10, all but
- * root). */
+/* Gives an unnamed file its name. A look-up in a thread's folder in /proc leaves the kernel entries
+ * to tear down when that thread ends, and a process that waits for this one may spin on that. So it
+ * is only the way for processes that may not link by the descriptor alone (before Linux 6.10, all
+ * but root). */
 static int link_unnamed(int unnamed, const char *path)
 {
     char link[48];
@@ -140,8 +141,9 @@ static int link_unnamed(int unnamed, const char *path)
     return linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* The file without a name until it is locked and says whose it is: a SIGKILL leaves all or nothing.
- * It is opened again by its name, which /proc/PID/maps is to show. -1 where that cannot be done. */
+/* Makes the file without a name until it is locked and has its header: a SIGKILL leaves all or
+ * nothing. It is opened again by its name, so that /proc/PID/maps shows that. Returns -1 where that
+ * cannot be done. */
 static int make_unnamed(const struct tmk_ring *r, const struct tmk_ring_header *header)
 {
     char folder[TMK_RING_PATH_BYTES];
@@ -169,9 +171,9 @@ static int make_named(const struct tmk_ring *r, const struct tmk_ring_header *he
     return -1;
 }
 
-/* The file, locked. */
-static int make_file(struct tmk_ring *r, const struct tmk_ring_header *header,
-                     struct tmk_error *err)
+/* Makes the file and locks it. */
+static int make_ring_file(struct tmk_ring *r, const struct tmk_ring_header *header,
+                          struct tmk_error *err)
 {
     struct stat st;
     int fd = make_unnamed(r, header);
@@ -185,7 +187,7 @@ static int make_file(struct tmk_ring *r, const struct tmk_ring_header *header,
     return fd;
 }
 
-/* A stack of free pages, the lowest on top. */
+/* The free pages are a stack, with the lowest on top. */
 static void push_page(struct tmk_ring *r, struct tmk_page *page)
 {
     uint32_t index = (uint32_t)(page - r->pages) + 1;
@@ -198,7 +200,7 @@ static void push_page(struct tmk_ring *r, struct tmk_page *page)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* Pages from n_pages on exist from now on. */
+/* Adds n_more pages after the existing ones. */
 static void add_pages(struct tmk_ring *r, uint32_t n_more)
 {
     uint32_t n = atomic_load(&r->header->n_pages);
@@ -207,9 +209,10 @@ static void add_pages(struct tmk_ring *r, uint32_t n_more)
         push_page(r, &r->pages[i - 1]);
 }
 
-/* Close the descriptor that the file is mapped through: programs close what they do not know, and a
- * child would hold the lock through it. A second one has the lock meanwhile, so that nobody finds
- * the file without, and stays where the mapping turns out not to keep it. */
+/* Closes the descriptor that the file is mapped through: programs close descriptors they do not
+ * know, and a child would keep the lock through it. A second descriptor has the lock meanwhile, so
+ * that nobody finds the file without a lock; it stays open where the mapping turns out not to keep
+ * the lock. */
 static int leave_lock_to_mapping(struct tmk_ring *r, int fd, struct tmk_error *err)
 {
     int second = open(r->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -251,13 +254,13 @@ int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, ui
     fill_header(&header, trace_id, trace_path);
     if (path && file_limit_allows(r.size_bytes)) {
         r.path = path;
-        fd = make_file(&r, &header, err);
+        fd = make_ring_file(&r, &header, err);
         if (fd < 0)
             return fd;
     }
     int rc = map_ring(&r, fd, err);
     if (rc == 0) {
-        rc = populate(&r, 0, tmk_ring_bytes(n_pages), true);
+        rc = populate_ring_file(&r, 0, tmk_ring_bytes(n_pages), true);
         if (rc < 0)
             tmk_fail(err, rc, "no memory for the ring");
     }
@@ -280,7 +283,7 @@ int tmk_ring_grow(struct tmk_ring *r, uint32_t n_more, bool may_open)
     if (n_more > room)
         n_more = room;
     if (n_more == 0 ||
-        populate(r, tmk_ring_bytes(n), (size_t)n_more * TMK_PAGE_BYTES, may_open) < 0)
+        populate_ring_file(r, tmk_ring_bytes(n), (size_t)n_more * TMK_PAGE_BYTES, may_open) < 0)
         return TMK_EFULL;
     add_pages(r, n_more);
     ASSERT_LIST_VALID(r);
@@ -312,7 +315,7 @@ bool tmk_ring_abandon(struct tmk_ring *r)
 
 /* ---- copying ---- */
 
-static int read_all(int fd, void *buffer, size_t n, size_t offset)
+static int read_ring_bytes(int fd, void *buffer, size_t n, size_t offset)
 {
     for (size_t at = 0; at < n;) {
         ssize_t got = pread(fd, (uint8_t *)buffer + at, n - at, (off_t)(offset + at));
@@ -332,16 +335,17 @@ static bool header_is_sane(const struct tmk_ring_header *h, size_t file_bytes)
            h->n_pages <= TMK_RING_PAGES_LIMIT && tmk_ring_bytes(h->n_pages) <= file_bytes;
 }
 
-/* The pages in use; the others hold nothing, and most are such: a copy costs what there is. They
- * are not even looked at in the copy, whose memory comes by touching it. */
+/* Copies the pages in use. Most pages are empty, so a copy costs only the used ones. The empty ones
+ * are not even read in the copy, because touching it takes memory. */
 static int copy_pages(int fd, struct tmk_ring *r)
 {
     uint32_t n = tmk_ring_n_pages(r);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t state = TMK_PAGE_FREE;
         size_t offset = TMK_RING_HEADER_BYTES + (size_t)i * TMK_PAGE_BYTES;
-        if (read_all(fd, &state, sizeof state, offset) < 0 ||
-            (state != TMK_PAGE_FREE && read_all(fd, &r->pages[i], TMK_PAGE_BYTES, offset) < 0))
+        if (read_ring_bytes(fd, &state, sizeof state, offset) < 0 ||
+            (state != TMK_PAGE_FREE &&
+             read_ring_bytes(fd, &r->pages[i], TMK_PAGE_BYTES, offset) < 0))
             return TMK_EIO;
     }
     return 0;
@@ -356,25 +360,25 @@ static bool has_same_progress(const struct tmk_ring_header *a, const struct tmk_
 bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd)
 {
     struct tmk_ring_header now;
-    return read_all(fd, &now, sizeof now, 0) < 0 || !has_same_progress(copy->header, &now);
+    return read_ring_bytes(fd, &now, sizeof now, 0) < 0 || !has_same_progress(copy->header, &now);
 }
 
-/* One try; TMK_EBUSY when the packer, or a merger, moved records meanwhile. The pages of a living
- * ring are of different moments: of a thread that goes from one to the next meanwhile, records on
- * the later may be there and some on the earlier not. What was stamped before the first page was
- * copied is whole, but for frees and tags that bear an earlier stamp than their moment's
- * (record/torch/fast_path.h): they may be missing, and with each all that follows it on its thread.
- */
+/* Makes one try; TMK_EBUSY when the packer, or a merger, moved records meanwhile. The pages of a
+ * living ring are copied at different moments: when a thread goes from one page to the next
+ * meanwhile, the copy may have records of the later page and lack some of the earlier. Records
+ * stamped before the first page was copied are complete, except frees and tags with a stamp earlier
+ * than their moment (record/torch/fast_path.h): they may be missing, and with each of them all
+ * later records of its thread. */
 static int copy_once(int fd, struct tmk_ring *r, bool live)
 {
-    if (read_all(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)
+    if (read_ring_bytes(fd, r->header, TMK_RING_HEADER_BYTES, 0) < 0)
         return TMK_EIO;
     if (live && (atomic_load(&r->header->epoch) & 1))
         return TMK_EBUSY;
     r->copied_ticks = live ? tmk_clock_ticks(tmk_clock_has_counter()) : UINT64_MAX;
-    /* After the clock: a page that was added since then has nothing that counts. */
-    if (read_all(fd, &r->header->n_pages, sizeof r->header->n_pages,
-                 offsetof(struct tmk_ring_header, n_pages)) < 0 ||
+    /* This comes after the clock: a page that was added since then has no record that counts. */
+    if (read_ring_bytes(fd, &r->header->n_pages, sizeof r->header->n_pages,
+                        offsetof(struct tmk_ring_header, n_pages)) < 0 ||
         copy_pages(fd, r) < 0)
         return TMK_EIO;
     return tmk_ring_has_moved(r, fd) ? TMK_EBUSY : 0;
@@ -386,7 +390,7 @@ int tmk_ring_copy(struct tmk_ring *ret, int fd, const char *path, bool live, uin
     uint64_t end = tmk_clock_monotonic_ns() + wait_ns;
     struct tmk_ring_header head;
     struct stat st;
-    if (fstat(fd, &st) < 0 || read_all(fd, &head, sizeof head, 0) < 0 ||
+    if (fstat(fd, &st) < 0 || read_ring_bytes(fd, &head, sizeof head, 0) < 0 ||
         !header_is_sane(&head, (size_t)st.st_size))
         return tmk_fail(err, TMK_EFORMAT, "%s is not a ring of tidemark's", path);
     uint64_t in_file = ((uint64_t)st.st_size - TMK_RING_HEADER_BYTES) / TMK_PAGE_BYTES;

@@ -32,7 +32,7 @@ struct tmk_ring {
     dev_t device;
     ino_t inode;
     bool has_lock_fd;      /* the mapping does not keep the lock that says "alive" */
-    int lock_fd;           /* a descriptor that does */
+    int lock_fd;           /* the descriptor that keeps it */
     uint64_t copied_ticks; /* of a copy: what had happened until then is in it; UINT64_MAX: all */
 };
 
@@ -42,7 +42,7 @@ enum {
     TMK_RING_PAGES_LIMIT = 4096, /* a file that says more is not believed */
 };
 
-/* Bytes of memory that a ring of n pages takes. */
+/* The bytes of memory that a ring of n pages takes. */
 static inline uint64_t tmk_ring_bytes(uint64_t n_pages)
 {
     return TMK_RING_HEADER_BYTES + n_pages * TMK_PAGE_BYTES;
@@ -52,36 +52,36 @@ static inline uint64_t tmk_ring_bytes(uint64_t n_pages)
  * so that writing to them can neither fault nor fail; the file has its full length from the start,
  * as a hole, so growing meets no file-size limit. No forked child has the mapping, which keeps the
  * lock that says "alive" (ring_file.h). Where it does not, a descriptor stays open (has_lock_fd)
- * until the ring is closed: the caller judges whether it may.
- * `path`, which must outlive the ring, is NULL, or a file-size limit is in the way: memory without
- * a file, which does not survive. */
+ * until the ring is closed: the caller judges whether it may. `path` must outlive the ring. When it
+ * is NULL, or a file-size limit is in the way, the ring is memory without a file and does not
+ * survive the process. */
 int tmk_ring_create(struct tmk_ring *ret, const char *path, uint32_t n_pages, uint32_t max_pages,
                     const uint8_t trace_id[16], const char *trace_path, struct tmk_error *err);
 
-/* Give up to n_more pages memory and put them on the free list: the number added, or TMK_EFULL when
- * the ring has all its pages or there is no memory for one more. One thread at a time; `may_open`:
- * on old kernels a descriptor is opened for a moment. */
+/* Give memory to at most n_more pages and put them on the free list. Returns the number added, or
+ * TMK_EFULL when the ring has all its pages or there is no memory for one more. One thread at a
+ * time may call it; `may_open` allows a descriptor for a moment, which old kernels need. */
 int tmk_ring_grow(struct tmk_ring *r, uint32_t n_more, bool may_open);
 
 /* Unmap and give up the lock; the file stays unless unlinked. */
 void tmk_ring_close(struct tmk_ring *r);
 
-/* Give the memory back and let the file go, while threads may still write to it, however late: the
- * addresses stay, with private memory behind those that are written. False: it cannot be, and all
- * is as it was. */
+/* Give the memory back and close the file, while threads may still write to the ring, however late:
+ * the addresses stay, and written pages get private memory. Returns false, with nothing changed,
+ * when that cannot be done. */
 bool tmk_ring_abandon(struct tmk_ring *r);
 
-/* Copy the ring file `fd` into memory of our own; `path` is for messages. It must
- * be a moment when nobody moves records from it to the trace: neither the packer of a living
- * process (`live`) nor who merges. Wait for that so long (TMK_EBUSY when there was none). Every
- * length is checked; records are checked by the drain. */
+/* Copy the ring file `fd` into memory; `path` is for messages. The copy needs a moment when nobody
+ * moves records from the ring to the trace: neither the packer of a living process (`live`) nor a
+ * merger. It waits for that at most `wait_ns` (else TMK_EBUSY). Every length is checked; the drain
+ * checks the records. */
 int tmk_ring_copy(struct tmk_ring *ret, int fd, const char *path, bool live, uint64_t wait_ns,
                   struct tmk_error *err);
 
 /* Whether records have been moved from the ring `fd` to the trace since it was copied. */
 bool tmk_ring_has_moved(const struct tmk_ring *copy, int fd);
 
-/* Pages that have memory. */
+/* The number of pages that have memory. */
 static inline uint32_t tmk_ring_n_pages(const struct tmk_ring *r)
 {
     uint32_t n = atomic_load_explicit(&r->header->n_pages, memory_order_acquire);
@@ -94,16 +94,17 @@ static inline bool tmk_ring_has_free(const struct tmk_ring *r)
     return (uint32_t)atomic_load_explicit(&r->header->free_list, memory_order_relaxed) != 0;
 }
 
-/* A free page, in use by `thread` from now on; NULL when there is none. Lock-free, any thread. */
+/* Take a free page for `thread`; NULL when there is none. It is lock-free; any thread may call it.
+ */
 struct tmk_page *tmk_ring_take(struct tmk_ring *r, uint32_t thread);
 
-/* The page's thread is done with it. */
+/* Mark a page as finished by its thread. */
 static inline void tmk_page_seal(struct tmk_page *page)
 {
     atomic_store_explicit(&page->state, TMK_PAGE_SEALED, memory_order_release);
 }
 
-/* Zero a page and put it on the free list. Packer only. */
+/* Zero a page and put it on the free list. Only the packer may call it. */
 void tmk_ring_give_back(struct tmk_ring *r, struct tmk_page *page);
 
 /* The invariants (base/valid.h) of a ring that no other thread uses at the moment:
@@ -115,10 +116,11 @@ void tmk_ring_give_back(struct tmk_ring *r, struct tmk_page *page);
  *     other and end in it, and behind the last one all slots are zero;
  *   - the slots that are marked as packed, now and before, end where a record ends. */
 bool tmk_ring_is_valid(const struct tmk_ring *r);
-/* Of these what holds at any moment, whatever other threads do: the free list has pages of the
- * ring, each once, all with the state "free". A list that changes meanwhile is taken for valid. */
+/* Whether the invariants hold that other threads cannot break: the free list has pages of the ring,
+ * each once, all with the state "free". A list that changes meanwhile is taken for valid. */
 bool tmk_ring_list_is_valid(const struct tmk_ring *r);
-/* The page is one of the ring's, and all its slots are zero. By who owns it. */
+/* Whether the page is one of the ring's and all its slots are zero. Only the owner of the page may
+ * call it. */
 bool tmk_page_is_blank(const struct tmk_ring *r, const struct tmk_page *page);
 
 /* Publish a record whose other fields are written. */

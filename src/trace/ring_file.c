@@ -18,7 +18,7 @@ enum { ALIVE_BYTE = 0, MERGING_BYTE = 1, LOCK_WAIT_NS = 2000000 };
 
 /* ---- locks ---- */
 
-/* Shared: while a ring is being made, two descriptors have it. */
+/* The lock is shared: while a ring is being made, two descriptors have it. */
 int tmk_ring_file_hold(int fd)
 {
     return tmk_file_lock(fd, TMK_LOCK_SHARED, ALIVE_BYTE);
@@ -51,15 +51,16 @@ int tmk_ring_file_lock(const struct tmk_ring_file *f, uint64_t limit_ns)
 
 /* ---- opening ---- */
 
-static bool is_ring_name(const char *name)
+static bool is_ring_file_name(const char *name)
 {
     size_t n = strlen(name);
     return n > 5 && n < TMK_RING_NAME_BYTES && strcmp(name + n - 5, ".ring") == 0 &&
            !strchr(name, '/');
 }
 
-/* Read and written if it may be, else read. O_NONBLOCK: a FIFO must not hold us up. */
-static int open_plain(int folder, const char *name, bool only_own, struct stat *ret_st)
+/* Opens a plain file for reading and writing if allowed, else for reading. O_NONBLOCK: a FIFO must
+ * not block the process. */
+static int open_plain_file_in(int folder, const char *name, bool only_own, struct stat *ret_st)
 {
     enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
     if (fstatat(folder, name, ret_st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -82,14 +83,14 @@ static int open_plain(int folder, const char *name, bool only_own, struct stat *
     return -1;
 }
 
-static int open_in(struct tmk_ring_file *ret, int folder, const char *name, bool only_own,
-                   struct tmk_error *err)
+static int open_ring_in(struct tmk_ring_file *ret, int folder, const char *name, bool only_own,
+                        struct tmk_error *err)
 {
     struct tmk_ring_file f = {.folder = -1, .fd = -1};
-    if (!is_ring_name(name))
+    if (!is_ring_file_name(name))
         return tmk_fail(err, TMK_EFORMAT, "%s is not the name of a ring", name);
     strcpy(f.name, name);
-    f.fd = open_plain(folder, name, only_own, &f.st);
+    f.fd = open_plain_file_in(folder, name, only_own, &f.st);
     if (f.fd < 0)
         return tmk_fail_os(err, errno == EINVAL ? TMK_EFORMAT : TMK_EIO, errno,
                            "cannot open the ring %s", name);
@@ -105,13 +106,13 @@ static int open_in(struct tmk_ring_file *ret, int folder, const char *name, bool
 int tmk_ring_file_open_in(struct tmk_ring_file *ret, int folder, const char *name,
                           struct tmk_error *err)
 {
-    return open_in(ret, folder, name, false, err);
+    return open_ring_in(ret, folder, name, false, err);
 }
 
 int tmk_ring_file_open_own_in(struct tmk_ring_file *ret, int folder, const char *name,
                               struct tmk_error *err)
 {
-    return open_in(ret, folder, name, true, err);
+    return open_ring_in(ret, folder, name, true, err);
 }
 
 /* The folder of `path` as a descriptor, and where its last part begins. */
@@ -193,7 +194,8 @@ bool tmk_ring_file_is_users_name(const char *name)
     return strncmp(name, start, text.length) == 0;
 }
 
-/* A user's number follows, which may be another one's: root reads all. */
+/* Whether the name begins as a ring's does. A user's number follows, which may be another user's:
+ * root reads all. */
 static bool has_prefix(const char *name)
 {
     return strncmp(name, "tidemark.", 9) == 0;

@@ -16,10 +16,10 @@
 
 enum { ORPHAN_SECONDS = 10 };
 
-/* ---- whose it is ---- */
+/* ---- the ring's owner ---- */
 
-/* The process may be about to lock it, or to make the trace. */
-static bool is_old(const struct tmk_ring_file *f)
+/* Whether the ring is too old for a process that is about to lock it, or to make the trace. */
+static bool is_old_ring(const struct tmk_ring_file *f)
 {
     time_t now = time(NULL);
     return now < f->st.st_ctime || now - f->st.st_ctime >= ORPHAN_SECONDS;
@@ -31,7 +31,7 @@ enum tmk_ring_owner tmk_ring_owner(const struct tmk_ring_file *f,
     if (!tmk_ring_file_is_own(f) || tmk_ring_file_is_held(f) != 0)
         return TMK_RING_OWNED;
     if (!tmk_ring_file_header(f, ret_header))
-        return is_old(f) ? TMK_RING_ORPHAN : TMK_RING_OWNED;
+        return is_old_ring(f) ? TMK_RING_ORPHAN : TMK_RING_OWNED;
     if (access(ret_header->trace_path, F_OK) < 0)
         return errno == ENOENT || errno == ENOTDIR ? TMK_RING_ORPHAN : TMK_RING_OWNED;
     return TMK_RING_DEAD;
@@ -39,7 +39,7 @@ enum tmk_ring_owner tmk_ring_owner(const struct tmk_ring_file *f,
 
 /* ---- moving ---- */
 
-static bool put(int fd, const void *bytes, size_t n)
+static bool write_at_end(int fd, const void *bytes, size_t n)
 {
     return write(fd, bytes, n) == (ssize_t)n;
 }
@@ -48,17 +48,17 @@ static bool copy_page(int from, int to, uint32_t i)
 {
     uint8_t page[TMK_PAGE_BYTES];
     return pread(from, page, sizeof page, (off_t)tmk_ring_bytes(i)) == (ssize_t)sizeof page &&
-           put(to, page, sizeof page);
+           write_at_end(to, page, sizeof page);
 }
 
-/* Header and pages in use, as a ring that has no others. */
+/* Copies the header and the pages in use, as a ring without other pages. */
 static bool copy_used(const struct tmk_ring_file *from, int to, struct tmk_ring_header *h,
                       uint32_t n_used)
 {
     uint32_t n = h->n_pages;
     h->n_pages = n_used;
     h->free_list = 0;
-    bool good = put(to, h, sizeof *h);
+    bool good = write_at_end(to, h, sizeof *h);
     for (uint32_t i = 0; i < n && good; i++)
         good = !tmk_ring_file_uses_page(from, i) || copy_page(from->fd, to, i);
     return good;
@@ -71,7 +71,7 @@ static bool write_smaller(const struct tmk_ring_file *f, int folder, struct tmk_
     struct tmk_text text;
     tmk_text_init(&text, part, sizeof part);
     tmk_text_add(&text, "%s.part", f->name);
-    unlinkat(folder, part, 0); /* of one who was killed at this: nobody else has the lock */
+    unlinkat(folder, part, 0); /* a process was killed here: nobody else has the lock */
     int to = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool good = to >= 0 && copy_used(f, to, h, n_used);
     if (to >= 0)
@@ -105,8 +105,8 @@ static bool is_in_folder(const char *path, const char *folder)
     return slash && (size_t)(slash - path) == n && memcmp(path, folder, n) == 0;
 }
 
-static bool rescue(struct tmk_account *a, struct tmk_disk_share *disk,
-                   const struct tmk_ring_file *f, const char *run_folder)
+static bool rescue_ring(struct tmk_account *a, struct tmk_disk_share *disk,
+                        const struct tmk_ring_file *f, const char *run_folder)
 {
     struct tmk_ring_header h;
     enum tmk_ring_owner owner = tmk_ring_owner(f, &h);
@@ -132,7 +132,7 @@ uint32_t tmk_ring_rescue_all(struct tmk_account *a, struct tmk_disk_share *disk,
         if (!tmk_ring_file_is_users_name(name) ||
             tmk_ring_file_open_own_in(&f, names.fd, name, NULL) < 0)
             continue;
-        n += rescue(a, disk, &f, run_folder);
+        n += rescue_ring(a, disk, &f, run_folder);
         tmk_ring_file_close(&f);
     }
     tmk_folder_close(&names);

@@ -19,7 +19,7 @@ static bool slots_are_zero(const struct tmk_page *page, uint32_t from)
     return is_zero((const void *)&page->slots[from], (TMK_PAGE_SLOTS - from) * TMK_SLOT_BYTES);
 }
 
-static uint32_t state_of(const struct tmk_page *page)
+static uint32_t page_state_of(const struct tmk_page *page)
 {
     return atomic_load_explicit(&page->state, memory_order_acquire);
 }
@@ -60,7 +60,8 @@ static bool used_page_is_valid(const struct tmk_ring *r, uint32_t i)
     const struct tmk_page *page = &r->pages[i];
     TMK_HOLDS(page->number > 0 && page->number < atomic_load(&r->header->next_page_number));
     for (uint32_t k = 0; k < i; k++)
-        TMK_HOLDS(state_of(&r->pages[k]) == TMK_PAGE_FREE || r->pages[k].number != page->number);
+        TMK_HOLDS(page_state_of(&r->pages[k]) == TMK_PAGE_FREE ||
+                  r->pages[k].number != page->number);
     return records_are_valid(page);
 }
 
@@ -78,7 +79,7 @@ static uint32_t next_on_list(const struct tmk_page *page)
 
 /* Each page that joins or leaves changes the head. So the list was that of one moment when the head
  * is the same before and after. */
-static bool has_changed(const struct tmk_ring *r, uint64_t head)
+static bool has_free_list_changed(const struct tmk_ring *r, uint64_t head)
 {
     atomic_thread_fence(memory_order_seq_cst);
     return list_head(r) != head;
@@ -90,11 +91,13 @@ bool tmk_ring_list_is_valid(const struct tmk_ring *r)
     uint32_t n_pages = tmk_ring_n_pages(r), n = 0;
     for (uint32_t i = (uint32_t)head; i; i = next_on_list(&r->pages[i - 1])) {
         bool exists = i <= n_pages;
-        TMK_HOLDS(exists || has_changed(r, head));
-        TMK_HOLDS(++n <= n_pages || has_changed(r, head)); /* else they go round in a circle */
+        TMK_HOLDS(exists || has_free_list_changed(r, head));
+        TMK_HOLDS(++n <= n_pages ||
+                  has_free_list_changed(r, head)); /* else they go round in a circle */
         if (!exists || n > n_pages)
             return true;
-        TMK_HOLDS(state_of(&r->pages[i - 1]) == TMK_PAGE_FREE || has_changed(r, head));
+        TMK_HOLDS(page_state_of(&r->pages[i - 1]) == TMK_PAGE_FREE ||
+                  has_free_list_changed(r, head));
     }
     return true;
 }
@@ -120,8 +123,8 @@ bool tmk_ring_is_valid(const struct tmk_ring *r)
     for (uint32_t i = (uint32_t)list_head(r); i; i = next_on_list(&r->pages[i - 1]))
         n_listed++;
     for (uint32_t i = 0; i < tmk_ring_n_pages(r); i++) {
-        TMK_HOLDS(state_of(&r->pages[i]) <= TMK_PAGE_SEALED);
-        bool is_free = state_of(&r->pages[i]) == TMK_PAGE_FREE;
+        TMK_HOLDS(page_state_of(&r->pages[i]) <= TMK_PAGE_SEALED);
+        bool is_free = page_state_of(&r->pages[i]) == TMK_PAGE_FREE;
         n_free += is_free;
         if (!(is_free ? tmk_page_is_blank(r, &r->pages[i]) : used_page_is_valid(r, i)))
             return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/segments.c - see segments.h. What goes leaves no gap among the items. */
+/* trace/segments.c - see segments.h. A removed segment leaves no gap among the items. */
 #include "trace/segments.h"
 
 #include "base/hash.h"
@@ -61,7 +61,7 @@ static uint64_t segment_hash(unsigned kind, uint64_t address)
     return tmk_hash_u64(address ^ (uint64_t)kind << 56);
 }
 
-/* Number of the segment; 0: there is none. */
+/* The number of the segment; 0 when there is none. */
 static uint32_t find_segment(const struct tmk_segments *s, unsigned kind, uint64_t address)
 {
     struct tmk_probe probe = tmk_index_probe(&s->index, segment_hash(kind, address));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/segments.h - what a process holds of the driver at one moment: cudaMalloc'ed memory, VMM
- * handles and their mappings, pools, arrays, pinned host memory. Part of a state (state.h).
+/* trace/segments.h - the memory that a process has from the driver at one moment: cudaMalloc'ed
+ * memory, VMM handles and their mappings, pools, arrays, pinned host memory. It is part of a state
+ * (state.h).
  *
- * A segment is known by its kind and its address; a VMM handle, a pool or an array by its handle
- * instead. Segments are few and change seldom beside blocks, so they have plain records. A pool
+ * Kind and address identify a segment; a VMM handle, a pool or an array has its handle in place of
+ * the address. Segments are few and change seldom beside blocks, so they have plain records. A pool
  * that grows or shrinks is a segment that ends and another that begins. */
 #ifndef TMK_TRACE_SEGMENTS_H
 #define TMK_TRACE_SEGMENTS_H
@@ -34,7 +35,7 @@ enum tmk_segment_kind {
         TMK_N_SEGMENT_KINDS,
 };
 
-/* "?" for one that this reader does not know. */
+/* The text of a kind; "?" for one that this reader does not know. */
 const char *tmk_segment_kind_text(unsigned kind);
 bool tmk_segment_is_on_device(unsigned kind);
 bool tmk_segment_is_of_host(unsigned kind);
@@ -51,7 +52,7 @@ struct tmk_driver_segment {
     uint16_t device;
     uint8_t kind;
 
-    /* In the recorder's own table alone (record/driver/driver_table.h). */
+    /* Only the recorder's own table uses these (record/driver/driver_table.h). */
     uint32_t said_in; /* a block: the recording that knows it */
     bool is_block;    /* an async allocation that is recorded as a block */
     uint32_t n_refs;  /* of a handle: owners; of what is opened by IPC: how often more than once */
@@ -63,23 +64,23 @@ struct tmk_driver_segment {
 struct tmk_segments {
     struct tmk_driver_segment *items; /* 0..n-1, in no order */
     uint32_t n, max;
-    struct tmk_index index; /* by kind and address; the number is that of the item + 1 */
+    struct tmk_index index; /* by kind and address; the number is the item's + 1 */
     uint64_t n_begun;       /* of all time */
     uint64_t n_lost;        /* beyond max */
     struct tmk_region regions[2];
 };
 
-/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
+/* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
 int tmk_segments_init(struct tmk_segments *s, uint32_t max);
 void tmk_segments_fini(struct tmk_segments *s);
 
-/* NULL: none. Good until the next begin or end; the caller may change it but for kind and address.
- */
+/* Find a segment; NULL when there is none. It is good until the next begin or end; the caller may
+ * change it except for kind and address. */
 struct tmk_driver_segment *tmk_segments_find(const struct tmk_segments *s, unsigned kind,
                                              uint64_t address);
-/* The new segment is a copy of `item`; one that was there is replaced. */
+/* Add a copy of `item`; a segment of the same kind and address is replaced. */
 void tmk_segments_begin(struct tmk_segments *s, const struct tmk_driver_segment *item);
-/* True when there was one: *ret_item (may be NULL) is it. */
+/* Remove a segment. Returns true when there was one, and copies it to *ret_item (may be NULL). */
 bool tmk_segments_end(struct tmk_segments *s, unsigned kind, uint64_t address,
                       struct tmk_driver_segment *ret_item);
 void tmk_segments_forget(struct tmk_segments *s);

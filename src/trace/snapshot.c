@@ -123,8 +123,7 @@ int tmk_context_read_ranges(struct tmk_view *in, uint64_t start_ns,
     return in->bad ? TMK_EDAMAGED : 0;
 }
 
-static void restore_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name,
-                          uint64_t start_ns)
+static void reopen_range(void *arg, uint32_t thread, uint8_t kind, uint32_t name, uint64_t start_ns)
 {
     tmk_state_open_range(arg, thread, kind, name, start_ns);
 }
@@ -147,7 +146,7 @@ int tmk_context_restore(struct tmk_view *in, uint64_t start_ns, struct tmk_state
             d->row.peak_bytes = d->allocated_bytes;
     }
     tmk_state_forget_ranges(s);
-    return tmk_context_read_ranges(in, start_ns, restore_range, s);
+    return tmk_context_read_ranges(in, start_ns, reopen_range, s);
 }
 
 /* ---- reserved bytes ---- */
@@ -275,7 +274,7 @@ size_t tmk_checkpoint_bound(const struct tmk_state *s)
            (size_t)s->segments.n * SEGMENT_BOUND + (size_t)s->n_contexts * CONTEXT_BOUND;
 }
 
-/* What one look at the live blocks tells. */
+/* The figures from one pass over the live blocks. */
 struct block_sums {
     size_t detailed_bytes, brief_bytes; /* that listing all of them takes, about */
     unsigned shift;                     /* zero bits that all addresses end in */
@@ -283,7 +282,7 @@ struct block_sums {
     uint32_t counts[65]; /* by size, in powers of two */
 };
 
-static unsigned class_of(uint64_t size_bytes)
+static unsigned size_class_of(uint64_t size_bytes)
 {
     return size_bytes ? 64 - (unsigned)__builtin_clzll(size_bytes) : 0;
 }
@@ -298,7 +297,8 @@ static size_t detailed_bytes(const struct tmk_block *b, uint64_t now_ns, uint64_
            tmk_varint_bytes(b->serial) + tmk_varint_bytes(b->stream);
 }
 
-/* The shift of those before stands in for that of all, which is not known on the way. */
+/* The shift of the blocks seen so far stands in for the shift of all, which is unknown until the
+ * end. */
 static struct block_sums sum_blocks(const struct tmk_state *s, uint64_t now_ns)
 {
     struct block_sums sums = {0};
@@ -315,7 +315,7 @@ static struct block_sums sum_blocks(const struct tmk_state *s, uint64_t now_ns)
         sums.detailed_bytes += s->has_requested ? tmk_varint_bytes(s->requested[i]) : 0;
         sums.brief_bytes += tmk_varint_bytes(b->device) + tmk_varint_bytes(brief_step) +
                             tmk_varint_bytes(b->size_bytes + 1);
-        sums.counts[class_of(b->size_bytes)]++;
+        sums.counts[size_class_of(b->size_bytes)]++;
         sums.has_streams |= b->stream != 0;
         previous = b->address;
     }
@@ -323,14 +323,14 @@ static struct block_sums sum_blocks(const struct tmk_state *s, uint64_t now_ns)
     return sums;
 }
 
-/* The largest blocks, by powers of two: all of the classes above `size_class`, and the first
- * `n_left` of that class. */
+/* The set of the largest blocks, by powers of two: all blocks of the classes above `size_class`,
+ * and the first `n_left` of that class. */
 struct block_cut {
     unsigned size_class;
     uint32_t n_left;
 };
 
-/* The cut that has `n` of the live blocks. */
+/* The cut with the `n` largest of the live blocks. */
 static struct block_cut cut_at(const struct block_sums *sums, uint32_t n)
 {
     unsigned size_class = 64;
@@ -339,10 +339,10 @@ static struct block_cut cut_at(const struct block_sums *sums, uint32_t n)
     return (struct block_cut){.size_class = size_class, .n_left = n};
 }
 
-/* To be asked about all live blocks, in order. */
+/* Whether a block is in the cut. The caller asks about all live blocks, in order. */
 static bool is_in_cut(struct block_cut *cut, const struct tmk_block *b)
 {
-    unsigned size_class = class_of(b->size_bytes);
+    unsigned size_class = size_class_of(b->size_bytes);
     if (size_class != cut->size_class)
         return size_class > cut->size_class;
     bool is_in = cut->n_left > 0;
@@ -350,15 +350,15 @@ static bool is_in_cut(struct block_cut *cut, const struct tmk_block *b)
     return is_in;
 }
 
-/* What a checkpoint lists of the live blocks. */
-struct listing {
+/* The part of the live blocks that a checkpoint lists. */
+struct block_listing {
     const struct block_sums *sums;
     uint32_t n_detailed;
     uint32_t n_brief;
 };
 
-static void write_block(struct tmk_sink *out, const struct tmk_block *b, uint64_t now_ns,
-                        uint64_t previous)
+static void write_listed_block(struct tmk_sink *out, const struct tmk_block *b, uint64_t now_ns,
+                               uint64_t previous)
 {
     bool has_step = b->step != TMK_NO_STEP;
     tmk_sink_varint(out, b->device);
@@ -375,8 +375,8 @@ static void write_block(struct tmk_sink *out, const struct tmk_block *b, uint64_
     tmk_sink_varint(out, b->serial);
 }
 
-static void write_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
-                         const struct listing *list)
+static void write_listed_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
+                                const struct block_listing *list)
 {
     struct block_cut cut = cut_at(list->sums, list->n_detailed);
     uint64_t previous = 0;
@@ -385,13 +385,13 @@ static void write_blocks(struct tmk_sink *out, const struct tmk_state *s, uint64
         const struct tmk_block *b = &s->entries[i];
         if (!b->live || !is_in_cut(&cut, b))
             continue;
-        write_block(out, b, now_ns, previous);
+        write_listed_block(out, b, now_ns, previous);
         previous = b->address;
     }
 }
 
 static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s,
-                                const struct listing *list)
+                                const struct block_listing *list)
 {
     struct block_cut cut = cut_at(list->sums, list->n_detailed);
     bool some = list->sums->has_streams && list->n_detailed > 0;
@@ -401,7 +401,7 @@ static void write_block_streams(struct tmk_sink *out, const struct tmk_state *s,
 }
 
 static void write_block_requests(struct tmk_sink *out, const struct tmk_state *s,
-                                 const struct listing *list)
+                                 const struct block_listing *list)
 {
     struct block_cut cut = cut_at(list->sums, list->n_detailed);
     bool some = s->has_requested && list->n_detailed > 0;
@@ -410,9 +410,10 @@ static void write_block_requests(struct tmk_sink *out, const struct tmk_state *s
             tmk_sink_varint(out, s->requested[i]);
 }
 
-/* Those that follow the first `n_detailed` in size, as the addresses of an events chunk. */
+/* Writes the blocks that follow the first `n_detailed` in size, in the form of an events chunk's
+ * addresses. */
 static void write_brief_blocks(struct tmk_sink *out, const struct tmk_state *s,
-                               const struct listing *list)
+                               const struct block_listing *list)
 {
     struct block_cut detailed = cut_at(list->sums, list->n_detailed);
     struct block_cut listed = cut_at(list->sums, list->n_detailed + list->n_brief);
@@ -436,7 +437,7 @@ static void write_brief_blocks(struct tmk_sink *out, const struct tmk_state *s,
     }
 }
 
-/* First how many there were until now, since ids count on. */
+/* Writes the segments. The number of segments so far comes first, since ids continue from it. */
 static void write_segments(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns)
 {
     if (s->segments.n_begun == 0)
@@ -492,7 +493,7 @@ static void write_contexts(struct tmk_sink *out, const struct tmk_state *s)
 }
 
 static void write_section(struct tmk_sink *section, uint64_t id, const struct tmk_state *s,
-                          uint64_t now_ns, const struct listing *list)
+                          uint64_t now_ns, const struct block_listing *list)
 {
     switch (id) {
     case TMK_SECTION_CONTEXT:
@@ -511,7 +512,7 @@ static void write_section(struct tmk_sink *section, uint64_t id, const struct tm
         write_contexts(section, s);
         break;
     case TMK_SECTION_BLOCKS:
-        write_blocks(section, s, now_ns, list);
+        write_listed_blocks(section, s, now_ns, list);
         break;
     case TMK_SECTION_BLOCK_STREAMS:
         write_block_streams(section, s, list);
@@ -530,7 +531,7 @@ static void write_section(struct tmk_sink *section, uint64_t id, const struct tm
 
 /* Returns the payload's length; SIZE_MAX when the sink is too small. */
 static size_t write_listing(struct tmk_sink *out, const struct tmk_state *s, uint64_t now_ns,
-                            void *scratch, const struct listing *list)
+                            void *scratch, const struct block_listing *list)
 {
     static const uint8_t ids[] = {
         TMK_SECTION_CONTEXT,       TMK_SECTION_RESERVED, TMK_SECTION_TOTALS,
@@ -548,15 +549,15 @@ static size_t write_listing(struct tmk_sink *out, const struct tmk_state *s, uin
     return out->full ? SIZE_MAX : tmk_sink_length(out);
 }
 
-/* About how many of `n` fit, where all take `bytes` and there is room for `room`. */
+/* Estimates how many of `n` items fit into `room`, when all of them take `bytes`. */
 static uint32_t share_that_fits(uint32_t n, size_t bytes, size_t room)
 {
     return bytes <= room ? n : (uint32_t)((double)n * 0.96 * (double)room / (double)bytes);
 }
 
-/* As many in detail as there is room for when all others are listed briefly; if not even these
- * fit, as many of them as do. */
-static void choose_listing(struct listing *list, uint32_t n, size_t room)
+/* Lists as many blocks in detail as there is room for when all others are listed briefly; if not
+ * even these fit, as many of them as do. */
+static void choose_listing(struct block_listing *list, uint32_t n, size_t room)
 {
     size_t brief = list->sums->brief_bytes, detailed = list->sums->detailed_bytes;
     if (detailed <= room) {
@@ -569,8 +570,9 @@ static void choose_listing(struct listing *list, uint32_t n, size_t room)
     }
 }
 
-/* Sizes vary: the guess is made smaller until it fits, as an empty list does. */
-static void shorten_listing(struct listing *list, uint32_t n)
+/* Makes the listing smaller. Sizes vary, so the guess shrinks until it fits; an empty list always
+ * does. */
+static void shorten_listing(struct block_listing *list, uint32_t n)
 {
     if (list->n_detailed > 0) {
         list->n_detailed -= list->n_detailed / 8 + 1;
@@ -584,7 +586,7 @@ bool tmk_checkpoint_write(struct tmk_sink *out, const struct tmk_state *s, uint6
                           void *scratch, size_t max_bytes, uint32_t *ret_n_detailed)
 {
     struct block_sums sums = sum_blocks(s, now_ns);
-    struct listing list = {.sums = &sums};
+    struct block_listing list = {.sums = &sums};
     size_t least = write_listing(out, s, now_ns, scratch, &list);
     if (least > max_bytes) {
         out->at = out->start;
@@ -639,7 +641,7 @@ void tmk_open_rows_restore(struct tmk_view in, struct tmk_state *s)
     }
 }
 
-/* The checkpoint numbers contexts 1..n; the state has perhaps others: ret_map translates. */
+/* The checkpoint numbers contexts 1..n; the state may have other numbers: ret_map translates. */
 static void read_contexts(struct tmk_view *in, struct tmk_state *s, struct tmk_region *ret_map)
 {
     uint64_t n = tmk_view_varint(in);
@@ -658,14 +660,15 @@ static void read_contexts(struct tmk_view *in, struct tmk_state *s, struct tmk_r
     }
 }
 
-static uint32_t mapped(const struct tmk_region *map, uint64_t i)
+static uint32_t mapped_id(const struct tmk_region *map, uint64_t i)
 {
     return i < map->size_bytes / sizeof(uint32_t) ? ((const uint32_t *)map->base)[i] : 0;
 }
 
-/* Sections 35 and, where they are not empty, 36 and 38. */
-static void read_blocks(struct tmk_view *in, struct tmk_view *streams, struct tmk_view *requested,
-                        uint64_t now_ns, const struct tmk_region *map, struct tmk_state *s)
+/* Reads section 35 and, where they are not empty, 36 and 38. */
+static void read_listed_blocks(struct tmk_view *in, struct tmk_view *streams,
+                               struct tmk_view *requested, uint64_t now_ns,
+                               const struct tmk_region *map, struct tmk_state *s)
 {
     bool has_streams = tmk_view_left(streams) > 0, has_requested = tmk_view_left(requested) > 0;
     uint64_t n = tmk_view_varint(in);
@@ -676,7 +679,7 @@ static void read_blocks(struct tmk_view *in, struct tmk_view *streams, struct tm
         block.size_bytes = tmk_view_varint(in);
         block.alloc_ns = now_ns - tmk_view_varint(in);
         block.stack = (uint32_t)tmk_view_varint(in);
-        block.context = mapped(map, tmk_view_varint(in)) & ((1u << TMK_CONTEXT_BITS) - 1);
+        block.context = mapped_id(map, tmk_view_varint(in)) & ((1u << TMK_CONTEXT_BITS) - 1);
         block.thread = (uint32_t)tmk_view_varint(in);
         uint64_t flags = tmk_view_varint(in);
         int64_t step = tmk_view_zigzag(in);
@@ -696,7 +699,7 @@ static void read_blocks(struct tmk_view *in, struct tmk_view *streams, struct tm
     }
 }
 
-/* Section 39: blocks of which the size is all that is known. */
+/* Reads section 39: blocks of which only the size is known. */
 static void read_brief_blocks(struct tmk_view *in, uint64_t now_ns, struct tmk_state *s)
 {
     uint64_t n = tmk_view_varint(in), shift = tmk_view_varint(in), address = 0;
@@ -713,7 +716,8 @@ static void read_brief_blocks(struct tmk_view *in, uint64_t now_ns, struct tmk_s
     }
 }
 
-/* Those that find no room now may have found none before: they are not counted twice. */
+/* Reads the segments. A segment that finds no room now may have found none before: it is not
+ * counted twice. */
 static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk_region *map,
                           struct tmk_state *s)
 {
@@ -727,7 +731,7 @@ static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk
         g.alloc_ns = now_ns - tmk_view_varint(in);
         g.serial = tmk_view_varint(in);
         g.stack = (uint32_t)tmk_view_varint(in);
-        g.context = mapped(map, tmk_view_varint(in));
+        g.context = mapped_id(map, tmk_view_varint(in));
         g.thread = (uint32_t)tmk_view_varint(in);
         uint64_t has_step = tmk_view_varint(in);
         int64_t step = tmk_view_zigzag(in);
@@ -778,7 +782,7 @@ int tmk_checkpoint_restore(struct tmk_view payload, uint64_t now_ns, int64_t ste
         bad |= section.bad;
     }
     if (tmk_view_left(&blocks) > 0)
-        read_blocks(&blocks, &streams, &requested, now_ns, &map, s);
+        read_listed_blocks(&blocks, &streams, &requested, now_ns, &map, s);
     if (tmk_view_left(&segments) > 0)
         read_segments(&segments, now_ns, &map, s);
     if (tmk_view_left(&brief) > 0)

@@ -30,7 +30,7 @@ enum { FIRST_SLOTS = 1024, CONTEXT_MASK = (1 << TMK_CONTEXT_BITS) - 1 };
 
 /* ---- the tables' memory ---- */
 
-static int reserve(struct tmk_region *r, uint64_t n, size_t item_bytes, void **ret)
+static int reserve_table(struct tmk_region *r, uint64_t n, size_t item_bytes, void **ret)
 {
     int rc = tmk_region_init(r, (size_t)n * item_bytes);
     if (rc == 0)
@@ -38,7 +38,7 @@ static int reserve(struct tmk_region *r, uint64_t n, size_t item_bytes, void **r
     return rc;
 }
 
-/* An index for at most `n` items, which begins small. */
+/* Reserves an index for at most `n` items; it begins small. */
 static int reserve_index(struct tmk_region *r, uint32_t n, struct tmk_index *ret)
 {
     uint32_t n_slots = tmk_index_slots_for(n, FIRST_SLOTS);
@@ -52,23 +52,23 @@ int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
 {
     *s = (struct tmk_state){.limits = *limits, .step = TMK_NO_STEP};
     const struct tmk_state_limits *l = &s->limits;
-    int rc = reserve(&s->regions[0], (uint64_t)l->max_blocks + 1, sizeof *s->entries,
-                     (void **)&s->entries);
+    int rc = reserve_table(&s->regions[0], (uint64_t)l->max_blocks + 1, sizeof *s->entries,
+                           (void **)&s->entries);
     if (rc == 0)
         rc = reserve_index(&s->regions[1], l->max_blocks, &s->entry_index);
     if (rc == 0)
-        rc = reserve(&s->regions[2], (uint64_t)l->max_contexts + 1, sizeof *s->contexts,
-                     (void **)&s->contexts);
+        rc = reserve_table(&s->regions[2], (uint64_t)l->max_contexts + 1, sizeof *s->contexts,
+                           (void **)&s->contexts);
     if (rc == 0)
         rc = reserve_index(&s->regions[3], l->max_contexts, &s->context_index);
     if (rc == 0)
-        rc =
-            reserve(&s->regions[4], l->max_threads, sizeof *s->thread_top, (void **)&s->thread_top);
+        rc = reserve_table(&s->regions[4], l->max_threads, sizeof *s->thread_top,
+                           (void **)&s->thread_top);
     if (rc == 0)
-        rc = reserve(&s->regions[5], l->max_ranges, sizeof *s->ranges, (void **)&s->ranges);
+        rc = reserve_table(&s->regions[5], l->max_ranges, sizeof *s->ranges, (void **)&s->ranges);
     if (rc == 0)
-        rc = reserve(&s->regions[6], (uint64_t)l->max_blocks + 1, sizeof *s->requested,
-                     (void **)&s->requested);
+        rc = reserve_table(&s->regions[6], (uint64_t)l->max_blocks + 1, sizeof *s->requested,
+                           (void **)&s->requested);
     if (rc == 0)
         rc = tmk_segments_init(&s->segments, l->max_segments);
     if (rc < 0)
@@ -90,9 +90,9 @@ static uint64_t entry_hash(uint16_t device, uint64_t address)
     return tmk_hash_u64(address ^ ((uint64_t)device << 48));
 }
 
-/* Number of the entry; 0: there is none. */
-static inline uint32_t find_entry(const struct tmk_state *s, uint64_t hash, uint16_t device,
-                                  uint64_t address)
+/* The number of the entry; 0 when there is none. */
+static inline uint32_t find_block_entry(const struct tmk_state *s, uint64_t hash, uint16_t device,
+                                        uint64_t address)
 {
     struct tmk_probe probe = tmk_index_probe(&s->entry_index, hash);
     uint32_t i;
@@ -139,14 +139,14 @@ void tmk_state_compact(struct tmk_state *s)
 
 struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address)
 {
-    uint32_t i = find_entry(s, entry_hash(device, address), device, address);
+    uint32_t i = find_block_entry(s, entry_hash(device, address), device, address);
     return i ? &s->entries[i] : NULL;
 }
 
 struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t address)
 {
     uint64_t hash = entry_hash(device, address);
-    uint32_t i = find_entry(s, hash, device, address);
+    uint32_t i = find_block_entry(s, hash, device, address);
     if (i)
         return &s->entries[i];
     if (s->n_entries >= s->limits.max_blocks)
@@ -184,7 +184,7 @@ struct tmk_device_use *tmk_state_device(struct tmk_state *s, uint16_t device)
     return d;
 }
 
-static void grow(struct tmk_device_use *d, uint64_t ns, uint64_t size_bytes)
+static void grow_device_use(struct tmk_device_use *d, uint64_t ns, uint64_t size_bytes)
 {
     d->allocated_bytes += size_bytes;
     if (d->allocated_bytes > d->max_bytes)
@@ -197,7 +197,7 @@ static void grow(struct tmk_device_use *d, uint64_t ns, uint64_t size_bytes)
     d->row.alloc_bytes += size_bytes;
 }
 
-static void shrink(struct tmk_device_use *d, uint64_t size_bytes)
+static void shrink_device_use(struct tmk_device_use *d, uint64_t size_bytes)
 {
     d->allocated_bytes -= size_bytes < d->allocated_bytes ? size_bytes : d->allocated_bytes;
     d->row.free_bytes += size_bytes;
@@ -308,7 +308,7 @@ static void index_contexts(struct tmk_state *s, uint32_t n_slots)
     }
 }
 
-/* Number of the context; 0: there is none. */
+/* The number of the context; 0 when there is none. */
 static uint32_t find_context(const struct tmk_state *s, uint64_t hash, uint32_t parent,
                              uint8_t kind, uint32_t name)
 {
@@ -398,7 +398,8 @@ void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, ui
     ASSERT_VALID(s);
 }
 
-/* Look again when the first of the open backward stages began: it has closed. Rare. */
+/* Finds when the first of the open backward stages began, after the earlier first one has closed.
+ * This is rare. */
 static void find_backward_start(struct tmk_state *s)
 {
     s->backward_start_ns = UINT64_MAX;
@@ -408,7 +409,8 @@ static void find_backward_start(struct tmk_state *s)
                 s->backward_start_ns = s->ranges[r - 1].start_ns;
 }
 
-/* Those from the thread's innermost up to range `last` close. */
+/* Closes a thread's ranges from the innermost up to range `last`, and ends the backward stages
+ * among them. */
 static void end_backward(struct tmk_state *s, uint32_t thread, uint32_t last)
 {
     uint32_t n_before = s->n_backward, outer = s->ranges[last - 1].outer;
@@ -473,8 +475,8 @@ static enum tmk_stage birth_of(const struct tmk_state *s, const struct tmk_block
     return (enum tmk_stage)s->contexts[b->context].stage_kind;
 }
 
-/* True when tags do not say what the block is. "Input" is a hint: what a stage of training makes is
- * its own. */
+/* Whether tags do not say what the block is. "Input" is a hint: it does not count for a block that
+ * a stage of training made. */
 static inline bool is_untold(const struct tmk_state *s, const struct tmk_block *b)
 {
     if (!s->knows_stages || (b->category != TIDEMARK_UNKNOWN && b->category != TIDEMARK_INPUT))
@@ -484,7 +486,7 @@ static inline bool is_untold(const struct tmk_state *s, const struct tmk_block *
            (birth >= TMK_STAGE_FORWARD && birth <= TMK_STAGE_EVAL);
 }
 
-/* What outlives the stage it was made in, by that stage. */
+/* The category of a block that outlives the stage it was made in, by that stage. */
 static const uint8_t category_of_survivor[TMK_N_STAGES] = {
     [TMK_STAGE_NONE] = TIDEMARK_UNKNOWN,       [TMK_STAGE_OTHER] = TIDEMARK_OTHER,
     [TMK_STAGE_FORWARD] = TIDEMARK_ACTIVATION, [TMK_STAGE_BACKWARD] = TIDEMARK_GRADIENT,
@@ -492,13 +494,13 @@ static const uint8_t category_of_survivor[TMK_N_STAGES] = {
     [TMK_STAGE_DATA] = TIDEMARK_INPUT,         [TMK_STAGE_SETUP] = TIDEMARK_OTHER,
 };
 
-/* Made in the backward that is going on, by whichever of autograd's threads. */
+/* Whether the block was made in the current backward, by any of autograd's threads. */
 static bool is_of_this_backward(const struct tmk_state *s, const struct tmk_block *b)
 {
     return s->n_backward > 0 && b->alloc_ns >= s->backward_start_ns;
 }
 
-/* Of a block that tags do not tell, freed now by `thread`. */
+/* The category of a block without telling tags that `thread` frees now. */
 static uint8_t category_at_free(const struct tmk_state *s, const struct tmk_block *b,
                                 uint32_t thread)
 {
@@ -542,11 +544,11 @@ struct tmk_block tmk_state_settled(const struct tmk_state *s, const struct tmk_b
 
 /* ---- blocks that go ---- */
 
-static void take_off(struct tmk_state *s, struct tmk_block *b)
+static void take_block_off(struct tmk_state *s, struct tmk_block *b)
 {
     struct tmk_device_use *d = tmk_state_device(s, b->device);
     if (d)
-        shrink(d, b->size_bytes);
+        shrink_device_use(d, b->size_bytes);
     b->live = 0;
     s->n_live--;
 }
@@ -557,7 +559,7 @@ void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b)
     struct tmk_block settled = tmk_state_settled(s, b);
     b->category = settled.category;
     b->name = settled.name;
-    take_off(s, b);
+    take_block_off(s, b);
     ASSERT_VALID(s);
 }
 
@@ -575,7 +577,7 @@ static bool is_last_device(const struct tmk_state *s, const struct tmk_device_us
     return true;
 }
 
-/* What is still counted after all blocks are gone was of blocks that were not followed. */
+/* Bytes that are still counted after all blocks are gone belonged to untracked blocks. */
 void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device)
 {
     tmk_state_other(s, ns);
@@ -585,7 +587,7 @@ void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device)
     for (uint32_t i = 1; i <= s->n_entries; i++)
         if (s->entries[i].live && s->entries[i].device == device)
             tmk_state_give_up(s, &s->entries[i]);
-    shrink(d, d->allocated_bytes);
+    shrink_device_use(d, d->allocated_bytes);
     if (is_last_device(s, d))
         s->n_outside = 0;
     ASSERT_VALID(s);
@@ -599,7 +601,7 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
     s->n_allocs++;
     struct tmk_device_use *d = tmk_state_device(s, device);
     if (d)
-        grow(d, ns, shape->size_bytes);
+        grow_device_use(d, ns, shape->size_bytes);
     s->n_untracked += !b || !d;
     s->n_outside += !b;
     if (!b)
@@ -663,7 +665,7 @@ bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint1
             b->name = 0; /* it came with a hint that does not count */
         b->category = category_at_free(s, b, thread);
     }
-    take_off(s, b);
+    take_block_off(s, b);
     ASSERT_VALID(s);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/state.h - what is true at one moment of a trace: live blocks, open ranges, step, totals.
+/* trace/state.h - the facts at one moment of a trace: live blocks, open ranges, step, totals.
  *
- * The one place that says what events mean. The packer keeps a state to write contexts and
+ * This is the one place that says what events mean. The packer keeps a state to write contexts and
  * checkpoints, the merger of a dead process's ring rebuilds one, and the model replays through one;
  * all three call the same functions in the same order, so they agree by construction.
  *
@@ -9,8 +9,8 @@
  * applying an event to an entry costs none, so a reader that has one entry per address of a chunk
  * looks each address up once per chunk instead of once per event.
  *
- * No malloc: regions with a bound given at init. In the recorder the bound is small; blocks beyond
- * it are counted as untracked and the figures say so. */
+ * It uses no malloc, but regions with a bound given at init. In the recorder the bound is small;
+ * blocks beyond it are counted as untracked and the figures say so. */
 #ifndef TMK_TRACE_STATE_H
 #define TMK_TRACE_STATE_H
 
@@ -23,7 +23,7 @@
 
 enum { TMK_CONTEXT_BITS = 23 };
 
-/* What a stage range's name says. */
+/* The stage that the name of a stage range stands for. */
 enum tmk_stage {
     TMK_STAGE_NONE,  /* no stage */
     TMK_STAGE_OTHER, /* a name of the user's own */
@@ -36,7 +36,7 @@ enum tmk_stage {
     TMK_N_STAGES,
 };
 
-/* Of a stage range's name; OTHER for those that mean nothing to us. */
+/* The stage of a stage range's name; OTHER for names that tidemark does not know. */
 enum tmk_stage tmk_stage_of(const char *name);
 
 struct tmk_block { /* an entry: a live block, or the place where one was */
@@ -58,7 +58,7 @@ struct tmk_block { /* an entry: a live block, or the place where one was */
 _Static_assert(sizeof(struct tmk_block) == 64,
                "a cache line: replaying is mostly waiting for these");
 
-/* What an allocation asks for. */
+/* The fields that an allocation adds to a block. */
 struct tmk_shape {
     uint64_t size_bytes;
     uint64_t requested_bytes; /* before the allocator rounded it up; 0: not known */
@@ -117,7 +117,7 @@ struct tmk_state_limits {
     uint32_t max_segments;
 };
 
-/* Bounds for the recorder (about 26 MiB when all is used) and for our own processes. */
+/* The bounds for the recorder (about 26 MiB when all is used) and for tidemark's own processes. */
 extern const struct tmk_state_limits tmk_state_limits_recorder;
 extern const struct tmk_state_limits tmk_state_limits_tool;
 
@@ -178,7 +178,7 @@ struct tmk_state {
     uint64_t n_dropped;
     uint64_t n_replaced;     /* allocations at an address that was live */
     uint64_t n_unknown_free; /* frees of an address that was not */
-    uint64_t n_untracked;    /* blocks that found no entry, or whose device has no figures */
+    uint64_t n_untracked;    /* blocks without an entry, or on a device without figures */
     uint64_t n_outside;   /* blocks alive now that have no entry: untracked ones, and those that a
                              checkpoint had no room for */
     uint64_t n_unplaced;  /* ranges that found no room; their blocks count to the one around */
@@ -196,13 +196,13 @@ struct tmk_state {
     struct tmk_region regions[7];
 };
 
-/* 0 or TMK_ENOMEM. fini takes a zeroed or half-made state. */
+/* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made state. */
 int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits);
 void tmk_state_fini(struct tmk_state *s);
 
-/* The entry for (device, address), made when there is none. NULL when the bound is reached and
- * compaction found nothing to drop (counted by the alloc that follows). Good until the next
- * compact. */
+/* Returns the entry for (device, address), and makes it when there is none. NULL when the bound is
+ * reached and compaction found nothing to drop (the alloc that follows counts it). The entry is
+ * good until the next compact. */
 struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t address);
 
 /* The same, but NULL when there is none. */
@@ -213,8 +213,9 @@ static inline uint32_t tmk_state_index(const struct tmk_state *s, const struct t
     return (uint32_t)(b - s->entries);
 }
 
-/* The bytes that the program asked for, of which the block's size is what the allocator made; 0:
- * not known, as in all that our recorder writes. Beside the entries, which are full. */
+/* The bytes that the program asked for, before the allocator rounded them up to the block's size;
+ * 0: not known, as in all traces of tidemark's own recorder. They lie beside the entries, which are
+ * full. */
 static inline uint64_t tmk_state_requested(const struct tmk_state *s, const struct tmk_block *b)
 {
     return s->has_requested ? s->requested[tmk_state_index(s, b)] : 0;
@@ -225,16 +226,16 @@ void tmk_state_set_requested(struct tmk_state *s, const struct tmk_block *b, uin
  * between chunks. */
 void tmk_state_compact(struct tmk_state *s);
 
-/* The names of stages, which the state knows as strings' ids only: to be said before the first
- * event by whoever wants categories. */
+/* Tell the state that a string is the name of a stage, since it knows strings by their ids only. A
+ * caller that wants categories does so before the first event. */
 void tmk_state_learn_stage(struct tmk_state *s, uint32_t name, enum tmk_stage stage);
 
-/* What a block is for, and its name: what tags say or, where they do not, what follows from the
- * stage it was made in and from when it went (docs/owners.md). Of a live block it is what would
- * hold if it lived on; a freed one keeps both in its entry. */
+/* The category and the name of a block: from its tags or, without tags, from the stage it was made
+ * in and the time of its free (docs/owners.md). A live block gets the category that holds if it
+ * lives on; a freed one keeps both in its entry. */
 uint8_t tmk_state_category(const struct tmk_state *s, const struct tmk_block *b);
 uint32_t tmk_state_name(const struct tmk_state *s, const struct tmk_block *b);
-/* A copy with both. */
+/* A copy of the block with its category and name filled in. */
 struct tmk_block tmk_state_settled(const struct tmk_state *s, const struct tmk_block *b);
 
 /* The events. `b` may be NULL (no entry): the totals still move. Time must not decrease; in a
@@ -243,40 +244,42 @@ struct tmk_block tmk_state_settled(const struct tmk_state *s, const struct tmk_b
 void tmk_state_replace(struct tmk_state *s, struct tmk_block *b);
 void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
                      uint32_t thread, const struct tmk_shape *shape);
-/* True when a live block went away; the entry keeps its values. `thread` is the one that freed it.
- */
+/* Returns true when a live block was freed; the entry keeps its values. `thread` is the one that
+ * freed it. */
 bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
                     uint32_t thread);
-/* True when there was a live block to tag. "Input" is a hint: a block that is something else
- * already stays that. */
+/* Returns true when there was a live block to tag. "Input" is a hint: a block that has another
+ * category already keeps it. */
 bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_t category,
                    uint32_t name);
 /* Returns the context now innermost. */
 uint32_t tmk_state_push(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
                         uint32_t name);
-/* Closes the innermost range of `kind` and all inside it: true, and *ret_range (may be NULL) is
- * that range. False when none is open. */
+/* Closes the innermost range of `kind` and all inside it. Returns true and that range in *ret_range
+ * (may be NULL); false when none is open. */
 bool tmk_state_pop(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
                    struct tmk_open_range *ret_range);
 void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step);
-/* What the framework's allocator holds of a device, from now on. */
+/* Sets the bytes that the framework's allocator has reserved on a device from now on. */
 void tmk_state_reserved(struct tmk_state *s, uint64_t ns, uint16_t device, uint64_t bytes);
-/* No block is alive on the device any more. Whoever wants to see them go calls give_up for each
- * live one before. */
+/* Ends all live blocks of the device. A caller that wants to see each of them calls give_up for
+ * each live one before. */
 void tmk_state_device_end(struct tmk_state *s, uint64_t ns, uint16_t device);
 void tmk_state_give_up(struct tmk_state *s, struct tmk_block *b);
-/* The driver gives memory and takes it back. Of `segment` what the event says: address, size,
- * stack, device and kind. End is true when there was one: *ret_segment (may be NULL). */
+/* Begins and ends a segment: memory that the driver gives and takes back. `segment` has the fields
+ * of the event: address, size, stack, device and kind. End returns true when there was one, and
+ * copies it to *ret_segment (may be NULL). */
 void tmk_state_segment(struct tmk_state *s, uint64_t ns, uint32_t thread,
                        const struct tmk_driver_segment *segment);
 bool tmk_state_segment_end(struct tmk_state *s, uint64_t ns, unsigned kind, uint64_t address,
                            struct tmk_driver_segment *ret_segment);
-/* Any other event: only time and counts. */
+/* Applies any other event: only time and counts change. */
 void tmk_state_other(struct tmk_state *s, uint64_t ns);
 
-/* Context innermost on a thread, 0 when nothing is open. */
+/* The innermost context of a thread, 0 when nothing is open. */
 uint32_t tmk_state_thread_context(const struct tmk_state *s, uint32_t thread);
-/* The child of `parent` for a range; made when new; `parent` itself when the bound is reached. */
+/* Returns the child of `parent` for a range, and makes it when new; `parent` itself when the bound
+ * is reached. */
 uint32_t tmk_state_context(struct tmk_state *s, uint32_t parent, uint8_t kind, uint32_t name);
 /* The same, but 0 when it is new. */
 uint32_t tmk_state_find_context(const struct tmk_state *s, uint32_t parent, uint8_t kind,
@@ -291,19 +294,20 @@ void tmk_device_set_reserved(struct tmk_device_use *d, uint64_t bytes, uint64_t 
 /* The row of the current step on device i, as of the last event (row.open is set). */
 struct tmk_step_row tmk_state_open_row(const struct tmk_state *s, uint32_t i);
 
-/* Restoring. forget_ranges closes all ranges silently; open_range opens one silently; put makes a
- * block live without counting it. */
+/* These restore a state. forget_ranges closes all ranges silently; open_range opens one silently;
+ * put makes a block live without counting it. */
 void tmk_state_forget_ranges(struct tmk_state *s);
 void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, uint32_t name,
                           uint64_t start_ns);
 void tmk_state_forget_blocks(struct tmk_state *s);
 void tmk_state_put(struct tmk_state *s, struct tmk_block *b);
 void tmk_state_drop(struct tmk_state *s, struct tmk_block *b);
-/* Make a block live of which only the size is known: it was allocated before `now_ns`. */
+/* Makes a block live when only its size is known: it was allocated before `now_ns`. */
 void tmk_state_put_brief(struct tmk_state *s, struct tmk_block *b, uint64_t size_bytes,
                          uint64_t now_ns);
 
-/* Live blocks of which the state has no details: when and where they were allocated. */
+/* The number of live blocks without details: the state does not know when and where they were
+ * allocated. */
 uint64_t tmk_state_n_without_details(const struct tmk_state *s);
 
 /* The invariants (base/valid.h):
@@ -322,7 +326,8 @@ uint64_t tmk_state_n_without_details(const struct tmk_state *s);
 bool tmk_state_is_valid(const struct tmk_state *s);
 uint64_t tmk_state_check_cost(const struct tmk_state *s); /* in items */
 
-/* More invariants, of a state that nobody restored from a file, which may say anything:
+/* Whether more invariants hold, which a state restored from a file may break, since a file may say
+ * anything:
  *   - a device's live blocks add up to its allocated bytes, or to less where blocks have no entry;
  *   - a device's open row is of the state's step, and has reserved bytes when the device has;
  *   - bytes do not exceed the step's peak, nor that the peak of all time; so of reserved bytes;

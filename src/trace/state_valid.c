@@ -7,8 +7,9 @@
 
 /* ---- blocks ---- */
 
-/* tmk_state_find() changes nothing, but what it finds may be changed: hence its type. */
-static const struct tmk_block *find_entry(const struct tmk_state *s, const struct tmk_block *b)
+/* tmk_state_find() changes nothing, but its caller may change the block: hence its type. */
+static const struct tmk_block *search_for_entry(const struct tmk_state *s,
+                                                const struct tmk_block *b)
 {
     return tmk_state_find((struct tmk_state *)(uintptr_t)s, b->device, b->address);
 }
@@ -24,7 +25,7 @@ static bool entries_are_valid(const struct tmk_state *s)
         const struct tmk_block *b = &s->entries[i];
         n_live += b->live;
         TMK_HOLDS(b->context <= s->n_contexts);
-        TMK_HOLDS(find_entry(s, b) == b);
+        TMK_HOLDS(search_for_entry(s, b) == b);
     }
     TMK_HOLDS(n_live == s->n_live);
     return true;
@@ -61,13 +62,14 @@ static bool contexts_are_valid(const struct tmk_state *s)
 
 /* ---- ranges ---- */
 
-struct range_sums { /* of all ranges that were come upon */
+struct range_sums { /* of all ranges seen so far */
     uint64_t n, indices;
     uint32_t n_backward;
     uint64_t backward_start_ns;
 };
 
-/* One that is open, by the one around it. A context that found no room is the one around. */
+/* Checks an open range against the one around it. A range without room for its context has the
+ * context around it. */
 static bool range_is_valid(const struct tmk_state *s, uint32_t range)
 {
     static const struct tmk_open_range nothing;

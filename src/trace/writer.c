@@ -25,16 +25,16 @@ enum {
 
 /* ---- plain reading and writing ---- */
 
-/* Say that the process lives, to those who cannot ask its ring. */
-static void hold(const struct tmk_writer *w)
+/* Takes the lock that says that the process lives, for readers that cannot ask its ring. */
+static void hold_trace_lock(const struct tmk_writer *w)
 {
     if (w->is_held)
         (void)tmk_file_lock(w->fd, TMK_LOCK_SHARED, 0);
 }
 
-/* A program may close descriptors it does not know, and another file may then have our number:
- * make sure that the number still is our file before every use. */
-static int check_fd(struct tmk_writer *w)
+/* A program may close descriptors it does not know, and another file may then get the number: this
+ * makes sure that the number still is the trace before every use. */
+static int check_trace_fd(struct tmk_writer *w)
 {
     struct stat st;
     if (w->fd >= 0 && fstat(w->fd, &st) == 0 && st.st_dev == w->device && st.st_ino == w->inode)
@@ -47,11 +47,12 @@ static int check_fd(struct tmk_writer *w)
         w->fd = -1;
         return tmk_fail_os(&w->error, TMK_EIO, ESTALE, "%s was replaced by another file", w->path);
     }
-    hold(w);
+    hold_trace_lock(w);
     return 0;
 }
 
-static int write_at(struct tmk_writer *w, const struct iovec *parts, int n_parts, uint64_t offset)
+static int write_file_at(struct tmk_writer *w, const struct iovec *parts, int n_parts,
+                         uint64_t offset)
 {
     struct iovec rest[3];
     memcpy(rest, parts, (size_t)n_parts * sizeof rest[0]);
@@ -74,7 +75,7 @@ static int write_at(struct tmk_writer *w, const struct iovec *parts, int n_parts
     return 0;
 }
 
-static int read_at(struct tmk_writer *w, void *buffer, size_t n, uint64_t offset)
+static int read_file_at(struct tmk_writer *w, void *buffer, size_t n, uint64_t offset)
 {
     for (size_t got = 0; got < n;) {
         ssize_t r = pread(w->fd, (uint8_t *)buffer + got, n - got, (off_t)(offset + got));
@@ -87,7 +88,7 @@ static int read_at(struct tmk_writer *w, void *buffer, size_t n, uint64_t offset
     return 0;
 }
 
-static size_t padding(size_t n)
+static size_t padding_after(size_t n)
 {
     return (8 - n % 8) % 8;
 }
@@ -125,13 +126,13 @@ int tmk_writer_put_status(struct tmk_writer *w, const struct tmk_state *s)
     if (s)
         tmk_status_count(&w->status, s);
     seal_status(&w->status);
-    int rc = check_fd(w);
+    int rc = check_trace_fd(w);
     if (rc < 0)
         return rc;
     uint64_t offset = TMK_STATUS_OFFSET + (w->status.serial & 1) * TMK_STATUS_BYTES;
     struct iovec part = {.iov_base = &w->status, .iov_len = sizeof w->status};
     w->saved_tail = w->status.tail;
-    return write_at(w, &part, 1, offset);
+    return write_file_at(w, &part, 1, offset);
 }
 
 static int adopt_fd(struct tmk_writer *w, int fd, const char *path, struct tmk_error *err)
@@ -147,7 +148,7 @@ static int adopt_fd(struct tmk_writer *w, int fd, const char *path, struct tmk_e
     return 0;
 }
 
-static int write_header(struct tmk_writer *w, const uint8_t trace_id[16], const char *info)
+static int write_trace_header(struct tmk_writer *w, const uint8_t trace_id[16], const char *info)
 {
     uint8_t bytes[TMK_HEADER_MAX_BYTES] = {0};
     size_t length = strnlen(info, TMK_INFO_MAX_BYTES);
@@ -164,12 +165,12 @@ static int write_header(struct tmk_writer *w, const uint8_t trace_id[16], const 
     uint64_t at = TMK_STATUS_OFFSET + (w->status.serial & 1) * TMK_STATUS_BYTES;
     memcpy(bytes + at, &w->status, sizeof w->status);
     struct iovec part = {.iov_base = bytes, .iov_len = h.header_bytes};
-    return write_at(w, &part, 1, 0);
+    return write_file_at(w, &part, 1, 0);
 }
 
 /* A file of the name `path` is a trace from its first moment on: until it has its header it is
  * called TRACE.part, which a SIGKILL may leave behind. */
-static int put_name(const char *part, const char *path, struct tmk_error *err)
+static int put_trace_name(const char *part, const char *path, struct tmk_error *err)
 {
     int rc = access(path, F_OK) == 0                         ? EEXIST
              : renameat(AT_FDCWD, part, AT_FDCWD, path) == 0 ? 0
@@ -195,14 +196,14 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
     if (fd < 0)
         return tmk_fail_os(err, TMK_EIO, errno, "cannot make %s", path);
     int rc = adopt_fd(w, fd, path, err);
-    hold(w);
+    hold_trace_lock(w);
     if (rc == 0) {
-        rc = write_header(w, trace_id, info);
+        rc = write_trace_header(w, trace_id, info);
         if (rc < 0 && err)
             *err = w->error;
     }
     if (rc == 0)
-        rc = put_name(part, path, err);
+        rc = put_trace_name(part, path, err);
     if (rc < 0) {
         int os_error = errno;
         tmk_writer_close(w);
@@ -214,8 +215,8 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
     return 0;
 }
 
-/* What lies behind the last chunk that counts is left over from the round before: a reader would
- * take it for damage. Only after the status that gave it up. */
+/* Cuts the bytes after the last chunk that counts, which are left from the round before: a reader
+ * would take them for damage. This comes only after the status that gave them up. */
 static void cut_leftovers(struct tmk_writer *w)
 {
     uint64_t end = w->wrapped ? w->end : w->status.head;
@@ -241,14 +242,14 @@ int tmk_writer_resume(struct tmk_writer *w, int fd, const char *path,
 
 void tmk_writer_close(struct tmk_writer *w)
 {
-    if (w->fd >= 0 && check_fd(w) == 0)
+    if (w->fd >= 0 && check_trace_fd(w) == 0)
         close(w->fd);
     w->fd = -1;
 }
 
 int tmk_writer_sync(struct tmk_writer *w)
 {
-    int rc = check_fd(w);
+    int rc = check_trace_fd(w);
     return rc < 0 ? rc : fdatasync(w->fd) < 0 ? TMK_EIO : 0;
 }
 
@@ -280,10 +281,10 @@ static int put_chunk(struct tmk_writer *w, struct tmk_chunk_header *header, cons
     struct iovec parts[3] = {
         {.iov_base = header, .iov_len = sizeof *header},
         {.iov_base = (void *)(uintptr_t)payload, .iov_len = header->payload_bytes},
-        {.iov_base = (void *)(uintptr_t)zeros, .iov_len = padding(header->payload_bytes)},
+        {.iov_base = (void *)(uintptr_t)zeros, .iov_len = padding_after(header->payload_bytes)},
     };
     uint64_t bytes = tmk_chunk_bytes(header->payload_bytes);
-    int rc = write_at(w, parts, 3, w->status.head);
+    int rc = write_file_at(w, parts, 3, w->status.head);
     if (rc < 0) {
         w->status.last_seq--;
         if (w->status.head + bytes > w->file_bytes) /* take back what was written of it */
@@ -299,7 +300,7 @@ static int put_chunk(struct tmk_writer *w, struct tmk_chunk_header *header, cons
 /* Read the header of the oldest chunk and check that it is one. */
 static int oldest_chunk(struct tmk_writer *w, struct tmk_chunk_header *ret)
 {
-    int rc = read_at(w, ret, sizeof *ret, w->status.tail);
+    int rc = read_file_at(w, ret, sizeof *ret, w->status.tail);
     if (rc < 0)
         return rc;
     if (ret->magic != TMK_CHUNK_MAGIC || ret->payload_bytes > TMK_CHUNK_MAX_PAYLOAD ||
@@ -319,8 +320,8 @@ static int retire_oldest(struct tmk_writer *w, const struct tmk_chunk_header *ol
         if (oldest->payload_bytes > sizeof payload)
             return tmk_fail_os(&w->error, TMK_EDAMAGED, EIO, "%s was changed from outside",
                                w->path);
-        int rc =
-            read_at(w, payload, oldest->payload_bytes, w->status.tail + TMK_CHUNK_HEADER_BYTES);
+        int rc = read_file_at(w, payload, oldest->payload_bytes,
+                              w->status.tail + TMK_CHUNK_HEADER_BYTES);
         struct tmk_chunk_header copy = *oldest;
         if (rc == 0)
             rc = put_chunk(w, &copy, payload);
@@ -377,7 +378,7 @@ void tmk_writer_ask(struct tmk_writer *w, tmk_grant *grant, void *arg)
     w->granted = w->file_bytes;
 }
 
-/* Whether the file may grow to `end`. Asked for in whole blocks of a disk. */
+/* Whether the file may grow to `end`. It asks for whole blocks of a disk. */
 static bool is_granted(struct tmk_writer *w, uint64_t end)
 {
     if (!w->grant || end <= w->granted)
@@ -389,7 +390,7 @@ static bool is_granted(struct tmk_writer *w, uint64_t end)
     return true;
 }
 
-/* The run has no more room: what the file has is all that it gets. */
+/* Bounds the file to its present size, when the run has no more disk space. */
 static int settle_for_less(struct tmk_writer *w)
 {
     if (w->file_bytes < TMK_MAX_SIZE_LEAST)
@@ -400,7 +401,7 @@ static int settle_for_less(struct tmk_writer *w)
 }
 
 /* Make room for `need` bytes at the head, turning round at the end of the file. */
-static int make_room(struct tmk_writer *w, uint64_t need)
+static int make_chunk_room(struct tmk_writer *w, uint64_t need)
 {
     if (w->max_size == 0)
         return 0;
@@ -429,9 +430,9 @@ static int make_room(struct tmk_writer *w, uint64_t need)
 static int writer_reserve(void *arg, size_t payload_bytes, uint64_t *ret_seq)
 {
     struct tmk_writer *w = arg;
-    int rc = check_fd(w);
+    int rc = check_trace_fd(w);
     if (rc == 0)
-        rc = make_room(w, tmk_chunk_bytes(payload_bytes));
+        rc = make_chunk_room(w, tmk_chunk_bytes(payload_bytes));
     if (rc == 0)
         *ret_seq = w->status.last_seq + 1;
     return rc;

@@ -2,15 +2,15 @@
 /* trace/writer.h - the trace file as a place to put chunks: header, status, bounded size.
  *
  * Chunks are appended until the file has max_size bytes; from then on the oldest are overwritten,
- * but definitions and step rows are first copied to the head, so they stay for ever. At no moment
- * does a crash lose anything that was not already given up: the copy is written before its original
- * may be overwritten, and the status that says "given up" before the overwriting begins.
+ * but definitions and step rows are first copied to the head, so they stay for ever. A crash never
+ * loses anything that was not already given up: the copy is written before its original may be
+ * overwritten, and the status that says "given up" is written before the overwriting begins.
  *
  *     header          head           tail                 end   max_size
  *     | newer chunks  |    free      | older chunks        | slack |
  *
- * Uses write calls only (a mapped file would raise SIGBUS on a full disk) and never the memory
- * allocator. The caller must have SIGXFSZ blocked or ignored. */
+ * The writer uses write calls only (a mapped file would raise SIGBUS on a full disk) and never the
+ * memory allocator. The caller must have SIGXFSZ blocked or ignored. */
 #ifndef TMK_TRACE_WRITER_H
 #define TMK_TRACE_WRITER_H
 
@@ -20,7 +20,7 @@
 #include "trace/layout.h"
 #include "trace/packer.h"
 
-/* Whether the file may grow by so many bytes; what was granted counts for the run. */
+/* Returns whether the file may grow by `bytes`; granted bytes count for the run. */
 typedef bool tmk_grant(void *arg, uint64_t bytes);
 
 struct tmk_writer {
@@ -48,19 +48,20 @@ struct tmk_writer {
 int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trace_id[16],
                       const char *info, uint64_t max_size, struct tmk_error *err);
 
-/* What a trace is called until it has its header. */
+/* Write the name that a trace has until it has its header. */
 void tmk_writer_part_name(const char *path, char *part, size_t size);
 
-/* Go on with an existing trace, whose descriptor `fd` becomes the writer's: `status` is its last
- * one, brought up to date with the chunks found (head, last_seq); `first` and `end` are where the
- * first chunk in the file may begin and the last one ends. */
+/* Go on with an existing trace; its descriptor `fd` becomes the writer's. `status` is the trace's
+ * last one, brought up to date with the chunks found (head, last_seq); `first` and `end` are the
+ * offsets where the first chunk in the file may begin and the last one ends. */
 int tmk_writer_resume(struct tmk_writer *w, int fd, const char *path,
                       const struct tmk_status *status, uint64_t first, uint64_t end,
                       uint64_t max_size, struct tmk_error *err);
 
-/* From now on the file grows only by what `grant` gives. Once refused it is written round in the
- * room that it has, if that is TMK_MAX_SIZE_LEAST (max_size then says so), else writing fails with
- * ENOBUFS: a reason for the status. */
+/* Let the file grow only as far as `grant` allows from now on. After the first refusal the writer
+ * overwrites the oldest chunks in the space that the file has, if that is at least
+ * TMK_MAX_SIZE_LEAST (max_size then says so), else writing fails with ENOBUFS: a reason for the
+ * status. */
 void tmk_writer_ask(struct tmk_writer *w, tmk_grant *grant, void *arg);
 
 /* Close the file; the status stays as last written. */
@@ -75,10 +76,10 @@ int tmk_writer_put_status(struct tmk_writer *w, const struct tmk_state *s);
 /* Put the totals of `s` into a status. */
 void tmk_status_count(struct tmk_status *status, const struct tmk_state *s);
 
-/* Why the out failed, as a reason for the status. */
+/* Turn the error of a failed write into a reason for the status. */
 enum tmk_stop tmk_writer_stop_reason(int os_error);
 
-/* fdatasync. */
+/* Write the file's data to the disk (fdatasync). */
 int tmk_writer_sync(struct tmk_writer *w);
 
 #endif
