@@ -14,6 +14,8 @@
 
 #include "base/hash.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/state.h"
 
 enum { NAME_SLOTS = 1 << 14, MAX_FRAMES = 64 };
 

@@ -8,7 +8,7 @@
  *   - of the forecasts of each confidence, how many came true,
  *   - how early a slow leak is seen, and what a forecast costs,
  * and exits 1 when a bound of docs/forecast.md does not hold. --fit prints the weights of
- * src/forecast/outlook.c anew, from the other set: maximum likelihood by Newton's method. */
+ * src/forecast/oom_forecast.c anew, from the other set: maximum likelihood by Newton's method. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "forecast/outlook.h"
+#include "forecast/oom_forecast.h"
 #include "forecast_series.h"
 
 enum {
@@ -37,7 +37,7 @@ enum {
 
 struct forecast { /* that named a time, and could be checked */
     double confidence;
-    double features[TMK_OUTLOOK_FEATURES];
+    double features[TMK_OOM_FORECAST_FEATURES];
     bool came_true;
 };
 
@@ -57,17 +57,17 @@ struct score {
 
 static uint64_t looking_ns, n_looked;
 
-static struct tmk_outlook look(const struct series *s, uint32_t n)
+static struct tmk_oom_forecast look(const struct series *s, uint32_t n)
 {
-    static struct tmk_outlook_point points[SERIES_MOST];
+    static struct tmk_oom_forecast_point points[SERIES_MOST];
     for (uint32_t i = 0; i < n; i++)
-        points[i] = (struct tmk_outlook_point){i, s->bytes[i]};
+        points[i] = (struct tmk_oom_forecast_point){i, s->bytes[i]};
     uint64_t start_ns = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    struct tmk_outlook o =
-        tmk_outlook_look(points, n,
-                         &(struct tmk_outlook_terms){.capacity_bytes = s->capacity,
-                                                     .least_span = TMK_OUTLOOK_LEAST_STEPS,
-                                                     .soon = TMK_OUTLOOK_SOON_STEPS});
+    struct tmk_oom_forecast o = tmk_oom_forecast_make(
+        points, n,
+        &(struct tmk_oom_forecast_terms){.capacity_bytes = s->capacity,
+                                         .least_span = TMK_OOM_FORECAST_LEAST_STEPS,
+                                         .soon = TMK_OOM_FORECAST_SOON_STEPS});
     looking_ns += tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
     n_looked++;
     return o;
@@ -75,7 +75,7 @@ static struct tmk_outlook look(const struct series *s, uint32_t n)
 
 /* Whether it ran out between the bounds. What was recorded may end before. */
 static void note_forecast(struct score *sc, const struct series *s, uint32_t n,
-                          const struct tmk_outlook *o)
+                          const struct tmk_oom_forecast *o)
 {
     bool is_over = s->oom == s->n;
     if ((is_over && s->is_recorded && n - 1 + o->high > s->n) || sc->n_forecasts == MOST_FORECASTS)
@@ -87,7 +87,7 @@ static void note_forecast(struct score *sc, const struct series *s, uint32_t n,
     memcpy(f->features, o->features, sizeof f->features);
 }
 
-static bool is_alarm(const struct tmk_outlook *o)
+static bool is_alarm(const struct tmk_oom_forecast *o)
 {
     return o->risk == TMK_RISK_HIGH || o->risk == TMK_RISK_CRITICAL;
 }
@@ -98,7 +98,7 @@ static void look_at_moments(struct score *sc, const struct series *s)
     bool rang = false;
     for (unsigned i = 0; i < N_MOMENTS; i++) {
         uint32_t n = (uint32_t)(s->oom * (0.1 + 0.025 * i));
-        struct tmk_outlook o = look(s, n);
+        struct tmk_oom_forecast o = look(s, n);
         if (o.has_time)
             note_forecast(sc, s, n, &o);
         if (is_alarm(&o) && !rang)
@@ -117,7 +117,7 @@ static void look_at_moments(struct score *sc, const struct series *s)
 static void look_at_half(struct score *sc, const struct series *s)
 {
     uint32_t n = s->oom / 2;
-    struct tmk_outlook o = look(s, n);
+    struct tmk_oom_forecast o = look(s, n);
     double left = s->oom - (n - 1.0);
     double error = o.has_time ? fabs(o.to_oom - left) / left : 1;
     sc->errors[sc->n_errors++] = error;
@@ -255,7 +255,7 @@ static int print_score(struct score *sc)
 
 /* ---- fitting ---- */
 
-enum { K = TMK_OUTLOOK_FEATURES };
+enum { K = TMK_OOM_FORECAST_FEATURES };
 
 /* a x = b, by elimination; a is symmetric and positive. */
 static void solve(double a[K][K], double b[K])
@@ -299,7 +299,7 @@ static void fit(const struct score *sc)
         for (unsigned i = 0; i < K; i++)
             w[i] += g[i];
     }
-    printf("static const double weights[TMK_OUTLOOK_FEATURES] = {");
+    printf("static const double weights[TMK_OOM_FORECAST_FEATURES] = {");
     for (unsigned i = 0; i < K; i++)
         printf("%s%.3f", i ? ", " : "", w[i]);
     printf("};\n");

@@ -16,9 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "bench_out.h"
 #include "bench_pool.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
 
 enum {
     BATCH = 16,

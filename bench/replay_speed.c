@@ -13,9 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
+#include "trace/state.h"
 
 struct counts {
     uint64_t n_events, n_allocs, n_frees, n_tags, n_rows, n_steps;

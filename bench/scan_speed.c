@@ -20,7 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "interop/weights/weight_scan.h"
+#include "interop/weights/weights.h"
 
 enum { PIECE_BYTES = 4 << 20, MAX_CORES = 16, POPULATE_READ = 22, AHEAD_BYTES = 1024 };
 

@@ -12,7 +12,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "model/alloc_conf.h"
+#include "model/run.h"
 #include "passes/whatif/whatif.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 
 static const struct {
     const char *name, *conf;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/run/watch.h"
 
 static int unknown_command(const char *name)

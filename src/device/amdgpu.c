@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* device/amdgpu.c - AMD's cards, by what the amdgpu module shows in /sys and /proc.
+/* device/amdgpu.c - AMD's GPUs, as the amdgpu module shows them in /sys and /proc.
  *
- * A card is /sys/class/drm/cardN whose device has mem_info_vram_total. A process that uses it has
- * files under /dev/dri open, whose fdinfo says what they hold:
+ * A GPU is a /sys/class/drm/cardN with a device/mem_info_vram_total. A process that uses it has
+ * files under /dev/dri open; their fdinfo says how much memory they use:
  *
  *     drm-driver:       amdgpu
  *     drm-pdev:         0000:c1:00.0
  *     drm-client-id:    42
  *     drm-memory-vram:  1048576 KiB
  *
- * Several files of one client say the same figure, so each client counts once. Processes of others
- * can be looked at by root only; those that cannot are not listed. */
+ * Several files of one client report the same figure, so each client counts once. Only root can
+ * look at other users' processes; those that cannot be read are not listed. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -20,16 +20,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/lines.h"
+#include "device/device.h"
 #include "device/device_source.h"
+#include "kit/amount.h"
 #include "kit/kernel_files.h"
 
 enum { CARDS_MOST = 64, CLIENTS_MOST = 64, FDINFO_BYTES = 2048 };
 
-/* ---- cards ---- */
+/* ---- GPUs ---- */
 
-/* A file of a card's device, without the newline; false: not there. */
-static bool read_file(const struct tmk_devices *d, unsigned card, const char *name, char *to,
-                      size_t size)
+/* Read a file of a GPU's device, without the newline; false: it is not there. */
+static bool read_card_file(const struct tmk_devices *d, unsigned card, const char *name, char *to,
+                           size_t size)
 {
     bool good = tmk_kernel_file_read(to, size, "%s/class/drm/card%u/device/%s", d->roots.sys, card,
                                      name) > 0;
@@ -37,10 +41,11 @@ static bool read_file(const struct tmk_devices *d, unsigned card, const char *na
     return good;
 }
 
-static bool read_bytes(const struct tmk_devices *d, unsigned card, const char *name, uint64_t *ret)
+static bool read_card_bytes(const struct tmk_devices *d, unsigned card, const char *name,
+                            uint64_t *ret)
 {
     char text[32], *end;
-    if (!read_file(d, card, name, text, sizeof text))
+    if (!read_card_file(d, card, name, text, sizeof text))
         return false;
     uint64_t bytes = strtoull(text, &end, 10);
     if (end == text || *end)
@@ -49,8 +54,8 @@ static bool read_bytes(const struct tmk_devices *d, unsigned card, const char *n
     return true;
 }
 
-/* The PCI address is the name of the folder that cardN/device leads to. */
-static void read_address(const struct tmk_devices *d, struct tmk_device *device)
+/* Read the PCI address: the name of the folder that cardN/device leads to. */
+static void read_card_address(const struct tmk_devices *d, struct tmk_device *device)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/class/drm/card%u/device", d->roots.sys, device->number);
@@ -61,31 +66,31 @@ static void read_address(const struct tmk_devices *d, struct tmk_device *device)
     free(real);
 }
 
-static void read_name(const struct tmk_devices *d, struct tmk_device *device)
+static void read_card_name(const struct tmk_devices *d, struct tmk_device *device)
 {
     char id[32];
-    if (read_file(d, device->number, "product_name", device->name, sizeof device->name) &&
+    if (read_card_file(d, device->number, "product_name", device->name, sizeof device->name) &&
         device->name[0])
         return;
-    if (read_file(d, device->number, "device", id, sizeof id))
+    if (read_card_file(d, device->number, "device", id, sizeof id))
         snprintf(device->name, sizeof device->name, "AMD %s", id);
 }
 
-static void add_card(struct tmk_devices *d, unsigned number)
+static void add_amd_card(struct tmk_devices *d, unsigned number)
 {
     uint64_t total_bytes;
-    if (!read_bytes(d, number, "mem_info_vram_total", &total_bytes))
+    if (!read_card_bytes(d, number, "mem_info_vram_total", &total_bytes))
         return;
     struct tmk_device *device = tmk_devices_add(d, TMK_DEVICE_AMD, number);
     if (!device)
         return;
-    read_address(d, device);
-    read_name(d, device);
+    read_card_address(d, device);
+    read_card_name(d, device);
     d->drivers[TMK_DEVICE_AMD].state = TMK_DRIVER_READY;
 }
 
-/* "card7" and nothing behind: card7-DP-1 is a socket. */
-static bool is_card(const char *name)
+/* Whether `name` is like "card7", with nothing behind: card7-DP-1 is a connector. */
+static bool is_drm_card(const char *name)
 {
     size_t n = strlen(name);
     return strncmp(name, "card", 4) == 0 && n > 4 && n < 8 &&
@@ -102,7 +107,7 @@ static int amdgpu_open(struct tmk_devices *d, struct tmk_error *err)
     const struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         unsigned long number =
-            is_card(entry->d_name) ? strtoul(entry->d_name + 4, NULL, 10) : CARDS_MOST;
+            is_drm_card(entry->d_name) ? strtoul(entry->d_name + 4, NULL, 10) : CARDS_MOST;
         if (number < CARDS_MOST)
             there[number] = true;
     }
@@ -110,7 +115,7 @@ static int amdgpu_open(struct tmk_devices *d, struct tmk_error *err)
         closedir(folder);
     for (unsigned i = 0; i < CARDS_MOST; i++)
         if (there[i])
-            add_card(d, i);
+            add_amd_card(d, i);
     return 0;
 }
 
@@ -118,8 +123,8 @@ static int amdgpu_memory(struct tmk_devices *d, const struct tmk_device *device,
                          struct tmk_device_memory *ret, struct tmk_error *err)
 {
     struct tmk_device_memory m = {.reserved_bytes = TMK_BYTES_UNKNOWN};
-    if (!read_bytes(d, device->number, "mem_info_vram_total", &m.total_bytes) ||
-        !read_bytes(d, device->number, "mem_info_vram_used", &m.used_bytes))
+    if (!read_card_bytes(d, device->number, "mem_info_vram_total", &m.total_bytes) ||
+        !read_card_bytes(d, device->number, "mem_info_vram_used", &m.used_bytes))
         return tmk_fail(err, TMK_EIO, "amdgpu does not tell the memory of card%u", device->number);
     *ret = m;
     return 0;
@@ -127,15 +132,15 @@ static int amdgpu_memory(struct tmk_devices *d, const struct tmk_device *device,
 
 /* ---- processes ---- */
 
-/* Does what stands at `field` equal `text`, up to the end of the line? */
-static bool is_line(const char *field, const char *text)
+/* Whether the rest of the line at `field` equals `text`. */
+static bool is_fdinfo_line(const char *field, const char *text)
 {
     size_t n = strlen(text);
     return strncmp(field, text, n) == 0 && (field[n] == '\n' || field[n] == '\0');
 }
 
-/* "1048576 KiB": bytes. */
-static uint64_t size_of(const char *field)
+/* Parse "1048576 KiB"; returns bytes. */
+static uint64_t fdinfo_bytes_of(const char *field)
 {
     char *end;
     uint64_t value = strtoull(field, &end, 10);
@@ -143,18 +148,18 @@ static uint64_t size_of(const char *field)
     return value << (strncmp(end, "KiB", 3) == 0 ? 10 : strncmp(end, "MiB", 3) == 0 ? 20 : 0);
 }
 
-/* What one process holds on one card. */
-struct holding {
+/* The memory that one process uses on one GPU. */
+struct drm_use {
     const char *address;
     unsigned long clients[CLIENTS_MOST];
     unsigned n_clients;
     uint64_t used_bytes;
 };
 
-static void take_fdinfo(struct holding *h, const char *text)
+static void take_fdinfo(struct drm_use *h, const char *text)
 {
-    if (!is_line(tmk_lines_field(text, "drm-driver:"), "amdgpu") ||
-        !is_line(tmk_lines_field(text, "drm-pdev:"), h->address))
+    if (!is_fdinfo_line(tmk_lines_field(text, "drm-driver:"), "amdgpu") ||
+        !is_fdinfo_line(tmk_lines_field(text, "drm-pdev:"), h->address))
         return;
     unsigned long client = strtoul(tmk_lines_field(text, "drm-client-id:"), NULL, 10);
     for (unsigned i = 0; i < h->n_clients; i++)
@@ -163,7 +168,7 @@ static void take_fdinfo(struct holding *h, const char *text)
     if (h->n_clients == CLIENTS_MOST)
         return;
     h->clients[h->n_clients++] = client;
-    h->used_bytes += size_of(tmk_lines_field(text, "drm-memory-vram:"));
+    h->used_bytes += fdinfo_bytes_of(tmk_lines_field(text, "drm-memory-vram:"));
 }
 
 /* Only files under /dev/dri are worth their fdinfo: a process has hundreds of others. */
@@ -175,7 +180,7 @@ static bool is_dri(const char *process, const char *fd)
     return n > 9 && memcmp(target, "/dev/dri/", 9) == 0;
 }
 
-static void take_process(struct holding *h, const char *process)
+static void take_drm_process(struct drm_use *h, const char *process)
 {
     char path[PATH_MAX], text[FDINFO_BYTES];
     snprintf(path, sizeof path, "%.*s/fd", PATH_MAX - 8, process);
@@ -201,11 +206,11 @@ static int amdgpu_processes(struct tmk_devices *d, const struct tmk_device *devi
         return tmk_fail_os(err, TMK_EIO, errno, "cannot list %s", d->roots.proc);
     while ((entry = readdir(folder))) {
         long pid = strtol(entry->d_name, NULL, 10);
-        struct holding h = {.address = device->id};
+        struct drm_use h = {.address = device->id};
         if (pid <= 0)
             continue;
         snprintf(process, sizeof process, "%s/%ld", d->roots.proc, pid);
-        take_process(&h, process);
+        take_drm_process(&h, process);
         if (h.n_clients)
             tmk_processes_add(ret, (pid_t)pid, h.used_bytes);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* device/device.c - see device.h. The sources' tables, one after the other, behind one list. */
+/* device/device.c - see device.h. It asks one source after the other and keeps one list of
+ * devices. */
 #include "device/device.h"
 
 #include <dirent.h>
@@ -12,6 +13,7 @@
 #include "base/lines.h"
 #include "base/signals.h"
 #include "device/device_source.h"
+#include "kit/amount.h"
 #include "kit/kernel_files.h"
 
 static const struct tmk_device_source *const sources[TMK_DEVICE_N_KINDS] = {
@@ -20,7 +22,7 @@ static const struct tmk_device_source *const sources[TMK_DEVICE_N_KINDS] = {
     [TMK_DEVICE_HOST] = &tmk_source_host,
 };
 
-static const char *setting(const char *name, const char *otherwise)
+static const char *device_setting(const char *name, const char *otherwise)
 {
     const char *value = getenv(name);
     return value && *value ? value : otherwise;
@@ -29,15 +31,15 @@ static const char *setting(const char *name, const char *otherwise)
 struct tmk_device_roots tmk_device_roots_get(void)
 {
     return (struct tmk_device_roots){
-        .proc = setting("TIDEMARK_PROC_DIR", "/proc"),
-        .sys = setting("TIDEMARK_SYS_DIR", "/sys"),
+        .proc = device_setting("TIDEMARK_PROC_DIR", "/proc"),
+        .sys = device_setting("TIDEMARK_SYS_DIR", "/sys"),
         .nvml = "libnvidia-ml.so.1",
     };
 }
 
-/* A driver's library may start a thread (NVML does). Signals are not for that one, else those that
- * our own threads hold back and wait for would end the process there. */
-static int open_sources(struct tmk_devices *d, struct tmk_error *err)
+/* A driver's library may start a thread (NVML does). Block all signals in that thread: signals that
+ * our own threads block and wait for would otherwise end the process there. */
+static int open_device_sources(struct tmk_devices *d, struct tmk_error *err)
 {
     sigset_t before;
     int rc = 0;
@@ -55,7 +57,7 @@ int tmk_devices_open(const struct tmk_device_roots *roots, struct tmk_devices **
     if (!d)
         return tmk_fail(err, TMK_ENOMEM, "no memory for the list of devices");
     d->roots = *roots;
-    int rc = open_sources(d, err);
+    int rc = open_device_sources(d, err);
     if (rc < 0)
         tmk_devices_close(d);
     else
@@ -116,32 +118,32 @@ int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_
 
 /* ---- PIDs ----
  *
- * Newer drivers give numbers of the asker's PID namespace, older ones the machine's, some what the
- * process calls itself. The status of a process has its numbers in all namespaces it is in (NSpid),
- * from that of the /proc it is read from to its own:
+ * Newer drivers report numbers of the asker's PID namespace, older ones the machine's, and some the
+ * number in the process's own namespace. The status of a process lists its numbers in all its
+ * namespaces (NSpid), from that of the /proc it is read from to its own:
  *
  *     our own /proc:      the number is there; else it may be somebody's innermost one
  *     one from outside:   it is somebody's number in our namespace; else the number is there
  *
- * Where several could be meant, nobody is. */
+ * A number that could mean several processes is not resolved. */
 
 enum {
-    STATUS_BYTES = 4096,  /* NSpid stands in the first few hundred */
-    NAMESPACES_MOST = 32, /* as the kernel's */
+    STATUS_BYTES = 4096,  /* NSpid is in the first few hundred */
+    NAMESPACES_MOST = 32, /* the kernel's limit */
     NAMESPACE_BYTES = 32,
     INNERMOST = NAMESPACES_MOST,
 };
 
-/* What the status of a process says. */
-struct identity {
+/* The identity that a process's status file states. */
+struct pid_identity {
     pid_t pid;
     char name[16];
     long numbers[NAMESPACES_MOST];
     unsigned n_numbers;
 };
 
-/* `name`: a PID, or "self". */
-static bool identify_name(const char *proc, const char *name, struct identity *ret)
+/* Read the status of `name`, a PID or "self". */
+static bool identify_process(const char *proc, const char *name, struct pid_identity *ret)
 {
     char status[STATUS_BYTES];
     if (tmk_kernel_file_read(status, sizeof status, "%s/%s/status", proc, name) <= 0)
@@ -154,27 +156,27 @@ static bool identify_name(const char *proc, const char *name, struct identity *r
     return true;
 }
 
-static bool identify_pid(const char *proc, pid_t pid, struct identity *ret)
+static bool identify_pid(const char *proc, pid_t pid, struct pid_identity *ret)
 {
     char name[16];
     snprintf(name, sizeof name, "%d", (int)pid);
-    return identify_name(proc, name, ret);
+    return identify_process(proc, name, ret);
 }
 
-static void take_identity(struct tmk_device_process *p, const struct identity *id)
+static void take_identity(struct tmk_device_process *p, const struct pid_identity *id)
 {
     p->pid = id->pid;
     p->inner_pid = id->n_numbers ? (pid_t)id->numbers[id->n_numbers - 1] : id->pid;
     memcpy(p->name, id->name, sizeof p->name);
 }
 
-/* Whom a number was found to mean, and how many others it could. */
-struct match {
+/* The process that a number means, and how many it could mean. */
+struct pid_match {
     pid_t pid;
     unsigned n;
 };
 
-/* "pid:[4026531836]"; "": it may not be read. */
+/* Read the name of a PID namespace, like "pid:[4026531836]"; "": it may not be read. */
 static void read_namespace(const char *proc, const char *name, char *to)
 {
     char path[PATH_MAX];
@@ -183,32 +185,36 @@ static void read_namespace(const char *proc, const char *name, char *to)
     to[n > 0 ? n : 0] = '\0';
 }
 
-/* A number of the level of our namespace may still be one of another container's. */
-static bool is_elsewhere(const char *proc, const char *name, unsigned n_deeper, const char *ours)
+/* Whether a process is in another container. A number at the level of our namespace may still
+ * belong to one. */
+static bool is_in_other_namespace(const char *proc, const char *name, unsigned n_deeper,
+                                  const char *ours)
 {
     char theirs[NAMESPACE_BYTES];
     if (n_deeper)
-        return false; /* in one within ours, or within another: cannot be told */
+        return false; /* its namespace is within ours or another one: not known */
     read_namespace(proc, name, theirs);
     return *ours && *theirs && strcmp(ours, theirs) != 0;
 }
 
-/* One walk through /proc for all that are not known yet. `level`: which of the numbers counts. */
-static void match_all(const char *proc, unsigned level, const struct tmk_device_processes *list,
-                      struct match *matches)
+/* Walk through /proc once and match all processes that are not resolved yet. `level`: which number
+ * of the status counts. */
+static void match_processes(const char *proc, unsigned level,
+                            const struct tmk_device_processes *list, struct pid_match *matches)
 {
     char ours[NAMESPACE_BYTES];
-    struct identity id;
+    struct pid_identity id;
     DIR *folder = opendir(proc);
     const struct dirent *entry;
     read_namespace(proc, "self", ours);
     while (folder && (entry = readdir(folder))) {
-        if (strtol(entry->d_name, NULL, 10) <= 0 || !identify_name(proc, entry->d_name, &id) ||
+        if (strtol(entry->d_name, NULL, 10) <= 0 || !identify_process(proc, entry->d_name, &id) ||
             id.n_numbers == 0)
             continue;
         unsigned at = level == INNERMOST ? id.n_numbers - 1 : level;
         if (at >= id.n_numbers ||
-            (level != INNERMOST && is_elsewhere(proc, entry->d_name, id.n_numbers - 1 - at, ours)))
+            (level != INNERMOST &&
+             is_in_other_namespace(proc, entry->d_name, id.n_numbers - 1 - at, ours)))
             continue;
         for (unsigned i = 0; i < list->n; i++) {
             if (list->items[i].inner_pid || list->items[i].pid != id.numbers[at])
@@ -222,20 +228,20 @@ static void match_all(const char *proc, unsigned level, const struct tmk_device_
 }
 
 static void resolve_numbers(const char *proc, unsigned level, struct tmk_device_processes *list,
-                            struct match *matches)
+                            struct pid_match *matches)
 {
-    struct identity id;
-    match_all(proc, level, list, matches);
+    struct pid_identity id;
+    match_processes(proc, level, list, matches);
     for (unsigned i = 0; i < list->n; i++)
         if (matches[i].n == 1 && identify_pid(proc, matches[i].pid, &id))
             take_identity(&list->items[i], &id);
 }
 
-/* How many are still not known, having looked for those that no match stands in the way of. */
+/* Resolve the processes for which no other match exists. Returns how many are still unresolved. */
 static unsigned resolve_directly(const char *proc, struct tmk_device_processes *list,
-                                 const struct match *matches)
+                                 const struct pid_match *matches)
 {
-    struct identity id;
+    struct pid_identity id;
     unsigned n_missing = 0;
     for (unsigned i = 0; i < list->n; i++) {
         struct tmk_device_process *p = &list->items[i];
@@ -246,13 +252,13 @@ static unsigned resolve_directly(const char *proc, struct tmk_device_processes *
     return n_missing;
 }
 
-/* Fill in inner_pid and name, and put right pid, of each. What is nowhere keeps inner_pid 0.
- * `is_own`: the numbers were read in this very /proc, so there is nothing to guess. */
+/* Fill in inner_pid and name of each process, and correct pid. A process that is not found keeps
+ * inner_pid 0. `is_own`: the numbers come from this very /proc, so nothing has to be guessed. */
 static void resolve_pids(const char *proc, bool is_own, struct tmk_device_processes *list)
 {
-    struct match matches[TMK_DEVICE_PROCESSES_MOST] = {{0}};
-    struct identity us = {0};
-    bool from_outside = identify_name(proc, "self", &us) && us.n_numbers > 1;
+    struct pid_match matches[TMK_DEVICE_PROCESSES_MOST] = {{0}};
+    struct pid_identity us = {0};
+    bool from_outside = identify_process(proc, "self", &us) && us.n_numbers > 1;
     if (from_outside && !is_own && list->n)
         resolve_numbers(proc, us.n_numbers - 1, list, matches);
     if (resolve_directly(proc, list, matches) && !from_outside && !is_own)
@@ -261,17 +267,17 @@ static void resolve_pids(const char *proc, bool is_own, struct tmk_device_proces
 
 /* ---- processes ---- */
 
-/* What is not known is less than anything that is. */
-static bool is_less(uint64_t a, uint64_t b)
+/* Whether a < b; an unknown value is less than any known one. */
+static bool is_less_known(uint64_t a, uint64_t b)
 {
     return b != TMK_BYTES_UNKNOWN && (a == TMK_BYTES_UNKNOWN || a < b);
 }
 
-static struct tmk_device_process *smallest(struct tmk_device_processes *list)
+static struct tmk_device_process *smallest_process(struct tmk_device_processes *list)
 {
     struct tmk_device_process *least = &list->items[0];
     for (unsigned i = 1; i < list->n; i++)
-        if (is_less(list->items[i].used_bytes, least->used_bytes))
+        if (is_less_known(list->items[i].used_bytes, least->used_bytes))
             least = &list->items[i];
     return least;
 }
@@ -282,7 +288,7 @@ void tmk_processes_add(struct tmk_device_processes *list, pid_t pid, uint64_t us
         struct tmk_device_process *p = &list->items[i];
         if (p->pid != pid)
             continue;
-        if (is_less(p->used_bytes, used_bytes))
+        if (is_less_known(p->used_bytes, used_bytes))
             p->used_bytes = used_bytes;
         return;
     }
@@ -291,14 +297,14 @@ void tmk_processes_add(struct tmk_device_processes *list, pid_t pid, uint64_t us
         list->n++;
     } else {
         list->n_left_out++;
-        place = smallest(list);
-        if (!is_less(place->used_bytes, used_bytes))
+        place = smallest_process(list);
+        if (!is_less_known(place->used_bytes, used_bytes))
             return;
     }
     *place = (struct tmk_device_process){.pid = pid, .used_bytes = used_bytes};
 }
 
-static int by_pid(const void *a, const void *b)
+static int by_process_pid(const void *a, const void *b)
 {
     const struct tmk_device_process *p = a, *q = b;
     return (p->pid > q->pid) - (p->pid < q->pid);
@@ -319,6 +325,6 @@ int tmk_devices_processes(struct tmk_devices *d, unsigned index, struct tmk_devi
         return rc;
     }
     resolve_pids(d->roots.proc, sources[device->kind]->has_own_pids, ret);
-    qsort(ret->items, ret->n, sizeof ret->items[0], by_pid);
+    qsort(ret->items, ret->n, sizeof ret->items[0], by_process_pid);
     return 0;
 }

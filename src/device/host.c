@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* device/host.c - see host.h, and the source that makes the host a device.
+/* device/host.c - see host.h; it is also the source that makes the host a device.
  *
- * Used is total less MemAvailable: what a new program could have without swapping is not used. */
+ * Used memory is the total less MemAvailable: memory that a new program could have without swapping
+ * is not used. */
 #include "device/host.h"
 
 #include <dirent.h>
@@ -14,12 +15,15 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/error.h"
+#include "base/lines.h"
 #include "device/device_source.h"
+#include "kit/amount.h"
 #include "kit/kernel_files.h"
 
 enum { TEXT_BYTES = 8192 };
 
-/* "NAME:  1234 kB", in bytes; unknown when it is not there. */
+/* Parse the line "NAME:  1234 kB"; returns bytes, unknown if it is not there. */
 static uint64_t kilobytes(const char *text, const char *name)
 {
     char *end;
@@ -56,9 +60,10 @@ static int host_memory(struct tmk_devices *d, const struct tmk_device *device,
     return 0;
 }
 
-/* ---- who has it ---- */
+/* ---- processes ---- */
 
-/* The second number of statm: pages that are resident. 0: no such process, or a kernel's thread. */
+/* Read the resident bytes from statm's second number, which counts pages. 0: there is no such
+ * process, or it is a kernel thread. */
 static uint64_t resident_bytes(const char *proc, const char *pid)
 {
     char text[128];
@@ -69,7 +74,7 @@ static uint64_t resident_bytes(const char *proc, const char *pid)
     return (uint64_t)numbers[1] * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Small ones are not worth a place: there are hundreds, and none of them fills a machine. */
+/* Small processes are left out: there are hundreds, and none of them fills a machine. */
 static int host_processes(struct tmk_devices *d, const struct tmk_device *device,
                           struct tmk_device_processes *ret, struct tmk_error *err)
 {
@@ -146,7 +151,7 @@ int tmk_host_process_read(const struct tmk_device_roots *roots, pid_t pid,
     char status[TEXT_BYTES], rollup[TEXT_BYTES];
     if (tmk_kernel_file_read(status, sizeof status, "%s/%d/status", roots->proc, (int)pid) <= 0)
         return tmk_fail(err, TMK_ENOENT, "there is no process %d; see: ps -e", (int)pid);
-    /* Of other users' it is refused: "". */
+    /* For other users' processes this fails and leaves "". */
     tmk_kernel_file_read(rollup, sizeof rollup, "%s/%d/smaps_rollup", roots->proc, (int)pid);
     uint64_t exact = kilobytes(rollup, "Rss:");
     *ret = (struct tmk_host_process){

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* device/nvml.c - NVIDIA's cards, by libnvidia-ml.so.1, which is loaded when there is one.
+/* device/nvml.c - NVIDIA's GPUs, through libnvidia-ml.so.1, which is loaded if it is there.
  *
- * What can go wrong before the first answer (no module, no library, two versions, no device files)
- * is told apart here, by what /proc and /sys know of the card, because NVML's own code says
- * "Driver Not Loaded" for three of them. Reserved memory is told since driver 510; before, it is
- * unknown, and in `used`. */
+ * Start-up can fail for several reasons (no module, no library, two versions, no device files).
+ * This file tells them apart by /proc and /sys, because NVML's own code says "Driver Not Loaded"
+ * for three of them. Drivers report reserved memory since 510; before, it is unknown and part of
+ * `used`. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -13,8 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/error.h"
+#include "base/lines.h"
 #include "base/nvml_abi.h"
+#include "device/device.h"
 #include "device/device_source.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/kernel_files.h"
 
@@ -22,12 +27,12 @@ enum {
     RAW_PROCESSES_FIRST = 1024,
     RAW_PROCESSES_MOST = 65536,
     MIG_PARTS_MOST = 16,
-    OUT_OF_MEMORY = 20, /* as NVML's own code for it */
+    OUT_OF_MEMORY = 20, /* NVML's own code for that */
 };
 
 typedef int process_fn(struct tmk_nvml_device *, unsigned *, struct tmk_nvml_process *);
 
-/* NVML, loaded. Those marked (optional) are NULL in old libraries. */
+/* NVML, loaded. Functions marked (optional) are NULL in old libraries. */
 struct nvml {
     void *library;
     int (*init)(void);
@@ -53,7 +58,7 @@ struct nvml {
 };
 
 static const struct {
-    const char *name, *older; /* older: the same types under the name before; NULL: none */
+    const char *name, *older; /* older: the previous name for the same types; NULL: none */
     size_t place;
     bool optional;
 } functions[] = {
@@ -78,10 +83,10 @@ static const struct {
      offsetof(struct nvml, graphics), true},
 };
 
-/* ---- what the kernel knows ---- */
+/* ---- facts from the kernel ---- */
 
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ...": the first word that is
- * digits and dots. */
+/* Read the version from "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ...": the
+ * first word of digits and dots. */
 static void read_module_version(const struct tmk_devices *d, struct tmk_driver *driver)
 {
     char text[512];
@@ -104,7 +109,7 @@ static unsigned long read_hex(const char *folder, const char *device, const char
     return strtoul(text, NULL, 16);
 }
 
-/* Is a graphics card or accelerator (class 03) of NVIDIA's on the bus? */
+/* Whether a GPU of NVIDIA's (class 03) is on the bus. */
 static bool has_card(const struct tmk_devices *d)
 {
     char path[PATH_MAX];
@@ -135,10 +140,10 @@ static void read_library_version(void *library, struct tmk_driver *driver)
     free(path);
 }
 
-/* The name of a function that is needed and missing; NULL: all are there. */
-static const char *find_functions(struct nvml *nvml)
+/* Find NVML's functions. Returns the name of a needed one that is missing; NULL: all are there. */
+static const char *find_nvml_functions(struct nvml *nvml)
 {
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+    for (size_t i = 0; i < TMK_N(functions); i++) {
         void *found = dlsym(nvml->library, functions[i].name);
         if (!found && functions[i].older)
             found = dlsym(nvml->library, functions[i].older);
@@ -149,7 +154,8 @@ static const char *find_functions(struct nvml *nvml)
     return NULL;
 }
 
-static void explain(struct tmk_driver *driver, enum tmk_driver_state state, const char *reason)
+static void explain_driver_state(struct tmk_driver *driver, enum tmk_driver_state state,
+                                 const char *reason)
 {
     driver->state = state;
     snprintf(driver->reason, sizeof driver->reason, "%s", reason);
@@ -158,10 +164,10 @@ static void explain(struct tmk_driver *driver, enum tmk_driver_state state, cons
 static void explain_no_library(const struct tmk_devices *d, struct tmk_driver *driver)
 {
     if (driver->module_version[0])
-        explain(driver, TMK_DRIVER_NO_LIBRARY,
-                "the module is loaded, but there is no libnvidia-ml.so.1");
+        explain_driver_state(driver, TMK_DRIVER_NO_LIBRARY,
+                             "the module is loaded, but there is no libnvidia-ml.so.1");
     else if (has_card(d))
-        explain(driver, TMK_DRIVER_NOT_LOADED, "a card is there, but no driver");
+        explain_driver_state(driver, TMK_DRIVER_NOT_LOADED, "a card is there, but no driver");
 }
 
 static void explain_mismatch(struct tmk_driver *driver)
@@ -170,10 +176,10 @@ static void explain_mismatch(struct tmk_driver *driver)
     snprintf(text, sizeof text, "the kernel runs module %s, but the library is of driver %s",
              driver->module_version[0] ? driver->module_version : "(unknown)",
              driver->library_version[0] ? driver->library_version : "(unknown)");
-    explain(driver, TMK_DRIVER_MISMATCH, text);
+    explain_driver_state(driver, TMK_DRIVER_MISMATCH, text);
 }
 
-/* Why NVML did not start. */
+/* Explain why NVML did not start. */
 static void explain_start(const struct tmk_devices *d, struct tmk_driver *driver,
                           const struct nvml *nvml, int code)
 {
@@ -183,23 +189,26 @@ static void explain_start(const struct tmk_devices *d, struct tmk_driver *driver
         explain_mismatch(driver);
         break;
     case TMK_NVML_NO_PERMISSION:
-        explain(driver, TMK_DRIVER_NO_PERMISSION, "this user may not open /dev/nvidiactl");
+        explain_driver_state(driver, TMK_DRIVER_NO_PERMISSION,
+                             "this user may not open /dev/nvidiactl");
         break;
     case TMK_NVML_DRIVER_NOT_LOADED:
         if (driver->module_version[0])
-            explain(driver, TMK_DRIVER_HIDDEN,
-                    "the module is loaded, but its device files cannot be seen from here");
+            explain_driver_state(
+                driver, TMK_DRIVER_HIDDEN,
+                "the module is loaded, but its device files cannot be seen from here");
         else if (has_card(d))
-            explain(driver, TMK_DRIVER_NOT_LOADED, "a card is there, but its module is not loaded");
+            explain_driver_state(driver, TMK_DRIVER_NOT_LOADED,
+                                 "a card is there, but its module is not loaded");
         break;
     default:
         snprintf(text, sizeof text, "NVML does not start: %s (%d)", nvml->error_text(code), code);
-        explain(driver, TMK_DRIVER_FAILED, text);
+        explain_driver_state(driver, TMK_DRIVER_FAILED, text);
     }
 }
 
-/* Load and start NVML: it, or NULL when it cannot be used, and the driver's state says why. */
-static bool start(const struct tmk_devices *d, struct nvml *nvml, struct tmk_driver *driver)
+/* Load and start NVML. False: it cannot be used, and the driver's state says why. */
+static bool start_nvml(const struct tmk_devices *d, struct nvml *nvml, struct tmk_driver *driver)
 {
     nvml->library = dlopen(d->roots.nvml, RTLD_NOW | RTLD_LOCAL);
     if (!nvml->library) {
@@ -207,11 +216,11 @@ static bool start(const struct tmk_devices *d, struct nvml *nvml, struct tmk_dri
         return false;
     }
     read_library_version(nvml->library, driver);
-    const char *missing = find_functions(nvml);
+    const char *missing = find_nvml_functions(nvml);
     if (missing) {
         char text[sizeof driver->reason];
         snprintf(text, sizeof text, "libnvidia-ml.so.1 has no %s", missing);
-        explain(driver, TMK_DRIVER_FAILED, text);
+        explain_driver_state(driver, TMK_DRIVER_FAILED, text);
         return false;
     }
     int code = nvml->init();
@@ -259,8 +268,8 @@ static enum tmk_mig read_mig(const struct nvml *nvml, struct tmk_nvml_device *ha
     return now ? TMK_MIG_ON : TMK_MIG_OFF;
 }
 
-static void describe(const struct nvml *nvml, struct tmk_device *device,
-                     struct tmk_nvml_device *handle)
+static void describe_nvml_device(const struct nvml *nvml, struct tmk_device *device,
+                                 struct tmk_nvml_device *handle)
 {
     device->handle = handle;
     device->compute_mode = read_mode(nvml, handle);
@@ -270,7 +279,7 @@ static void describe(const struct nvml *nvml, struct tmk_device *device,
         device->id[0] = '\0';
 }
 
-static void add_parts(struct tmk_devices *d, const struct nvml *nvml, unsigned card)
+static void add_mig_parts(struct tmk_devices *d, const struct nvml *nvml, unsigned card)
 {
     unsigned n = 0;
     struct tmk_nvml_device *whole = d->list[card].handle, *handle;
@@ -283,12 +292,12 @@ static void add_parts(struct tmk_devices *d, const struct nvml *nvml, unsigned c
         if (!part)
             return;
         part->card = card;
-        describe(nvml, part, handle);
+        describe_nvml_device(nvml, part, handle);
         part->mig = TMK_MIG_PART;
     }
 }
 
-static void add_card(struct tmk_devices *d, const struct nvml *nvml, unsigned number)
+static void add_nvml_card(struct tmk_devices *d, const struct nvml *nvml, unsigned number)
 {
     struct tmk_nvml_device *handle;
     struct tmk_device *device = tmk_devices_add(d, TMK_DEVICE_NVIDIA, number);
@@ -300,10 +309,10 @@ static void add_card(struct tmk_devices *d, const struct nvml *nvml, unsigned nu
                  code);
         return;
     }
-    describe(nvml, device, handle);
+    describe_nvml_device(nvml, device, handle);
     device->mig = read_mig(nvml, handle);
     if (device->mig == TMK_MIG_ON)
-        add_parts(d, nvml, device->card);
+        add_mig_parts(d, nvml, device->card);
 }
 
 static void nvml_close(struct tmk_devices *d)
@@ -327,7 +336,7 @@ static int nvml_open(struct tmk_devices *d, struct tmk_error *err)
         return tmk_fail(err, TMK_ENOMEM, "no memory for NVML");
     d->nvml = nvml;
     read_module_version(d, driver);
-    if (!start(d, nvml, driver))
+    if (!start_nvml(d, nvml, driver))
         return 0;
     read_versions(nvml, driver);
     unsigned n = 0;
@@ -336,14 +345,14 @@ static int nvml_open(struct tmk_devices *d, struct tmk_error *err)
         snprintf(driver->reason, sizeof driver->reason, "NVML does not count the cards: %s (%d)",
                  nvml->error_text(code), code);
     for (unsigned i = 0; i < n && i < TMK_DEVICES_MOST; i++)
-        add_card(d, nvml, i);
+        add_nvml_card(d, nvml, i);
     return 0;
 }
 
 /* ---- memory and processes ---- */
 
-static int refuse(const struct nvml *nvml, const struct tmk_device *device, int code,
-                  struct tmk_error *err)
+static int report_nvml_failure(const struct nvml *nvml, const struct tmk_device *device, int code,
+                               struct tmk_error *err)
 {
     return tmk_fail(err, TMK_EIO, "NVML, card %u: %s (%d)", device->number, nvml->error_text(code),
                     code);
@@ -366,15 +375,16 @@ static int nvml_memory(struct tmk_devices *d, const struct tmk_device *device,
         return 0;
     }
     if (code != TMK_NVML_OK)
-        return refuse(nvml, device, code, err);
+        return report_nvml_failure(nvml, device, code, err);
     *ret = (struct tmk_device_memory){
         .total_bytes = old.total, .used_bytes = old.used, .reserved_bytes = TMK_BYTES_UNKNOWN};
     return 0;
 }
 
-/* Ask for a list until there is room for it, behind the `*n` that were had before. NVML's code. */
-static int ask_list(struct nvml *nvml, const struct tmk_device *device, process_fn *list,
-                    unsigned *n)
+/* Ask for a list, with more room until it fits, and put it behind the `*n` entries that are there.
+ * Returns NVML's code. */
+static int ask_process_list(struct nvml *nvml, const struct tmk_device *device, process_fn *list,
+                            unsigned *n)
 {
     uint64_t wanted = *n + RAW_PROCESSES_FIRST;
     int code = TMK_NVML_INSUFFICIENT_SIZE;
@@ -390,7 +400,7 @@ static int ask_list(struct nvml *nvml, const struct tmk_device *device, process_
     return code;
 }
 
-static int by_pid(const void *va, const void *vb)
+static int by_nvml_pid(const void *va, const void *vb)
 {
     const struct tmk_nvml_process *a = va, *b = vb;
     return (a->pid > b->pid) - (a->pid < b->pid);
@@ -401,13 +411,13 @@ static uint64_t known_bytes(const struct tmk_nvml_process *p)
     return p->used_bytes == TMK_NVML_UNAVAILABLE ? TMK_BYTES_UNKNOWN : p->used_bytes;
 }
 
-/* A process that draws and computes is in both lists: each is added once, so that those left out
- * are counted right. */
-static void add_each(struct nvml *nvml, unsigned n, struct tmk_device_processes *ret)
+/* Add each process once, so that those left out are counted right: one that draws and computes is
+ * in both lists. */
+static void add_each_process(struct nvml *nvml, unsigned n, struct tmk_device_processes *ret)
 {
     const struct tmk_nvml_process *raw = nvml->raw;
     if (n > 1)
-        qsort(nvml->raw, n, sizeof *raw, by_pid);
+        qsort(nvml->raw, n, sizeof *raw, by_nvml_pid);
     for (unsigned i = 0; i < n;) {
         uint32_t pid = raw[i].pid;
         uint64_t most = known_bytes(&raw[i++]);
@@ -420,7 +430,7 @@ static void add_each(struct nvml *nvml, unsigned n, struct tmk_device_processes 
     }
 }
 
-/* Cards without a display, and parts, may not know of graphics: that is no fault. */
+/* GPUs without a display, and parts, may not support the graphics list. That is no failure. */
 static int nvml_processes(struct tmk_devices *d, const struct tmk_device *device,
                           struct tmk_device_processes *ret, struct tmk_error *err)
 {
@@ -428,18 +438,18 @@ static int nvml_processes(struct tmk_devices *d, const struct tmk_device *device
     unsigned n = 0;
     if (!nvml->compute)
         return tmk_fail(err, TMK_EVERSION, "this driver is too old to list processes (before 460)");
-    int code = ask_list(nvml, device, nvml->compute, &n);
+    int code = ask_process_list(nvml, device, nvml->compute, &n);
     bool is_had = code == TMK_NVML_OK;
     if (is_had && nvml->graphics)
-        code = ask_list(nvml, device, nvml->graphics, &n);
+        code = ask_process_list(nvml, device, nvml->graphics, &n);
     if (code == TMK_NVML_INSUFFICIENT_SIZE)
         return tmk_fail(err, TMK_EFULL, "more than %d processes use card %u", RAW_PROCESSES_MOST,
                         device->number);
     if (code == OUT_OF_MEMORY)
         return tmk_fail(err, TMK_ENOMEM, "no memory for the processes of card %u", device->number);
     if (!is_had)
-        return refuse(nvml, device, code, err);
-    add_each(nvml, n, ret);
+        return report_nvml_failure(nvml, device, code, err);
+    add_each_process(nvml, n, ret);
     return 0;
 }
 

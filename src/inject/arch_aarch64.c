@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* inject/arch_aarch64.c - see arch.h.
  *
- * Here the kernel prepares the restart of a broken-off call before it stops the thread: x0 has the
- * first argument again and pc is at the svc. So registers put back exactly start the call anew; a
- * relative sleep is then slept in full again, which is what it costs to have no orig_x0.
+ * On aarch64 the kernel prepares the restart of an interrupted call before it stops the thread: x0
+ * has the first argument again and pc is at the svc. So registers that are put back exactly start
+ * the call anew. A relative sleep then starts from its full length, because there is no orig_x0.
  *
- * No instruction jumps to an address in memory, and no register is free for one: so the return path
- * ends in a direct branch, which we encode for the thread at hand. It reaches 128 MiB. */
+ * No instruction jumps to an address in memory, and no register is free to hold one. So the return
+ * path ends in a direct branch, which we encode for each thread. It reaches 128 MiB. */
 #include "inject/arch.h"
 
 #include <elf.h>
@@ -47,7 +47,7 @@ bool tmk_general_thread_record(pid_t tid, const struct user_regs_struct *g, uint
     return true;
 }
 
-/* x0 is overwritten by -EINTR and the argument is lost: nothing can be done. Few calls end so. */
+/* -EINTR has overwritten x0, so the argument is lost and nothing can be done. Few calls end so. */
 void tmk_general_rewind(struct user_regs_struct *g)
 {
     (void)g;
@@ -83,7 +83,7 @@ uint64_t tmk_general_flags(const struct user_regs_struct *g)
     return g->pstate & 0xf0000000u; /* NZCV */
 }
 
-/* A system call clears what SVE has more than 128 bits of. */
+/* A system call clears the bits of SVE registers above 128. */
 bool tmk_registers_are_special(const struct tmk_registers *registers)
 {
     const struct tmk_register_set *sve = &registers->extended[1];
@@ -96,7 +96,7 @@ bool tmk_registers_are_special(const struct tmk_registers *registers)
 
 extern const uint64_t tmk_return_jump; /* offset of the branch */
 
-/* Whether a call was broken off, and how, the stop has overwritten: it is started again. */
+/* The stop has overwritten whether and how a call was interrupted, so the call is started again. */
 bool tmk_return_fill(uint8_t *path, uint64_t address, uint64_t scratch,
                      const struct user_regs_struct *g)
 {
@@ -125,7 +125,7 @@ ssize_t tmk_code_find_sigreturn(const uint8_t *code, size_t n)
     return -1;
 }
 
-/* bl, or blr with or without pointer authentication. */
+/* A call is bl, or blr with or without pointer authentication. */
 bool tmk_code_ends_in_call(const uint8_t *end)
 {
     uint32_t word;
@@ -133,7 +133,8 @@ bool tmk_code_ends_in_call(const uint8_t *end)
     return (word & 0xfc000000u) == 0x94000000u || (word & 0xfefff000u) == 0xd63f0000u;
 }
 
-/* The return address is in the handler's own frame, whose distance to the kernel's is unknown. */
+/* The return address is in the handler's own frame; its distance to the kernel's frame is
+ * unknown. */
 bool tmk_sigframe_interrupted(const uint8_t *stack, size_t n, uint64_t *ret_pc, uint64_t *ret_sp)
 {
     (void)stack;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* inject/arch_x86_64.c - see arch.h.
  *
- * A thread stopped in a system call has its number in orig_rax and an ERESTART code in rax; the
- * kernel looks at both when the thread goes on, so registers put back exactly bring the call back,
- * its remaining time included. orig_rax = -1 says "not in a call" while the thread is ours.
+ * A thread stopped in a system call has the call's number in orig_rax and an ERESTART code in rax.
+ * The kernel looks at both when the thread continues, so registers that are put back exactly
+ * restart the call with its remaining time. While we borrow the thread, orig_rax = -1 says "not in
+ * a call".
  *
  * Without a tracer the return path does what the kernel would have done: it goes back to the system
- * call instruction, with the call's number in rax, or that of restart_syscall(). What is left of a
- * sleep is in the kernel's memory for the latter, which no call of ours overwrites (rt_sigreturn()
- * would; so would a poll() that is broken off). A call that a handler ends is ended: signals have
- * been blocked, so the path looks which have come (rt_sigpending) and what becomes of them
- * (rt_sigaction) before it lets them through. Before and after they are blocked the thread has, at
- * a stop, the ERESTART code of its call and rip within the path: where the kernel restarts it takes
- * two from rip, and so the two outcomes are two entries that are two bytes apart. */
+ * call instruction, with the call's number in rax, or that of restart_syscall(). For the latter the
+ * kernel remembers the rest of a sleep; none of our calls overwrites that (rt_sigreturn() would,
+ * and so would an interrupted poll()). A call that a signal handler would have ended must end.
+ * Signals have been blocked, so the path looks which ones have come (rt_sigpending) and how each is
+ * handled (rt_sigaction) before it lets them through. Before and after the time in which they are
+ * blocked, a stopped thread has the ERESTART code of its call and rip within the path. To restart a
+ * call the kernel subtracts two from rip, so the two outcomes are two entries that lie two bytes
+ * apart. */
 #include "inject/arch.h"
 
 #include <elf.h>
@@ -64,7 +66,7 @@ static bool ends_without_effect(long number)
     }
 }
 
-/* As the kernel says it of its own calls. */
+/* The kernel's ERESTART codes. */
 enum { RESTART_SYS = -512, RESTART_NOINTR = -513, RESTART_NOHAND = -514, RESTART_BLOCK = -516 };
 
 void tmk_general_rewind(struct user_regs_struct *g)
@@ -107,14 +109,14 @@ uint64_t tmk_general_flags(const struct user_regs_struct *g)
     return g->eflags;
 }
 
-/* None are: system calls change no vector register, and xsave knows them all. */
+/* No registers are special: system calls change no vector register, and xsave saves them all. */
 bool tmk_registers_are_special(const struct tmk_registers *registers)
 {
     (void)registers;
     return false;
 }
 
-/* What a handler makes of the call that was broken off. */
+/* What a signal handler does to the call that was interrupted. */
 enum restart { RESTARTS_ANYWAY = 0, ENDS_IF_HANDLED = 1, ENDS_IF_NOT_ASKED = 2 };
 
 static enum restart restart_of(const struct user_regs_struct *g)
@@ -125,7 +127,7 @@ static enum restart restart_of(const struct user_regs_struct *g)
     return result == RESTART_SYS ? ENDS_IF_NOT_ASKED : RESTARTS_ANYWAY; /* SA_RESTART asks */
 }
 
-/* What the kernel makes of it without one. */
+/* Set the registers as the kernel does when no handler runs. */
 static void restart_as_kernel(struct user_regs_struct *g)
 {
     int64_t result = (int64_t)g->rax;
@@ -188,7 +190,7 @@ ssize_t tmk_code_find_sigreturn(const uint8_t *code, size_t n)
     return at ? at - code : -1;
 }
 
-/* e8 rel32, or ff /2 with a ModRM byte, SIB and displacement of any length. */
+/* A call is e8 rel32, or ff /2 with a ModRM byte, SIB and displacement of any length. */
 bool tmk_code_ends_in_call(const uint8_t *end)
 {
     if (end[-5] == 0xe8)
@@ -199,7 +201,7 @@ bool tmk_code_ends_in_call(const uint8_t *end)
     return false;
 }
 
-/* struct rt_sigframe: the return address, then a ucontext whose registers begin after 40 bytes. */
+/* struct rt_sigframe: the return address, then a ucontext; its registers begin after 40 bytes. */
 bool tmk_sigframe_interrupted(const uint8_t *stack, size_t n, uint64_t *ret_pc, uint64_t *ret_sp)
 {
     enum { REGISTERS = 8 + 40, RSP = REGISTERS + 15 * 8, RIP = REGISTERS + 16 * 8 };

@@ -148,8 +148,8 @@ bool tmk_mapping_same_file(const struct tmk_mapping *a, const struct tmk_mapping
 
 /* ---- ELF ---- */
 
-/* Tables in a library without bias are offsets, otherwise the loader has made them addresses. */
-static uint64_t table_at(const struct tmk_image_module *m, uint64_t value)
+/* The address of a table. The loader may have turned the file's offset into an address already. */
+static uint64_t table_address(const struct tmk_image_module *m, uint64_t value)
 {
     return value < m->bias ? value + m->bias : value;
 }
@@ -158,26 +158,27 @@ static void take_entry(struct tmk_image_module *m, const Elf64_Dyn *d)
 {
     switch (d->d_tag) {
     case DT_SYMTAB:
-        m->symtab = table_at(m, d->d_un.d_ptr);
+        m->symtab = table_address(m, d->d_un.d_ptr);
         break;
     case DT_STRTAB:
-        m->strtab = table_at(m, d->d_un.d_ptr);
+        m->strtab = table_address(m, d->d_un.d_ptr);
         break;
     case DT_STRSZ:
         m->strtab_bytes = d->d_un.d_val;
         break;
     case DT_GNU_HASH:
-        m->gnu_hash = table_at(m, d->d_un.d_ptr);
+        m->gnu_hash = table_address(m, d->d_un.d_ptr);
         break;
     case DT_VERSYM:
-        m->versym = table_at(m, d->d_un.d_ptr);
+        m->versym = table_address(m, d->d_un.d_ptr);
         break;
     default:
         break;
     }
 }
 
-static int read_dynamic(const struct tmk_image *image, struct tmk_image_module *m, uint64_t address)
+static int read_image_dynamic(const struct tmk_image *image, struct tmk_image_module *m,
+                              uint64_t address)
 {
     for (int i = 0; i < MAX_DYNAMIC; i++) {
         Elf64_Dyn d;
@@ -190,7 +191,7 @@ static int read_dynamic(const struct tmk_image *image, struct tmk_image_module *
     return m->symtab && m->strtab && m->gnu_hash ? 0 : TMK_EFORMAT;
 }
 
-/* The program headers of the ELF file at `head`; how many, 0: it is none. */
+/* Read the program headers of the ELF file at `head`: how many, 0: it is no ELF file. */
 static int read_headers(const struct tmk_image *image, const struct tmk_mapping *head,
                         Elf64_Phdr headers[MAX_PROGRAM_HEADERS])
 {
@@ -203,9 +204,10 @@ static int read_headers(const struct tmk_image *image, const struct tmk_mapping 
     return e.e_phnum;
 }
 
-/* Where the last segment with all of these flags and none of those ends; 0: there is none. */
-static uint64_t segment_end(const struct tmk_image *image, const struct tmk_mapping *head,
-                            uint32_t with, uint32_t without)
+/* Where the last segment ends that has all flags of `with` and none of `without`; 0: there is
+ * none. */
+static uint64_t elf_segment_end(const struct tmk_image *image, const struct tmk_mapping *head,
+                                uint32_t with, uint32_t without)
 {
     Elf64_Phdr headers[MAX_PROGRAM_HEADERS];
     uint64_t bias = 0, end = 0;
@@ -226,7 +228,7 @@ static uint64_t segment_end(const struct tmk_image *image, const struct tmk_mapp
 bool tmk_module_tail(const struct tmk_image *image, const struct tmk_mapping *head,
                      struct tmk_range *ret)
 {
-    uint64_t end = segment_end(image, head, PF_X, PF_W);
+    uint64_t end = elf_segment_end(image, head, PF_X, PF_W);
     const struct tmk_mapping *m = end ? tmk_image_at(image, end - 1) : NULL;
     if (!m || !m->is_code || !tmk_mapping_same_file(m, head) || m->end <= end)
         return false;
@@ -234,11 +236,11 @@ bool tmk_module_tail(const struct tmk_image *image, const struct tmk_mapping *he
     return true;
 }
 
-/* Other memory may lie behind it in the same mapping: to the end of the smallest page. */
+/* Other memory may follow in the same mapping, so only the rest of the smallest page counts. */
 bool tmk_module_data_tail(const struct tmk_image *image, const struct tmk_mapping *head,
                           struct tmk_range *ret)
 {
-    uint64_t end = segment_end(image, head, PF_W, PF_X);
+    uint64_t end = elf_segment_end(image, head, PF_W, PF_X);
     if (end == 0 || end % 4096 == 0 || !tmk_image_at(image, end))
         return false;
     *ret = (struct tmk_range){end, (end + 4095) & ~(uint64_t)4095};
@@ -261,7 +263,7 @@ int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *hea
         if (headers[i].p_type == PT_DYNAMIC)
             dynamic = headers[i].p_vaddr;
     }
-    int rc = has_bias && dynamic ? read_dynamic(image, &m, m.bias + dynamic) : TMK_EFORMAT;
+    int rc = has_bias && dynamic ? read_image_dynamic(image, &m, m.bias + dynamic) : TMK_EFORMAT;
     if (rc == 0)
         *ret = m;
     return rc;
@@ -269,13 +271,13 @@ int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *hea
 
 /* ---- symbols: a look-up as the loader does it ---- */
 
-struct hash_table {
+struct gnu_hash_table {
     uint32_t n_buckets, first, n_bloom, shift;
     uint64_t bloom, buckets, chains; /* addresses */
 };
 
 static bool read_hash(const struct tmk_image *image, const struct tmk_image_module *m,
-                      struct hash_table *t)
+                      struct gnu_hash_table *t)
 {
     uint32_t head[4];
     if (!tmk_image_read(image, m->gnu_hash, head, sizeof head) || head[0] == 0 || head[2] == 0)
@@ -298,7 +300,7 @@ static uint32_t gnu_hash_of(const char *name)
     return h;
 }
 
-static bool may_have(const struct tmk_image *image, const struct hash_table *t, uint32_t hash)
+static bool may_have(const struct tmk_image *image, const struct gnu_hash_table *t, uint32_t hash)
 {
     uint64_t word;
     return tmk_image_read(image, t->bloom + 8ull * (hash / 64 % t->n_bloom), &word, sizeof word) &&
@@ -313,9 +315,9 @@ static bool is_hidden(const struct tmk_image *image, const struct tmk_image_modu
            (version & HIDDEN_VERSION);
 }
 
-/* Is symbol `index` a function of that name, defined here? */
-static bool is_wanted(const struct tmk_image *image, const struct tmk_image_module *m,
-                      uint32_t index, const char *name, Elf64_Sym *ret)
+/* Whether symbol `index` is a function `name` that this module defines. */
+static bool is_wanted_symbol(const struct tmk_image *image, const struct tmk_image_module *m,
+                             uint32_t index, const char *name, Elf64_Sym *ret)
 {
     char found[64];
     size_t n = strlen(name) + 1;
@@ -329,7 +331,7 @@ static bool is_wanted(const struct tmk_image *image, const struct tmk_image_modu
 bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_image_module *module,
                        const char *name, struct tmk_range *ret)
 {
-    struct hash_table t;
+    struct gnu_hash_table t;
     uint32_t hash = gnu_hash_of(name), index, entry;
     bool found = false;
     if (!read_hash(image, module, &t) || !may_have(image, &t, hash) ||
@@ -340,7 +342,7 @@ bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_image_mod
         Elf64_Sym s;
         if (!tmk_image_read(image, t.chains + 4ull * (index - t.first), &entry, sizeof entry))
             break;
-        if ((entry | 1) == (hash | 1) && is_wanted(image, module, index, name, &s)) {
+        if ((entry | 1) == (hash | 1) && is_wanted_symbol(image, module, index, name, &s)) {
             *ret = (struct tmk_range){module->bias + s.st_value,
                                       module->bias + s.st_value + s.st_size};
             found = true;
@@ -353,10 +355,11 @@ bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_image_mod
     return found;
 }
 
-/* Symbols in all: the last one is the end of the longest chain. 0: cannot be told. */
+/* How many symbols there are: the last one is at the end of the longest hash chain. 0: not
+ * known. */
 static uint32_t count_symbols(const struct tmk_image *image, const struct tmk_image_module *m)
 {
-    struct hash_table t;
+    struct gnu_hash_table t;
     uint32_t last = 0, bucket, entry = 0;
     if (!read_hash(image, m, &t) || t.n_buckets > MAX_SYMBOLS)
         return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* inject/image.h - what another process has in its memory: mappings, the libraries among them, and
- * the addresses of their functions.
+/* inject/image.h - the memory of another process: its mappings, the libraries among them, and the
+ * addresses of their functions.
  *
  * Symbols are read from the process's memory, not from files: a library may have been replaced
- * since it was loaded, or lie in a container that we cannot look into. Nothing is trusted: the
- * process may be hostile, and every length is bounded. */
+ * since it was loaded, or be in a container whose files we cannot see. Nothing read is trusted: the
+ * process may be hostile, so every length is bounded. */
 #ifndef TMK_INJECT_IMAGE_H
 #define TMK_INJECT_IMAGE_H
 
@@ -36,7 +36,7 @@ struct tmk_image {
     uint64_t n, room;
 };
 
-/* A loaded ELF file: what its dynamic section says. */
+/* A loaded ELF file, as its dynamic section describes it. */
 struct tmk_image_module {
     const struct tmk_mapping
         *head;     /* the mapping with its header; good until the image is closed */
@@ -48,48 +48,50 @@ struct tmk_image_module {
 int tmk_image_open(pid_t pid, struct tmk_image *ret, struct tmk_error *err);
 void tmk_image_close(struct tmk_image *image);
 
-/* Bytes of the process; false when they are not all there. */
+/* Copy bytes from or to the process; false when not all of them are there. */
 bool tmk_image_read(const struct tmk_image *image, uint64_t address, void *to, size_t n);
 bool tmk_image_write(const struct tmk_image *image, uint64_t address, const void *from, size_t n);
-/* As many of `n` bytes as are there, from the start. */
+/* Copy as many of `n` bytes as are there, from the start; returns how many. */
 size_t tmk_image_read_some(const struct tmk_image *image, uint64_t address, void *to, size_t n);
-/* A text of at most `size` - 1 bytes, cut there; "" when it cannot be read. Control characters,
- * with which it might drive our user's terminal, become '?'. */
+/* Copy a text, cut after `size` - 1 bytes; "" when it cannot be read. Control characters become
+ * '?', because they could control our user's terminal. */
 void tmk_image_read_text(const struct tmk_image *image, uint64_t address, char *to, size_t size);
 
 /* The mapping at `address`, NULL: none. */
 const struct tmk_mapping *tmk_image_at(const struct tmk_image *image, uint64_t address);
 
-/* The first mapping of a file whose name (the last part of its path) `fits`; NULL: none. */
+/* Find the first mapping of a file with a name (the last part of its path) that `fits`; NULL:
+ * none. */
 const struct tmk_mapping *tmk_image_find(const struct tmk_image *image,
                                          bool (*fits)(const char *name));
 /* The last part of a path. */
 const char *tmk_path_name(const char *path);
 
-/* Are both mappings of one file? */
+/* Whether both map the same file. */
 bool tmk_mapping_same_file(const struct tmk_mapping *a, const struct tmk_mapping *b);
 
-/* The ELF file that begins at `head`. 0, or TMK_EFORMAT when it is none or has no symbols. */
+/* Read the ELF file that begins at `head`. 0, or TMK_EFORMAT when it is no ELF file or has no
+ * symbols. */
 int tmk_module_init(const struct tmk_image *image, const struct tmk_mapping *head,
                     struct tmk_image_module *ret);
 
-/* The unused bytes behind the code of the ELF file that begins at `head`: up to the end of the
- * page, so they can be executed, but no part of the file is meant to be there. False: there are
+/* Find the unused bytes behind the code of the ELF file that begins at `head`. They reach to the
+ * end of the page, so they can be executed although the file does not use them. False: there are
  * none. */
 bool tmk_module_tail(const struct tmk_image *image, const struct tmk_mapping *head,
                      struct tmk_range *ret);
 
-/* The same behind its data, where they can be written. */
+/* The same behind the file's data, where they can be written. */
 bool tmk_module_data_tail(const struct tmk_image *image, const struct tmk_mapping *head,
                           struct tmk_range *ret);
 
-/* Range of a function that the module defines (its default version, should there be several). */
+/* Find a function that the module defines: its range. Of several versions the default one
+ * counts. */
 bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_image_module *module,
                        const char *name, struct tmk_range *ret);
 
-/* The gap between exported symbols around [range->start, range->end): what of the module lies there
- * is between the end of the one before and the start of the one behind. For functions that a
- * library does not export but that were compiled into one object with some that it does. */
+/* Widen `range` to the gap between the exported symbols before and behind it. This covers functions
+ * that a library does not export but that were compiled into one object with some that it does. */
 int tmk_module_widen(const struct tmk_image *image, const struct tmk_image_module *module,
                      struct tmk_range *range);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* inject/inject.c - see inject.h. What it does, in order:
+/* inject/inject.c - see inject.h. The steps, in order:
  *
  *   look       the target's libraries and the addresses of the functions needed (image.h)
  *   find       a thread at a safe point: those that wait are judged from outside, and only the one
  *              chosen is stopped, and judged again
  *   map        with system calls of the borrowed thread: a region of code, data and stack
- *   start      the borrowed thread runs the stub, which makes the helper thread; it gets back all
- *              that was its, and we let go
+ *   start      the borrowed thread runs the stub, which makes the helper thread; then it is
+ *              restored and let go
  *   wait       for a word in the helper's memory
  *
- * One tidemark at a time does this to a process: a lock on its /proc/PID/mem, which ends with its
- * holder. */
+ * Only one tidemark at a time injects into a process: it locks the process's /proc/PID/mem, and the
+ * kernel drops the lock when its holder ends. */
 #include "inject/inject.h"
 
 #include <dlfcn.h>
@@ -28,7 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "inject/arch.h"
 #include "inject/borrow.h"
 #include "inject/image.h"
@@ -49,12 +51,12 @@ enum {
 
 enum {
     MAX_THREADS = 4096,
-    PATIENCE_NS = 100000000, /* with pthread_create, before we look what it waits for */
-    PAUSE_NS = 1000000,      /* between two rounds of looking for a thread */
-    BACK_OFF_NS = 100000000, /* after a thread that waited for itself */
+    PATIENCE_NS = 100000000, /* for pthread_create, before we check what it waits for */
+    PAUSE_NS = 1000000,      /* between two searches for a thread */
+    BACK_OFF_NS = 100000000, /* after a thread that was waiting for itself */
 };
 
-struct job {
+struct inject_job {
     const struct tmk_injection *in;
     struct tmk_injected out;
     struct tmk_image image;
@@ -64,8 +66,8 @@ struct job {
     struct tmk_return_places places;
     uint64_t region; /* 0: none */
     uint64_t deadline_ns;
-    uint64_t patient_until_ns; /* with threads whose registers are special */
-    int os_error;              /* of the last thread that could not be stopped */
+    uint64_t patient_until_ns; /* until then threads with special registers are skipped */
+    int os_error;              /* errno for the last thread that could not be stopped */
 };
 
 /* ---- look ---- */
@@ -96,7 +98,7 @@ static bool is_dl(const char *name)
     return strncmp(name, "libdl.so.2", 10) == 0 || strncmp(name, "libdl-2.", 8) == 0;
 }
 
-static bool is_ours(const char *name)
+static bool is_tidemark_library(const char *name)
 {
     return strncmp(name, "libtidemark.so", 14) == 0 || strncmp(name, "memfd:libtidemark", 17) == 0;
 }
@@ -106,12 +108,12 @@ static bool is_python(const char *name)
     return strncmp(name, "libpython", 9) == 0 || strncmp(name, "python", 6) == 0;
 }
 
-static bool is_torch(const char *name)
+static bool is_torch_library(const char *name)
 {
     return strncmp(name, "libc10.so", 9) == 0 || strncmp(name, "libtorch", 8) == 0;
 }
 
-static int no_libc(const struct job *j, struct tmk_error *err)
+static int no_libc(const struct inject_job *j, struct tmk_error *err)
 {
     int pid = (int)j->image.pid;
     if (tmk_image_find(&j->image, is_musl))
@@ -125,8 +127,8 @@ static int no_libc(const struct job *j, struct tmk_error *err)
                     pid);
 }
 
-static bool find_in(const struct job *j, const struct tmk_image_module *m, const char *name,
-                    uint64_t *ret)
+static bool find_function_in(const struct inject_job *j, const struct tmk_image_module *m,
+                             const char *name, uint64_t *ret)
 {
     struct tmk_range range;
     if (!m || !tmk_module_symbol(&j->image, m, name, &range))
@@ -135,42 +137,45 @@ static bool find_in(const struct job *j, const struct tmk_image_module *m, const
     return true;
 }
 
-/* The loader's functions: in libc since 2.34, before that in libdl, or libc's own pair. */
-static bool find_loader_functions(struct job *j, const struct tmk_image_module *libc)
+/* Find the loader's functions: since glibc 2.34 in libc, before that in libdl, or libc's internal
+ * pair. */
+static bool find_loader_functions(struct inject_job *j, const struct tmk_image_module *libc)
 {
     struct tmk_stub_block *b = &j->block;
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_dl);
     struct tmk_image_module dl;
     bool has_dl = head && tmk_module_init(&j->image, head, &dl) == 0;
-    b->dlopen_flags = RTLD_NOW | RTLD_GLOBAL; /* what is loaded later finds our hooks by name */
+    b->dlopen_flags = RTLD_NOW | RTLD_GLOBAL; /* libraries loaded later find our hooks by name */
     for (int i = 0; i < 2; i++) {
         const struct tmk_image_module *m = i == 0 ? libc : has_dl ? &dl : NULL;
-        if (!find_in(j, m, "dlopen", &b->dlopen) || !find_in(j, m, "dlsym", &b->dlsym))
+        if (!find_function_in(j, m, "dlopen", &b->dlopen) ||
+            !find_function_in(j, m, "dlsym", &b->dlsym))
             continue;
-        (void)find_in(j, m, "dlerror", &b->dlerror);
+        (void)find_function_in(j, m, "dlerror", &b->dlerror);
         return true;
     }
     b->dlopen_flags |= 0x80000000u; /* __RTLD_DLOPEN, which dlopen() adds itself */
-    return find_in(j, libc, "__libc_dlopen_mode", &b->dlopen) &&
-           find_in(j, libc, "__libc_dlsym", &b->dlsym);
+    return find_function_in(j, libc, "__libc_dlopen_mode", &b->dlopen) &&
+           find_function_in(j, libc, "__libc_dlsym", &b->dlsym);
 }
 
-static bool find_functions(struct job *j, const struct tmk_image_module *libc,
-                           const struct tmk_image_module *threads)
+static bool find_stub_functions(struct inject_job *j, const struct tmk_image_module *libc,
+                                const struct tmk_image_module *threads)
 {
     struct tmk_stub_block *b = &j->block;
-    return find_in(j, libc, "__errno_location", &b->errno_location) &&
-           find_in(j, libc, "poll", &b->poll) && find_in(j, libc, "close", &b->close) &&
-           find_in(j, libc, "munmap", &b->munmap) &&
-           (find_in(j, threads, "pthread_self", &b->pthread_self) ||
-            find_in(j, libc, "pthread_self", &b->pthread_self)) &&
-           find_in(j, threads, "pthread_detach", &b->pthread_detach) &&
-           find_in(j, threads, "pthread_create", &b->pthread_create) &&
+    return find_function_in(j, libc, "__errno_location", &b->errno_location) &&
+           find_function_in(j, libc, "poll", &b->poll) &&
+           find_function_in(j, libc, "close", &b->close) &&
+           find_function_in(j, libc, "munmap", &b->munmap) &&
+           (find_function_in(j, threads, "pthread_self", &b->pthread_self) ||
+            find_function_in(j, libc, "pthread_self", &b->pthread_self)) &&
+           find_function_in(j, threads, "pthread_detach", &b->pthread_detach) &&
+           find_function_in(j, threads, "pthread_create", &b->pthread_create) &&
            find_loader_functions(j, libc);
 }
 
-/* Where the program itself begins, or the kernel's code in it; NULL: cannot be told. */
-static const struct tmk_mapping *find_program(const struct job *j, bool is_kernels)
+/* The mapping where the program itself begins, or the kernel's code in it; NULL: not known. */
+static const struct tmk_mapping *find_program(const struct inject_job *j, bool is_kernels)
 {
     char path[64];
     struct stat st = {0};
@@ -186,9 +191,9 @@ static const struct tmk_mapping *find_program(const struct job *j, bool is_kerne
     return NULL;
 }
 
-/* Where a borrowed thread finds its way back: behind code that is never unloaded. */
-static int find_places(struct job *j, const struct tmk_image_module *libc,
-                       const struct tmk_image_module *threads, struct tmk_error *err)
+/* Find places for return paths, behind code that is never unloaded. */
+static int find_return_places(struct inject_job *j, const struct tmk_image_module *libc,
+                              const struct tmk_image_module *threads, struct tmk_error *err)
 {
     const struct tmk_mapping *const heads[] = {
         libc->head,
@@ -197,7 +202,7 @@ static int find_places(struct job *j, const struct tmk_image_module *libc,
         find_program(j, false),
         find_program(j, true),
     };
-    int rc = tmk_return_places_find(&j->image, heads, sizeof heads / sizeof heads[0], &j->places);
+    int rc = tmk_return_places_find(&j->image, heads, TMK_N(heads), &j->places);
     if (rc < 0)
         return tmk_fail(err, rc,
                         "the libraries of process %d have no room for the code that lets a thread "
@@ -206,24 +211,25 @@ static int find_places(struct job *j, const struct tmk_image_module *libc,
     return 0;
 }
 
-/* The library may be there already: then nothing is loaded, and its own function is called. */
-static void find_ours(struct job *j)
+/* The library may be loaded already. Then nothing is loaded, and the function of that library is
+ * called. */
+static void find_loaded_tidemark(struct inject_job *j)
 {
-    const struct tmk_mapping *head = tmk_image_find(&j->image, is_ours);
+    const struct tmk_mapping *head = tmk_image_find(&j->image, is_tidemark_library);
     struct tmk_image_module ours;
     uint64_t function;
     j->out.was_loaded = head && tmk_module_init(&j->image, head, &ours) == 0 &&
-                        find_in(j, &ours, j->in->symbol, &function);
+                        find_function_in(j, &ours, j->in->symbol, &function);
 }
 
-static int look_at_libraries(struct job *j, struct tmk_error *err)
+static int look_at_libraries(struct inject_job *j, struct tmk_error *err)
 {
     const struct tmk_mapping *head = tmk_image_find(&j->image, is_libc);
     struct tmk_image_module libc, threads;
     if (!head || tmk_module_init(&j->image, head, &libc) < 0)
         return no_libc(j, err);
     threads = libc;
-    if (!find_in(j, &libc, "pthread_create", &j->block.pthread_create)) {
+    if (!find_function_in(j, &libc, "pthread_create", &j->block.pthread_create)) {
         const struct tmk_mapping *old = tmk_image_find(&j->image, is_threads);
         if (!old || tmk_module_init(&j->image, old, &threads) < 0)
             return tmk_fail(err, TMK_EINVAL,
@@ -231,13 +237,13 @@ static int look_at_libraries(struct job *j, struct tmk_error *err)
                             "be started in it; start it with: tidemark run",
                             (int)j->image.pid);
     }
-    if (!find_functions(j, &libc, &threads))
+    if (!find_stub_functions(j, &libc, &threads))
         return tmk_fail(err, TMK_EINVAL,
                         "the C library of process %d (%s) lacks a function that is needed; start "
                         "the program with: tidemark run",
                         (int)j->image.pid, head->path);
-    find_ours(j);
-    int rc = find_places(j, &libc, &threads, err);
+    find_loaded_tidemark(j);
+    int rc = find_return_places(j, &libc, &threads, err);
     if (rc < 0)
         return rc;
     return tmk_safety_init(&j->safety, &j->image, &libc, &threads,
@@ -258,13 +264,15 @@ static int open_image(const struct tmk_subject *s, const struct tmk_asker *us,
 
 /* ---- map ---- */
 
-static int remote(struct job *j, long number, const uint64_t arguments[6], int64_t *ret)
+static int run_remote_syscall(struct inject_job *j, long number, const uint64_t arguments[6],
+                              int64_t *ret)
 {
     return tmk_borrow_syscall(&j->borrowed, number, arguments, ret, j->deadline_ns);
 }
 
-/* A call that was refused: the seccomp filter of the target, or its limits. */
-static int refused(const struct job *j, const char *what, int64_t result, struct tmk_error *err)
+/* Report a system call that the kernel refused because of the target's seccomp filter or limits. */
+static int report_refused_call(const struct inject_job *j, const char *what, int64_t result,
+                               struct tmk_error *err)
 {
     return tmk_fail_os(
         err, TMK_EINVAL, (int)-result, "process %d may not %s%s", (int)j->image.pid, what,
@@ -272,50 +280,50 @@ static int refused(const struct job *j, const char *what, int64_t result, struct
                                     : "");
 }
 
-/* A part is executable or writable, never both, which hardened systems forbid. */
-static int map_region(struct job *j, struct tmk_error *err)
+/* Each part is executable or writable, never both, because hardened systems forbid that. */
+static int map_region(struct inject_job *j, struct tmk_error *err)
 {
     int64_t got = 0;
-    int rc = remote(j, SYS_mmap,
-                    (uint64_t[6]){0, REGION_BYTES, PROT_READ | PROT_EXEC,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0},
-                    &got);
+    int rc = run_remote_syscall(j, SYS_mmap,
+                                (uint64_t[6]){0, REGION_BYTES, PROT_READ | PROT_EXEC,
+                                              MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0},
+                                &got);
     if (rc == 0 && got < 0 && got > -4096)
-        return refused(j, "map executable memory", got, err);
+        return report_refused_call(j, "map executable memory", got, err);
     if (rc == 0) {
         j->region = (uint64_t)got;
-        rc = remote(j, SYS_mprotect,
-                    (uint64_t[6]){j->region + PART_BYTES, REGION_BYTES - PART_BYTES,
-                                  PROT_READ | PROT_WRITE},
-                    &got);
+        rc = run_remote_syscall(j, SYS_mprotect,
+                                (uint64_t[6]){j->region + PART_BYTES, REGION_BYTES - PART_BYTES,
+                                              PROT_READ | PROT_WRITE},
+                                &got);
     }
     if (rc == 0 && got < 0)
-        return refused(j, "make memory writable", got, err);
+        return report_refused_call(j, "make memory writable", got, err);
     if (rc < 0)
         return tmk_fail(err, rc, "the borrowed thread did not make its system call");
     return 0;
 }
 
-/* After a failure: what the thread has made for us goes again. */
-static void clean_up(struct job *j)
+/* Clean up after a failure: the borrowed thread unmaps and closes what it made for us. */
+static void clean_up_target(struct inject_job *j)
 {
     int64_t got;
     if (j->region)
-        (void)remote(j, SYS_munmap, (uint64_t[6]){j->region, REGION_BYTES}, &got);
+        (void)run_remote_syscall(j, SYS_munmap, (uint64_t[6]){j->region, REGION_BYTES}, &got);
     if (j->out.by_memory && j->block.fd >= 0)
-        (void)remote(j, SYS_close, (uint64_t[6]){(uint64_t)j->block.fd}, &got);
+        (void)run_remote_syscall(j, SYS_close, (uint64_t[6]){(uint64_t)j->block.fd}, &got);
     j->region = 0;
     j->out.by_memory = false;
 }
 
-static bool put(struct job *j, uint64_t address, const void *from, size_t n)
+static bool put_target_bytes(struct inject_job *j, uint64_t address, const void *from, size_t n)
 {
     return tmk_borrow_write(&j->borrowed, &j->image, address, from, n) == 0;
 }
 
-static bool put_text(struct job *j, uint64_t at, const char *text)
+static bool put_target_text(struct inject_job *j, uint64_t at, const char *text)
 {
-    return put(j, j->region + PART_BYTES + at, text, strlen(text) + 1);
+    return put_target_bytes(j, j->region + PART_BYTES + at, text, strlen(text) + 1);
 }
 
 static bool copy_file(const char *from_path, const char *to_path)
@@ -334,19 +342,20 @@ static bool copy_file(const char *from_path, const char *to_path)
     return n == 0;
 }
 
-/* Its files lack the library: put it into memory that has a descriptor there. */
-static int put_library(struct job *j, char *ret_path, size_t size, struct tmk_error *err)
+/* The target cannot see the library's file, so copy it into memory that has a descriptor in the
+ * target. */
+static int put_library(struct inject_job *j, char *ret_path, size_t size, struct tmk_error *err)
 {
     char theirs[64];
     int64_t fd = -1;
-    if (!put_text(j, PATH_AT, "libtidemark.so"))
+    if (!put_target_text(j, PATH_AT, "libtidemark.so"))
         return tmk_fail(err, TMK_EIO, "cannot write to the memory of the process");
-    int rc = remote(j, SYS_memfd_create,
-                    (uint64_t[6]){j->region + PART_BYTES + PATH_AT, MFD_CLOEXEC}, &fd);
+    int rc = run_remote_syscall(j, SYS_memfd_create,
+                                (uint64_t[6]){j->region + PART_BYTES + PATH_AT, MFD_CLOEXEC}, &fd);
     if (rc < 0)
         return tmk_fail(err, rc, "the borrowed thread did not make its system call");
     if (fd < 0)
-        return refused(j, "make a file in memory (memfd)", fd, err);
+        return report_refused_call(j, "make a file in memory (memfd)", fd, err);
     j->block.fd = fd;
     j->out.by_memory = true;
     snprintf(theirs, sizeof theirs, "/proc/%d/fd/%d", (int)j->image.pid, (int)fd);
@@ -356,8 +365,8 @@ static int put_library(struct job *j, char *ret_path, size_t size, struct tmk_er
     return 0;
 }
 
-/* What the stub needs to end without us. */
-static void prepare_return(struct job *j)
+/* Tell the stub what it needs to end without us. */
+static void prepare_return(struct inject_job *j)
 {
     const struct tmk_borrowed *from = &j->borrowed;
     struct tmk_stub_block *b = &j->block;
@@ -368,7 +377,7 @@ static void prepare_return(struct job *j)
     b->create_result = 0;
 }
 
-static int fill_region(struct job *j, struct tmk_error *err)
+static int fill_region(struct inject_job *j, struct tmk_error *err)
 {
     struct tmk_stub_block *b = &j->block;
     uint64_t data = j->region + PART_BYTES;
@@ -388,23 +397,23 @@ static int fill_region(struct job *j, struct tmk_error *err)
         if (rc < 0)
             return rc;
     }
-    if (put_text(j, SYMBOL_AT, j->in->symbol) && put_text(j, PATH_AT, path) &&
-        put_text(j, OPTIONS_AT, j->in->options) && put(j, data, b, sizeof *b) &&
-        put(j, j->region, tmk_stub, tmk_stub_bytes))
+    if (put_target_text(j, SYMBOL_AT, j->in->symbol) && put_target_text(j, PATH_AT, path) &&
+        put_target_text(j, OPTIONS_AT, j->in->options) && put_target_bytes(j, data, b, sizeof *b) &&
+        put_target_bytes(j, j->region, tmk_stub, tmk_stub_bytes))
         return 0;
     return tmk_fail(err, TMK_EIO, "cannot write to the memory of the process");
 }
 
 /* ---- start ---- */
 
-static uint64_t word_at(const struct job *j, size_t offset)
+static uint64_t stub_word_at(const struct inject_job *j, size_t offset)
 {
     return j->region + PART_BYTES + offset;
 }
 
-/* pthread_create does not come back: does the thread wait for a lock that is its own? Then nothing
- * has happened yet, and it is tried again elsewhere. */
-static bool waits_for_lock(struct job *j)
+/* Whether pthread_create does not return because the thread waits for a lock that it holds itself.
+ * Then nothing has happened yet, and another thread is tried. */
+static bool waits_for_lock(struct inject_job *j)
 {
     struct tmk_thread_place m = {.call = -1};
     if (tmk_borrow_interrupt(&j->borrowed, j->deadline_ns) < 0)
@@ -412,14 +421,14 @@ static bool waits_for_lock(struct job *j)
     return tmk_thread_place_read(j->borrowed.pid, j->borrowed.tid, &m) && m.call == SYS_futex;
 }
 
-static int run_stub(struct job *j, struct tmk_error *err)
+static int run_stub(struct inject_job *j, struct tmk_error *err)
 {
     const struct tmk_stub_run run = {
         .code = j->region,
         .block = j->region + PART_BYTES,
         .region = j->region,
         .region_bytes = REGION_BYTES,
-        .done = word_at(j, offsetof(struct tmk_stub_block, is_created)),
+        .done = stub_word_at(j, offsetof(struct tmk_stub_block, is_created)),
     };
     int rc;
     do {
@@ -443,8 +452,8 @@ static int run_stub(struct job *j, struct tmk_error *err)
     return 0;
 }
 
-/* With a thread that is stopped at a safe point. */
-static int use_thread(struct job *j, struct tmk_error *err)
+/* Use a thread that is stopped at a safe point: map the region, fill it, run the stub. */
+static int use_thread(struct inject_job *j, struct tmk_error *err)
 {
     bool is_patient = tmk_clock_monotonic_ns() < j->patient_until_ns;
     int rc = tmk_borrow_save(&j->borrowed, &j->image, &j->places, is_patient);
@@ -458,7 +467,7 @@ static int use_thread(struct job *j, struct tmk_error *err)
         rc = run_stub(j, err);
     if (rc < 0 && rc != TMK_ENOENT &&
         tmk_borrow_recall(&j->borrowed, &j->image, tmk_clock_monotonic_ns() + PATIENCE_NS) == 0)
-        clean_up(j);
+        clean_up_target(j);
     j->region = rc < 0 ? 0 : j->region;
     j->out.borrowed = j->borrowed.tid;
     return rc;
@@ -466,8 +475,8 @@ static int use_thread(struct job *j, struct tmk_error *err)
 
 /* ---- find ---- */
 
-/* A thread of the C library's making has its own record, with its own number in it. */
-static bool is_library_thread(const struct job *j, pid_t tid)
+/* A thread that the C library made has a record with its own number in it. */
+static bool is_library_thread(const struct inject_job *j, pid_t tid)
 {
     struct user_regs_struct g;
     pid_t inner;
@@ -484,16 +493,16 @@ static bool is_library_thread(const struct job *j, pid_t tid)
     return false;
 }
 
-static uint64_t thread_of_place(const struct job *j, unsigned i)
+static uint64_t thread_of_place(const struct inject_job *j, unsigned i)
 {
     struct tmk_return_head head = {0};
     (void)tmk_image_read(&j->image, j->places.at[i], &head, sizeof head);
     return head.thread;
 }
 
-/* Was this thread left alone by an attach that was killed, and is it still on its way back? To be
- * borrowed once more meanwhile would be the way back of the way back. */
-static bool is_returning(const struct job *j, const struct user_regs_struct *g)
+/* Whether this thread was left alone by an attach that was killed and is still in its return path.
+ * It must not be borrowed meanwhile: it would need a return path to the return path. */
+static bool is_returning(const struct inject_job *j, const struct user_regs_struct *g)
 {
     pid_t inner;
     char state;
@@ -506,7 +515,7 @@ static bool is_returning(const struct job *j, const struct user_regs_struct *g)
     return false;
 }
 
-static bool is_safe_stopped(const struct job *j, const struct tmk_thread_place *before)
+static bool is_safe_stopped(const struct inject_job *j, const struct tmk_thread_place *before)
 {
     struct user_regs_struct g;
     struct tmk_thread_place m = {.call = -1};
@@ -517,7 +526,7 @@ static bool is_safe_stopped(const struct job *j, const struct tmk_thread_place *
     m.pc = tmk_general_pc(&g);
     m.sp = tmk_general_sp(&g);
     if (m.call < 0 && before->call >= 0 && before->pc - m.pc <= 4) {
-        m.call = before->call; /* a processor that forgets it at the stop */
+        m.call = before->call; /* for processors that forget it at the stop */
         m.argument = before->argument;
     }
     return tmk_safety_of(&j->safety, &m) && is_library_thread(j, tid) && !is_returning(j, &g);
@@ -529,8 +538,8 @@ static void pause_ns(uint64_t ns)
     nanosleep(&t, NULL);
 }
 
-/* A place with which a thread was left alone is not used again. */
-static uint64_t end_borrow(struct job *j)
+/* End the borrow. A place is not used again if its thread was left in it. */
+static uint64_t end_borrow(struct inject_job *j)
 {
     uint64_t held_ns = tmk_borrow_end(&j->borrowed, &j->image);
     for (unsigned i = 0; i < j->places.n && !j->borrowed.is_restored; i++)
@@ -538,13 +547,13 @@ static uint64_t end_borrow(struct job *j)
     return held_ns;
 }
 
-/* Stop a thread and use it if that is still right. 1: done, 0: not this one, <0: failed. */
-static int try_thread(struct job *j, pid_t tid, const struct tmk_thread_place *before,
+/* Stop a thread and use it if it is still safe. 1: done, 0: not this one, <0: failed. */
+static int try_thread(struct inject_job *j, pid_t tid, const struct tmk_thread_place *before,
                       struct tmk_error *err)
 {
     sigset_t all, old;
     sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &old); /* a ^C now would leave the thread in our hands */
+    sigprocmask(SIG_BLOCK, &all, &old); /* a ^C now would leave the thread borrowed */
     int rc = tmk_borrow_stop(&j->borrowed, j->image.pid, tid, j->deadline_ns);
     if (rc == TMK_EIO)
         j->os_error = j->borrowed.os_error;
@@ -568,9 +577,9 @@ static int try_thread(struct job *j, pid_t tid, const struct tmk_thread_place *b
 
 enum { RANK_IDLE, RANK_RUNNING, RANK_DISTURBED, RANK_NOT_NOW };
 
-/* A thread that waits in a call which goes on after the stop loses nothing. One that runs must be
- * stopped to be judged. One that waits in another call will see it end early. */
-static unsigned rank_of(const struct job *j, pid_t tid, struct tmk_thread_place *ret)
+/* Rank a thread by what a stop costs it. A thread waiting in a call that restarts loses nothing. A
+ * running one must be stopped to be judged. One waiting in another call sees it end early. */
+static unsigned thread_rank_of(const struct inject_job *j, pid_t tid, struct tmk_thread_place *ret)
 {
     pid_t inner;
     char state;
@@ -584,10 +593,10 @@ static unsigned rank_of(const struct job *j, pid_t tid, struct tmk_thread_place 
     return ret->call < 0 || tmk_call_restarts(ret->call) ? RANK_IDLE : RANK_DISTURBED;
 }
 
-/* ---- places that earlier attaches have left taken ---- */
+/* ---- places that earlier attaches left taken ---- */
 
-/* Stop the thread that was left with some of them; free those that it cannot come to any more. */
-static void free_places_of(struct job *j, pid_t tid, uint64_t inner)
+/* Stop the thread that was left in some of the places; free those that it cannot enter any more. */
+static void free_places_of(struct inject_job *j, pid_t tid, uint64_t inner)
 {
     struct user_regs_struct g;
     sigset_t all, old;
@@ -603,8 +612,8 @@ static void free_places_of(struct job *j, pid_t tid, uint64_t inner)
     sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* The thread with number `wanted` in its own namespace, 0: it has ended. */
-static pid_t find_thread(const struct job *j, uint64_t wanted)
+/* The thread that has number `wanted` in its own namespace; 0: it has ended. */
+static pid_t find_thread(const struct inject_job *j, uint64_t wanted)
 {
     pid_t tids[MAX_THREADS], inner;
     char state;
@@ -615,8 +624,8 @@ static pid_t find_thread(const struct job *j, uint64_t wanted)
     return 0;
 }
 
-/* When all are taken: free those that nobody needs any more. */
-static void free_places(struct job *j)
+/* All places are taken: free those that no thread needs any more. */
+static void free_places(struct inject_job *j)
 {
     for (unsigned i = 0; i < j->places.n; i++)
         if (!j->places.is_taken[i])
@@ -635,14 +644,14 @@ static void free_places(struct job *j)
 }
 
 /* One round over all threads, idle ones first. */
-static int try_threads(struct job *j, struct tmk_error *err)
+static int try_all_threads(struct inject_job *j, struct tmk_error *err)
 {
     pid_t tids[MAX_THREADS];
     struct tmk_thread_place moment;
     size_t n = tmk_subject_threads(j->image.pid, tids, MAX_THREADS);
     for (unsigned wanted = RANK_IDLE; wanted < RANK_NOT_NOW; wanted++) {
         for (size_t i = 0; i < n; i++) {
-            if (rank_of(j, tids[i], &moment) != wanted)
+            if (thread_rank_of(j, tids[i], &moment) != wanted)
                 continue;
             int rc = try_thread(j, tids[i], &moment, err);
             if (rc != 0)
@@ -652,19 +661,19 @@ static int try_threads(struct job *j, struct tmk_error *err)
     return 0;
 }
 
-static bool has_ended(pid_t pid)
+static bool has_process_ended(pid_t pid)
 {
     char state;
     pid_t inner;
     return !tmk_subject_read_thread(pid, &state, &inner) || strchr("ZX", state);
 }
 
-static int start_helper(struct job *j, struct tmk_error *err)
+static int start_helper(struct inject_job *j, struct tmk_error *err)
 {
     for (;;) {
         free_places(j);
-        int rc = try_threads(j, err);
-        if (rc == 0 && has_ended(j->image.pid))
+        int rc = try_all_threads(j, err);
+        if (rc == 0 && has_process_ended(j->image.pid))
             return tmk_fail(err, TMK_ENOENT, "process %d has ended meanwhile", (int)j->image.pid);
         if (rc != 0)
             return rc < 0 ? rc : 0;
@@ -682,12 +691,12 @@ static int start_helper(struct job *j, struct tmk_error *err)
 
 /* ---- wait ---- */
 
-static bool put_word(const struct job *j, size_t offset, uint32_t value)
+static bool put_stub_word(const struct inject_job *j, size_t offset, uint32_t value)
 {
-    return tmk_image_write(&j->image, word_at(j, offset), &value, sizeof value);
+    return tmk_image_write(&j->image, stub_word_at(j, offset), &value, sizeof value);
 }
 
-static int not_loaded(struct job *j, struct tmk_error *err)
+static int report_not_loaded(struct inject_job *j, struct tmk_error *err)
 {
     char reason[160] = "the loader gave no reason";
     if (j->block.error_text)
@@ -696,10 +705,10 @@ static int not_loaded(struct job *j, struct tmk_error *err)
                     reason);
 }
 
-static int timed_out(struct job *j, struct tmk_error *err)
+static int report_timeout(struct inject_job *j, struct tmk_error *err)
 {
-    put_word(j, offsetof(struct tmk_stub_block, is_given_up), 1);
-    put_word(j, offsetof(struct tmk_stub_block, is_read), 1);
+    put_stub_word(j, offsetof(struct tmk_stub_block, is_given_up), 1);
+    put_stub_word(j, offsetof(struct tmk_stub_block, is_read), 1);
     bool calling = j->block.state == TMK_STUB_CALLING;
     return tmk_fail(err, TMK_EBUSY,
                     calling ? "libtidemark.so is loaded into process %d but has not started yet; "
@@ -709,10 +718,10 @@ static int timed_out(struct job *j, struct tmk_error *err)
                     (int)j->image.pid);
 }
 
-static int wait_for_helper(struct job *j, struct tmk_error *err)
+static int wait_for_helper(struct inject_job *j, struct tmk_error *err)
 {
     if (j->borrowed.is_restored)
-        put_word(j, offsetof(struct tmk_stub_block, is_returned), 1);
+        put_stub_word(j, offsetof(struct tmk_stub_block, is_returned), 1);
     do {
         if (!tmk_image_read(&j->image, j->region + PART_BYTES, &j->block, sizeof j->block))
             return tmk_fail(err, TMK_ENOENT, "process %d has ended meanwhile", (int)j->image.pid);
@@ -722,18 +731,18 @@ static int wait_for_helper(struct job *j, struct tmk_error *err)
     } while (tmk_clock_monotonic_ns() < j->deadline_ns);
     int rc = 0;
     if (j->block.state < TMK_STUB_DONE)
-        return timed_out(j, err);
+        return report_timeout(j, err);
     if (j->block.state == TMK_STUB_NOT_LOADED)
-        rc = not_loaded(j, err);
+        rc = report_not_loaded(j, err);
     j->out.result = j->block.result;
     tmk_image_read_text(&j->image, j->block.message, j->out.message, sizeof j->out.message);
-    put_word(j, offsetof(struct tmk_stub_block, is_read), 1);
+    put_stub_word(j, offsetof(struct tmk_stub_block, is_read), 1);
     return rc;
 }
 
-/* Be the only tidemark at work on this process, until *ret_fd is closed. Where there are no locks
- * one goes without. */
-static int lock_target(const struct job *j, int *ret_fd, struct tmk_error *err)
+/* Be the only tidemark that works on this process until *ret_fd is closed. Where the file system
+ * has no locks, do without. */
+static int lock_target(const struct inject_job *j, int *ret_fd, struct tmk_error *err)
 {
     char path[64];
     int pid = (int)j->in->subject->pid;
@@ -748,8 +757,8 @@ static int lock_target(const struct job *j, int *ret_fd, struct tmk_error *err)
     return 0;
 }
 
-/* All of it, with the result in j->out. */
-static int inject(struct job *j, struct tmk_error *err)
+/* Do all steps; the result is in j->out. */
+static int inject_library(struct inject_job *j, struct tmk_error *err)
 {
     int rc = open_image(j->in->subject, j->in->asker, &j->image, err);
     if (rc < 0)
@@ -768,7 +777,7 @@ int tmk_inject(const struct tmk_injection *in, struct tmk_injected *ret, struct 
     uint64_t start_ns = tmk_clock_monotonic_ns();
     if (strlen(in->library) >= PATH_MAX || strlen(in->options) >= OPTIONS_BYTES)
         return tmk_fail(err, TMK_EINVAL, "the path of the library or the options are too long");
-    struct job *j = calloc(1, sizeof *j);
+    struct inject_job *j = calloc(1, sizeof *j);
     if (!j)
         return tmk_fail(err, TMK_ENOMEM, "%s", tmk_result_text(TMK_ENOMEM));
     j->in = in;
@@ -777,7 +786,7 @@ int tmk_inject(const struct tmk_injection *in, struct tmk_injected *ret, struct 
     int lock_fd = -1;
     int rc = lock_target(j, &lock_fd, err);
     if (rc == 0)
-        rc = inject(j, err);
+        rc = inject_library(j, err);
     if (rc == 0) {
         j->out.total_ns = tmk_clock_monotonic_ns() - start_ns;
         *ret = j->out;
@@ -798,8 +807,8 @@ static void copy_path(char *to, size_t size, const struct tmk_mapping *m)
         *deleted = '\0';
 }
 
-/* tidemark.USER.PID.*.ring: a child has its parent's mapped too, but records into its own. One that
- * was deleted is of a recording that has ended. */
+/* Find the process's own ring, named tidemark.USER.PID.*.ring: a child has its parent's ring mapped
+ * too, but records into its own. A deleted ring belongs to a recording that has ended. */
 static const struct tmk_mapping *find_ring(const struct tmk_image *image, pid_t inner_pid)
 {
     for (uint64_t i = 0; i < image->n; i++) {
@@ -821,10 +830,10 @@ int tmk_presence_read(const struct tmk_subject *subject, const struct tmk_asker 
     int rc = open_image(subject, asker, &image, err);
     if (rc < 0)
         return rc;
-    copy_path(ret->library, sizeof ret->library, tmk_image_find(&image, is_ours));
+    copy_path(ret->library, sizeof ret->library, tmk_image_find(&image, is_tidemark_library));
     copy_path(ret->ring, sizeof ret->ring, find_ring(&image, subject->inner_pid));
     ret->has_python = tmk_image_find(&image, is_python) != NULL;
-    ret->has_torch = tmk_image_find(&image, is_torch) != NULL;
+    ret->has_torch = tmk_image_find(&image, is_torch_library) != NULL;
     tmk_image_close(&image);
     return 0;
 }

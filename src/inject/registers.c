@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* inject/registers.c - registers in and out of a stopped thread, the same on every processor.
+/* inject/registers.c - read and write the registers of a stopped thread, on every processor.
  *
- * Sets are asked for by the numbers of core files (PTRACE_GETREGSET): the general ones, and all of
- * the vector state, which the kernel hands over as one piece of whatever length it has. */
+ * Register sets have the numbers they have in core files (PTRACE_GETREGSET): one for the general
+ * registers, and one for all of the vector state, which the kernel returns in one piece of any
+ * length. */
 #include <elf.h>
 #include <errno.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
+#include "base/error.h"
 #include "inject/arch.h"
 
-/* Those beside the general ones that a function call may change. On aarch64 SVE contains the plain
- * vector registers, and setting it says whether it is in use: it goes last. */
+/* The sets beside the general one that a function call may change. On aarch64 SVE contains the
+ * plain vector registers, and setting it says whether it is in use, so it comes last. */
 static const unsigned extended_types[TMK_EXTENDED_SETS] = {
 #if defined(__x86_64__)
     NT_X86_XSTATE, NT_PRFPREG, /* asked for only where there is no XSTATE */
@@ -40,13 +42,14 @@ int tmk_general_set(pid_t tid, const struct user_regs_struct *general)
     return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &from) < 0 ? TMK_EIO : 0;
 }
 
-static bool is_needed(const struct tmk_registers *r, int i)
+static bool is_set_needed(const struct tmk_registers *r, int i)
 {
     return extended_types[i] != NT_PRFPREG || i == 0 || r->extended[0].n_bytes == 0;
 }
 
-/* EINVAL and ENODEV: this processor has no such set. A set that fills the buffer may be cut. */
-static int get_extended(pid_t tid, struct tmk_register_set *set)
+/* EINVAL and ENODEV mean that this processor has no such set. A set that fills the buffer may be
+ * cut. */
+static int get_extended_set(pid_t tid, struct tmk_register_set *set)
 {
     struct iovec to = {.iov_base = set->bytes, .iov_len = sizeof set->bytes};
     set->n_bytes = 0;
@@ -64,8 +67,8 @@ int tmk_registers_get(pid_t tid, struct tmk_registers *ret)
     for (int i = 0; i < TMK_EXTENDED_SETS && rc == 0; i++) {
         ret->extended[i].type = extended_types[i];
         ret->extended[i].n_bytes = 0;
-        if (is_needed(ret, i))
-            rc = get_extended(tid, &ret->extended[i]);
+        if (is_set_needed(ret, i))
+            rc = get_extended_set(tid, &ret->extended[i]);
     }
     return rc == 0 && ret->extended[0].n_bytes == 0 && ret->extended[1].n_bytes == 0 ? TMK_EIO : rc;
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+
 enum {
     ALIGNMENT = 16,
     STACK_BYTES = 65536, /* looked through for a signal handler that will return to the path */
@@ -42,7 +44,7 @@ int tmk_return_places_find(const struct tmk_image *image, const struct tmk_mappi
     return 0;
 }
 
-/* What a thread must have left. */
+/* The memory that a thread must have left before its place is free. */
 struct way_back {
     uint64_t at;
     uint64_t region, region_bytes;
@@ -73,7 +75,8 @@ bool tmk_return_has(const struct tmk_image *image, uint64_t at, const struct use
 bool tmk_return_is_needed(const struct tmk_image *image, uint64_t at,
                           const struct user_regs_struct *g)
 {
-    static uint64_t stack[STACK_BYTES / 8]; /* one thread at a time is looked at, by one of ours */
+    static uint64_t
+        stack[STACK_BYTES / 8]; /* only one of our threads looks, at one thread at a time */
     struct way_back w;
     if (!way_back_read(image, at, &w) || tmk_return_has(image, at, g))
         return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* inject/return_path.h - how a borrowed thread gets back what is its own when its tracer is gone.
+/* inject/return_path.h - how a borrowed thread restores itself when its tracer is gone.
  *
- * Our process may be killed at any moment. The kernel then lets every thread go on that we had
- * stopped, with the registers that it has just then. So a thread never has registers from which it
- * cannot find back by itself:
+ * Our process may be killed at any moment. The kernel then lets every stopped thread continue with
+ * the registers that it has at that moment. So we never give a thread registers from which it
+ * cannot return by itself:
  *
  *   1  the return path (arch.h) is written into bytes of the target's code pages that nothing uses,
  *      with the thread's registers and signal mask in it. The thread has not noticed yet
@@ -14,13 +14,13 @@
  *   5  we put its registers back: vector registers, then step 2 with its own signal mask, and last
  *      the general ones
  *
- * The bytes are those between the end of a library's code and the end of the page
- * (tmk_module_tail). They are put back as they were after step 5; when we are killed they stay. A
- * place that is taken can be used again once its thread is seen to be elsewhere.
+ * The unused bytes lie between the end of a library's code and the end of the page
+ * (tmk_module_tail). After step 5 they are put back as they were. If we are killed they stay, and
+ * such a place can be used again once its thread is seen to be elsewhere.
  *
  * Rejected: the thread's own stack (a runtime may have stacks of a few KiB with other data below);
  * a signal frame and rt_sigreturn() (it makes the kernel forget what is left of a sleep, and needs
- * writable memory); a mapping of our own (to make one is the first thing that a thread does for
+ * writable memory); a mapping of our own (making one is the first thing that a thread does for
  * us). */
 #ifndef TMK_INJECT_RETURN_PATH_H
 #define TMK_INJECT_RETURN_PATH_H
@@ -38,22 +38,23 @@ struct tmk_return_places {
     uint64_t scratch;              /* unused bytes that can be written; 0: none */
 };
 
-/* One that was written. */
+/* A return path that was written. */
 struct tmk_return_path {
     uint64_t at; /* 0: none */
     uint8_t before[TMK_RETURN_MAX_BYTES];
 };
 
-/* Find them behind the modules that begin at `heads` (of `n`, each but the first may be NULL),
- * which must stay loaded for good. 0, or TMK_EINVAL: there is none. */
+/* Find places behind the `n` modules that begin at `heads`. They must stay loaded for good; each
+ * but the first may be NULL. 0, or TMK_EINVAL: there is no place. */
 int tmk_return_places_find(const struct tmk_image *image, const struct tmk_mapping *const *heads,
                            unsigned n, struct tmk_return_places *ret);
 
-/* Could the thread that stopped with these registers still come to the return path at `at`? */
+/* Whether the thread that stopped with these registers could still enter the return path at
+ * `at`. */
 bool tmk_return_is_needed(const struct tmk_image *image, uint64_t at,
                           const struct user_regs_struct *g);
 
-/* Is the thread with these registers in the return path at `at`, or in its stub? */
+/* Whether the thread with these registers is in the return path at `at`, or in its stub. */
 bool tmk_return_has(const struct tmk_image *image, uint64_t at, const struct user_regs_struct *g);
 
 #endif

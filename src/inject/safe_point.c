@@ -10,10 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "inject/arch.h"
 
 enum {
-    NEAR_BYTES = 8192,     /* of stack: malloc's deepest call (counting processors) and some more */
+    NEAR_BYTES = 8192,     /* of stack: malloc's deepest call (which counts processors) and more */
     LOCK_BYTES = 256,      /* waiting for a lock: the caller is near */
     WAIT_BYTES = 1024,     /* the same in a stranger's allocator */
     HANDLER_BYTES = 65536, /* of stack searched for handlers */
@@ -23,7 +25,7 @@ enum {
 
 /* ---- calls ---- */
 
-/* Waits that neither malloc nor the loader nor thread functions ever enter. */
+/* Calls in which malloc, the loader and thread functions never wait. */
 static const long plain_waits[] = {
     SYS_nanosleep, SYS_clock_nanosleep, SYS_ppoll,
     SYS_pselect6,  SYS_epoll_pwait,     SYS_recvfrom,
@@ -40,8 +42,8 @@ static const long plain_waits[] = {
 #endif
 };
 
-/* Of those, and others, the ones after which a stop is not seen by the program: restarted by the
- * kernel, or by tmk_general_rewind(). */
+/* Calls in which the program does not notice a stop, because the kernel or tmk_general_rewind()
+ * restarts them. */
 static const long restarted[] = {
     SYS_futex,
     SYS_read,
@@ -71,7 +73,7 @@ static const long restarted[] = {
 #endif
 };
 
-static bool is_among(const long *calls, size_t n, long call)
+static bool is_among_calls(const long *calls, size_t n, long call)
 {
     for (size_t i = 0; i < n; i++)
         if (calls[i] == call)
@@ -81,10 +83,11 @@ static bool is_among(const long *calls, size_t n, long call)
 
 bool tmk_call_restarts(long call)
 {
-    return is_among(restarted, sizeof restarted / sizeof restarted[0], call);
+    return is_among_calls(restarted, TMK_N(restarted), call);
 }
 
-/* Reading and writing a pipe or a terminal: malloc and the loader only read files. */
+/* Whether the thread reads or writes a pipe or a terminal: malloc and the loader only read
+ * files. */
 static bool is_stream_call(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
     char path[64];
@@ -120,7 +123,7 @@ bool tmk_thread_place_read(pid_t pid, pid_t tid, struct tmk_thread_place *ret)
 
 /* ---- where the thread is ---- */
 
-static bool is_in(const struct tmk_range *ranges, unsigned n, uint64_t address)
+static bool is_in_ranges(const struct tmk_range *ranges, unsigned n, uint64_t address)
 {
     for (unsigned i = 0; i < n; i++)
         if (address >= ranges[i].start && address < ranges[i].end)
@@ -131,7 +134,7 @@ static bool is_in(const struct tmk_range *ranges, unsigned n, uint64_t address)
 static bool is_return_to_unsafe(const struct tmk_safety *s, uint64_t word)
 {
     uint8_t before[TMK_CALL_BYTES];
-    return is_in(s->unsafe, s->n_unsafe, word) &&
+    return is_in_ranges(s->unsafe, s->n_unsafe, word) &&
            tmk_image_read(s->image, word - sizeof before, before, sizeof before) &&
            tmk_code_ends_in_call(before + sizeof before);
 }
@@ -146,11 +149,10 @@ static bool stack_is_clean(const struct tmk_safety *s, uint64_t sp, size_t n)
     return got > 0;
 }
 
-/* How much of the stack to look at, given that the thread is in watched code. */
+/* How much of the stack to look at if the thread is in watched code. */
 static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
-    if (is_among(plain_waits, sizeof plain_waits / sizeof plain_waits[0], m->call) ||
-        is_stream_call(s, m))
+    if (is_among_calls(plain_waits, TMK_N(plain_waits), m->call) || is_stream_call(s, m))
         return s->own_allocator ? WAIT_BYTES : 0;
     if (m->call == SYS_futex)
         return s->own_allocator ? WAIT_BYTES : LOCK_BYTES;
@@ -159,18 +161,19 @@ static size_t bytes_to_look_at(const struct tmk_safety *s, const struct tmk_thre
 
 static bool code_is_safe(const struct tmk_safety *s, const struct tmk_thread_place *m)
 {
-    if (is_in(s->unsafe, s->n_unsafe, m->pc))
+    if (is_in_ranges(s->unsafe, s->n_unsafe, m->pc))
         return false;
-    if (!is_in(s->watched, s->n_watched, m->pc))
+    if (!is_in_ranges(s->watched, s->n_watched, m->pc))
         return true;
     size_t n = bytes_to_look_at(s, m);
     return n == 0 || stack_is_clean(s, m->sp, n);
 }
 
-/* What the handlers on this stack have interrupted. */
+/* Whether the code that the signal handlers on this stack interrupted is safe. */
 static bool handlers_are_safe(const struct tmk_safety *s, uint64_t sp)
 {
-    static uint8_t stack[HANDLER_BYTES]; /* one thread at a time is looked at, by one of ours */
+    static uint8_t
+        stack[HANDLER_BYTES]; /* only one of our threads looks, at one thread at a time */
     uint64_t start = sp & ~(uint64_t)7, word;
     size_t got = s->sigreturn ? tmk_image_read_some(s->image, start, stack, sizeof stack) : 0;
     int n_found = 0;
@@ -194,7 +197,8 @@ bool tmk_safety_of(const struct tmk_safety *s, const struct tmk_thread_place *m)
 
 /* ---- learning ---- */
 
-static void add_range(struct tmk_range *ranges, unsigned *n, unsigned max, struct tmk_range range)
+static void add_code_range(struct tmk_range *ranges, unsigned *n, unsigned max,
+                           struct tmk_range range)
 {
     if (*n < max)
         ranges[(*n)++] = range;
@@ -202,10 +206,10 @@ static void add_range(struct tmk_range *ranges, unsigned *n, unsigned max, struc
 
 static void add_unsafe(struct tmk_safety *s, struct tmk_range range)
 {
-    add_range(s->unsafe, &s->n_unsafe, TMK_MAX_UNSAFE, range);
+    add_code_range(s->unsafe, &s->n_unsafe, TMK_MAX_UNSAFE, range);
 }
 
-/* Code of a file, as unsafe or as watched. */
+/* Add the code of a file, as unsafe or as watched. */
 static void add_file(struct tmk_safety *s, const struct tmk_mapping *file, bool is_unsafe)
 {
     for (uint64_t i = 0; i < s->image->n; i++) {
@@ -216,7 +220,7 @@ static void add_file(struct tmk_safety *s, const struct tmk_mapping *file, bool 
         if (is_unsafe)
             add_unsafe(s, range);
         else
-            add_range(s->watched, &s->n_watched, TMK_MAX_WATCHED, range);
+            add_code_range(s->watched, &s->n_watched, TMK_MAX_WATCHED, range);
     }
 }
 
@@ -243,13 +247,13 @@ static void add_symbols(struct tmk_safety *s, const struct tmk_image_module *m,
             add_unsafe(s, range);
 }
 
-/* malloc.o of the C library: from its first exported function to its last, and the functions before
- * and between that are not exported. */
+/* Add malloc.o of the C library: from its first exported function to its last, with the functions
+ * before and between them that are not exported. */
 static int add_libc_allocator(struct tmk_safety *s, const struct tmk_image_module *libc,
                               struct tmk_error *err)
 {
     struct tmk_range all = {UINT64_MAX, 0}, range;
-    for (size_t i = 0; i < sizeof allocator_names / sizeof allocator_names[0]; i++) {
+    for (size_t i = 0; i < TMK_N(allocator_names); i++) {
         if (!tmk_module_symbol(s->image, libc, allocator_names[i], &range))
             continue;
         all.start = range.start < all.start ? range.start : all.start;
@@ -265,8 +269,8 @@ static int add_libc_allocator(struct tmk_safety *s, const struct tmk_image_modul
     return 0;
 }
 
-/* jemalloc and its kin: a library that defines malloc is unsafe as a whole; of a program that does,
- * the functions. */
+/* Add other allocators, such as jemalloc. A library that defines malloc is unsafe as a whole; in a
+ * program that defines it, the allocator's functions are. */
 static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_module *libc)
 {
     const struct tmk_mapping *program = NULL;
@@ -276,13 +280,14 @@ static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_mo
         struct tmk_range range;
         if (m->path[0] != '/' || m->file_offset != 0 || tmk_mapping_same_file(m, libc->head))
             continue;
-        program = program ? program : m; /* the lowest, as a rule; a library only costs a look */
+        program = program
+                      ? program
+                      : m; /* usually the lowest; mistaking a library for it costs only a look */
         if (tmk_module_init(s->image, m, &module) < 0 ||
             !tmk_module_symbol(s->image, &module, "malloc", &range))
             continue;
         if (tmk_mapping_same_file(m, program))
-            add_symbols(s, &module, allocator_names,
-                        sizeof allocator_names / sizeof allocator_names[0]);
+            add_symbols(s, &module, allocator_names, TMK_N(allocator_names));
         else
             add_file(s, m, true);
         add_file(s, program, false);
@@ -290,7 +295,7 @@ static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_mo
     }
 }
 
-/* The instructions to which a signal handler returns. */
+/* Find the instructions to which a signal handler returns. */
 static void find_sigreturn(struct tmk_safety *s, const struct tmk_mapping *libc)
 {
     for (uint64_t i = 0; i < s->image->n && !s->sigreturn; i++) {

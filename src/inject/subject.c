@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/filters.h"
+#include "base/lines.h"
 #include "inject/arch.h"
 #include "kit/kernel_files.h"
 
@@ -22,33 +23,33 @@ enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192, NAMESPACES_MOST = 32 }; /* o
 
 /* ---- facts ---- */
 
-/* All of a small file of /proc/PID, as text; its length, -1: cannot be read. */
+/* Read a small file of /proc/PID as text; returns its length, -1: it cannot be read. */
 static ssize_t read_small(pid_t pid, const char *name, char *to, size_t size)
 {
     return tmk_kernel_file_read(to, size, "/proc/%d/%s", (int)pid, name);
 }
 
-static long number(const char *text)
+static long status_number(const char *text)
 {
     return strtol(text, NULL, 10);
 }
 
-/* What the process calls itself: the last of its numbers, one for each namespace it is in. */
-static pid_t inner_pid(const char *status)
+/* The process's number in its own namespace: the last of its numbers, one for each namespace. */
+static pid_t status_inner_pid(const char *status)
 {
     long numbers[NAMESPACES_MOST];
     unsigned n = tmk_kernel_numbers(tmk_lines_field(status, "NSpid:"), numbers, NAMESPACES_MOST);
     return n ? (pid_t)numbers[n - 1] : 0;
 }
 
-static void take_status(struct tmk_subject *s, const char *status)
+static void take_status_fields(struct tmk_subject *s, const char *status)
 {
     char *end;
     s->state = *tmk_lines_field(status, "State:");
-    s->process = (pid_t)number(tmk_lines_field(status, "Tgid:"));
-    s->tracer = (pid_t)number(tmk_lines_field(status, "TracerPid:"));
-    s->inner_pid = inner_pid(status);
-    s->has_seccomp = number(tmk_lines_field(status, "Seccomp:")) == 2;
+    s->process = (pid_t)status_number(tmk_lines_field(status, "Tgid:"));
+    s->tracer = (pid_t)status_number(tmk_lines_field(status, "TracerPid:"));
+    s->inner_pid = status_inner_pid(status);
+    s->has_seccomp = status_number(tmk_lines_field(status, "Seccomp:")) == 2;
     s->is_kernel =
         *tmk_lines_field(status, "VmSize:") == '\0' && s->state != 'Z' && s->state != 'X';
     s->uid = (uid_t)strtoul(tmk_lines_field(status, "Uid:"), &end, 10);
@@ -58,7 +59,7 @@ static void take_status(struct tmk_subject *s, const char *status)
         s->inner_pid = s->pid;
 }
 
-/* Whether they are its container's. */
+/* Count the seccomp filters that are not the container's. */
 static void take_filters(struct tmk_subject *s, const char *status)
 {
     char path[64];
@@ -84,7 +85,7 @@ static void take_program(struct tmk_subject *s)
     s->machine = good ? tmk_load_u16(e + 18) : 0;
 }
 
-/* What it was started as, else what the kernel calls it. */
+/* The name it was started with, else the kernel's name for it. */
 static void take_name(struct tmk_subject *s)
 {
     char text[512];
@@ -112,7 +113,7 @@ int tmk_subject_read(pid_t pid, struct tmk_subject *ret, struct tmk_error *err)
     struct tmk_subject s = {.pid = pid};
     if (pid <= 0 || read_small(pid, "status", status, sizeof status) <= 0)
         return tmk_fail(err, TMK_ENOENT, "there is no process %d; see: ps -e", (int)pid);
-    take_status(&s, status);
+    take_status_fields(&s, status);
     take_program(&s);
     take_name(&s);
     take_filters(&s, status);
@@ -129,7 +130,7 @@ bool tmk_subject_read_thread(pid_t tid, char *ret_state, pid_t *ret_inner)
     struct tmk_subject s = {.pid = tid};
     if (read_small(tid, "status", status, sizeof status) <= 0)
         return false;
-    take_status(&s, status);
+    take_status_fields(&s, status);
     *ret_state = s.state;
     *ret_inner = s.inner_pid;
     return true;
@@ -158,7 +159,7 @@ void tmk_asker_read(struct tmk_asker *ret)
     ret->may_trace =
         strtoull(tmk_lines_field(status, "CapEff:"), NULL, 16) >> CAPABILITY_PTRACE & 1;
     tmk_kernel_file_read(scope, sizeof scope, "/proc/sys/kernel/yama/ptrace_scope");
-    ret->ptrace_scope = (int)number(scope);
+    ret->ptrace_scope = (int)status_number(scope);
     struct tmk_filters own = {0};
     if (tmk_filters_parse(status, true, &own))
         ret->n_filters = own.n;
@@ -184,7 +185,7 @@ static const char *machine_name(uint16_t machine)
     }
 }
 
-/* Whether what it is can be attached to at all. */
+/* Check whether a process of this kind can be attached to at all. */
 static int check_kind(const struct tmk_subject *s, const struct tmk_asker *us,
                       struct tmk_error *err)
 {

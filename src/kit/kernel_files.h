@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/lines.h"
-
 /* Reads a file with one read() and adds a zero byte: all of the file where it fits. `format` and
  * its arguments make the path. Returns the length, or -1 with errno when the file cannot be read;
  * `to` is then "". */

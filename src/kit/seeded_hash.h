@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 
 extern _Atomic uint64_t tmk_hash_seed_value; /* 0: not drawn yet */

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kit/amount.h"
+
 enum { PATH_BYTES = 512 };
 
 void tmk_tree_init_json(struct tmk_tree *t, FILE *out, unsigned lines)

@@ -25,7 +25,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "kit/amount.h"
 #include "kit/csv.h"
 #include "kit/json.h"
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* model/alloc_conf.c - see alloc_conf.h.
  *
- * A table of keys, each with what its value must be: a number, a fraction, a truth value, or one of
- * the few with a syntax of their own. As in torch, blanks mean nothing and a key that is not known
- * is an error: a misspelt option would otherwise silently change nothing. */
+ * A table of keys gives the kind of each value: a number, a fraction, a truth value, or one of the
+ * few with their own syntax. As in torch, blanks mean nothing and an unknown key is an error: a
+ * misspelt option would otherwise silently change nothing. */
 #include "model/alloc_conf.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/array.h"
 
 enum { TOKEN_BYTES = 64, MIB_SHIFT = 20 };
 
@@ -23,48 +25,49 @@ void tmk_alloc_conf_init(struct tmk_alloc_conf *conf)
 
 /* ---- words of the text ---- */
 
-/* What is read next: `word` is a key, a value, or one of : , [ ] alone; "" at the end. */
-struct scan {
+/* The position in the text. `word` is the next word: a key, a value, or one of : , [ ] alone; "" at
+ * the end. */
+struct conf_scan {
     const char *rest;
     char word[TOKEN_BYTES];
     struct tmk_error *err;
 };
 
-static bool is_mark(char c)
+static bool is_next_mark(char c)
 {
     return c == ',' || c == ':' || c == '[' || c == ']';
 }
 
-static void advance(struct scan *s)
+static void advance_scan(struct conf_scan *s)
 {
     size_t n = 0;
     while (*s->rest == ' ')
         s->rest++;
-    if (is_mark(*s->rest)) {
+    if (is_next_mark(*s->rest)) {
         s->word[n++] = *s->rest++;
     } else {
-        for (; *s->rest && !is_mark(*s->rest); s->rest++)
+        for (; *s->rest && !is_next_mark(*s->rest); s->rest++)
             if (*s->rest != ' ' && n + 1 < sizeof s->word)
                 s->word[n++] = *s->rest;
     }
     s->word[n] = '\0';
 }
 
-static bool is_word(const struct scan *s, const char *text)
+static bool is_next_word(const struct conf_scan *s, const char *text)
 {
     return strcmp(s->word, text) == 0;
 }
 
-static int expect(struct scan *s, const char *mark)
+static int expect_mark(struct conf_scan *s, const char *mark)
 {
-    if (!is_word(s, mark))
+    if (!is_next_word(s, mark))
         return tmk_fail(s->err, TMK_EINVAL, "allocator settings: '%s' expected before '%s'", mark,
                         s->word[0] ? s->word : "the end");
-    advance(s);
+    advance_scan(s);
     return 0;
 }
 
-static int read_number(struct scan *s, const char *key, uint64_t *ret)
+static int read_conf_number(struct conf_scan *s, const char *key, uint64_t *ret)
 {
     char *end;
     uint64_t n = strtoull(s->word, &end, 10);
@@ -72,11 +75,11 @@ static int read_number(struct scan *s, const char *key, uint64_t *ret)
         return tmk_fail(s->err, TMK_EINVAL, "allocator settings: %s needs a number, not '%s'", key,
                         s->word);
     *ret = n;
-    advance(s);
+    advance_scan(s);
     return 0;
 }
 
-static int read_fraction(struct scan *s, const char *key, double *ret)
+static int read_fraction(struct conf_scan *s, const char *key, double *ret)
 {
     char *end;
     double f = strtod(s->word, &end);
@@ -85,17 +88,17 @@ static int read_fraction(struct scan *s, const char *key, double *ret)
                         "allocator settings: %s needs a number between 0 and 1, not '%s'", key,
                         s->word);
     *ret = f;
-    advance(s);
+    advance_scan(s);
     return 0;
 }
 
-static int read_truth(struct scan *s, const char *key, bool *ret)
+static int read_truth(struct conf_scan *s, const char *key, bool *ret)
 {
-    if (!is_word(s, "True") && !is_word(s, "False"))
+    if (!is_next_word(s, "True") && !is_next_word(s, "False"))
         return tmk_fail(s->err, TMK_EINVAL, "allocator settings: %s needs True or False, not '%s'",
                         key, s->word);
-    *ret = is_word(s, "True");
-    advance(s);
+    *ret = is_next_word(s, "True");
+    advance_scan(s);
     return 0;
 }
 
@@ -111,10 +114,10 @@ static unsigned log2_floor(uint64_t n)
     return 63u - (unsigned)__builtin_clzll(n);
 }
 
-static int read_divisions(struct scan *s, const char *key, bool may_be_none, uint64_t *ret)
+static int read_divisions(struct conf_scan *s, const char *key, bool may_be_none, uint64_t *ret)
 {
     uint64_t n = 0;
-    int rc = read_number(s, key, &n);
+    int rc = read_conf_number(s, key, &n);
     if (rc < 0)
         return rc;
     if (!is_power2(n) && !(may_be_none && n == 0))
@@ -130,22 +133,23 @@ static void set_divisions(struct tmk_alloc_conf *conf, unsigned from, unsigned u
         conf->roundup_divisions[i] = n;
 }
 
-/* "256:4" or ">:8". The first interval named stands for all below it too, ">" for all above the
- * last one (above the first of all, when none was named: that is how torch 2.11 counts). */
-static int read_interval(struct scan *s, const char *key, struct tmk_alloc_conf *conf, int *last)
+/* Read "256:4" or ">:8". The first interval named also stands for all below it, ">" for all above
+ * the last one (above the very first, if none was named: that is how torch 2.11 counts). */
+static int read_interval(struct conf_scan *s, const char *key, struct tmk_alloc_conf *conf,
+                         int *last)
 {
     uint64_t mib = 0, n = 0;
-    bool is_rest = is_word(s, ">");
+    bool is_rest = is_next_word(s, ">");
     int rc = 0;
     if (is_rest)
-        advance(s);
+        advance_scan(s);
     else
-        rc = read_number(s, key, &mib);
+        rc = read_conf_number(s, key, &mib);
     if (rc == 0 && !is_rest && !is_power2(mib))
         rc = tmk_fail(s->err, TMK_EINVAL,
                       "allocator settings: intervals of %s must be a power of 2", key);
     if (rc == 0)
-        rc = expect(s, ":");
+        rc = expect_mark(s, ":");
     if (rc == 0)
         rc = read_divisions(s, key, true, &n);
     if (rc < 0)
@@ -162,10 +166,10 @@ static int read_interval(struct scan *s, const char *key, struct tmk_alloc_conf 
     return 0;
 }
 
-static int read_roundup(struct scan *s, const char *key, struct tmk_alloc_conf *conf)
+static int read_roundup(struct conf_scan *s, const char *key, struct tmk_alloc_conf *conf)
 {
     uint64_t n = 0;
-    if (!is_word(s, "[")) {
+    if (!is_next_word(s, "[")) {
         int rc = read_divisions(s, key, false, &n);
         if (rc == 0)
             set_divisions(conf, 0, TMK_ALLOC_N_INTERVALS, n);
@@ -173,32 +177,33 @@ static int read_roundup(struct scan *s, const char *key, struct tmk_alloc_conf *
     }
     int last = -1, rc = 0;
     do {
-        advance(s);
+        advance_scan(s);
         rc = read_interval(s, key, conf, &last);
-    } while (rc == 0 && is_word(s, ","));
-    return rc < 0 ? rc : expect(s, "]");
+    } while (rc == 0 && is_next_word(s, ","));
+    return rc < 0 ? rc : expect_mark(s, "]");
 }
 
 /* ---- keys ---- */
 
-enum value { MIB, FRACTION, THRESHOLD, TRUTH, ROUNDUP, BACKEND, IGNORED };
+enum conf_value_kind { MIB, FRACTION, THRESHOLD, TRUTH, ROUNDUP, BACKEND, IGNORED };
 
-static const struct key {
+static const struct conf_key {
     const char *name;
-    enum value value;
-    uint64_t least; /* of MIB */
-    size_t offset;  /* in the settings */
+    enum conf_value_kind value;
+    uint64_t least; /* least value, for MIB */
+    size_t offset;  /* of the field in struct tmk_alloc_conf */
 } keys[] = {
 #define FIELD(name) offsetof(struct tmk_alloc_conf, name)
-    {"max_split_size_mb", MIB, 0, FIELD(max_split_bytes)}, /* see settle() */
+    {"max_split_size_mb", MIB, 0, FIELD(max_split_bytes)}, /* see settle_alloc_conf() */
     {"max_non_split_rounding_mb", MIB, 0, FIELD(max_non_split_rounding_bytes)},
-    {"large_segment_size_mb", MIB, 11, FIELD(large_segment_bytes)}, /* above the largest in it */
+    {"large_segment_size_mb", MIB, 11,
+     FIELD(large_segment_bytes)}, /* above the largest block in it */
     {"garbage_collection_threshold", THRESHOLD, 0, FIELD(gc_threshold)},
     {"per_process_memory_fraction", FRACTION, 0, FIELD(memory_fraction)},
     {"expandable_segments", TRUTH, 0, FIELD(expandable_segments)},
     {"roundup_power2_divisions", ROUNDUP, 0, 0},
     {"backend", BACKEND, 0, FIELD(is_async)},
-    /* Of pinned host memory, locks and graphs' capture: nothing that is modelled. */
+    /* Options about pinned host memory, locks and graph capture, which are not modelled. */
     {"pinned_use_cuda_host_register", IGNORED, 0, 0},
     {"pinned_use_hip_host_register", IGNORED, 0, 0},
     {"pinned_num_register_threads", IGNORED, 0, 0},
@@ -213,18 +218,18 @@ static const struct key {
 #undef FIELD
 };
 
-static const struct key *find_key(const char *name)
+static const struct conf_key *find_key(const char *name)
 {
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (size_t i = 0; i < TMK_N(keys); i++)
         if (strcmp(keys[i].name, name) == 0)
             return &keys[i];
     return NULL;
 }
 
-static int read_mib(struct scan *s, const struct key *k, uint64_t *ret)
+static int read_mib(struct conf_scan *s, const struct conf_key *k, uint64_t *ret)
 {
     uint64_t mib = 0;
-    int rc = read_number(s, k->name, &mib);
+    int rc = read_conf_number(s, k->name, &mib);
     if (rc < 0)
         return rc;
     if (mib < k->least)
@@ -234,7 +239,7 @@ static int read_mib(struct scan *s, const struct key *k, uint64_t *ret)
     return 0;
 }
 
-static int read_threshold(struct scan *s, const struct key *k, double *ret)
+static int read_threshold(struct conf_scan *s, const struct conf_key *k, double *ret)
 {
     double f = 0;
     int rc = read_fraction(s, k->name, &f);
@@ -245,18 +250,20 @@ static int read_threshold(struct scan *s, const struct key *k, double *ret)
     return rc;
 }
 
-static int read_backend(struct scan *s, bool *ret)
+static int read_backend(struct conf_scan *s, bool *ret)
 {
-    if (!is_word(s, "native") && !is_word(s, "cudaMallocAsync") && !is_word(s, "hipMallocAsync"))
+    if (!is_next_word(s, "native") && !is_next_word(s, "cudaMallocAsync") &&
+        !is_next_word(s, "hipMallocAsync"))
         return tmk_fail(s->err, TMK_EINVAL,
                         "allocator settings: backend is native or cudaMallocAsync, not '%s'",
                         s->word);
-    *ret = !is_word(s, "native");
-    advance(s);
+    *ret = !is_next_word(s, "native");
+    advance_scan(s);
     return 0;
 }
 
-static int read_value(struct scan *s, const struct key *k, struct tmk_alloc_conf *conf)
+static int read_conf_value(struct conf_scan *s, const struct conf_key *k,
+                           struct tmk_alloc_conf *conf)
 {
     void *field = (char *)conf + k->offset;
     switch (k->value) {
@@ -275,23 +282,23 @@ static int read_value(struct scan *s, const struct key *k, struct tmk_alloc_conf
     case IGNORED:
         break;
     }
-    advance(s);
+    advance_scan(s);
     return 0;
 }
 
-static int read_option(struct scan *s, struct tmk_alloc_conf *conf)
+static int read_option(struct conf_scan *s, struct tmk_alloc_conf *conf)
 {
-    const struct key *k = find_key(s->word);
+    const struct conf_key *k = find_key(s->word);
     if (!k)
         return tmk_fail(s->err, TMK_EINVAL, "allocator settings: torch knows no option '%s'",
                         s->word);
-    advance(s);
-    int rc = expect(s, ":");
-    return rc < 0 ? rc : read_value(s, k, conf);
+    advance_scan(s);
+    int rc = expect_mark(s, ":");
+    return rc < 0 ? rc : read_conf_value(s, k, conf);
 }
 
-/* What depends on the size of segments, wherever in the text that is. */
-static int settle(struct tmk_alloc_conf *conf, struct tmk_error *err)
+/* Apply the settings that depend on the size of segments, wherever in the text that is. */
+static int settle_alloc_conf(struct tmk_alloc_conf *conf, struct tmk_error *err)
 {
     uint64_t least = conf->large_segment_bytes;
     const char *wrong = NULL;
@@ -311,18 +318,18 @@ static int settle(struct tmk_alloc_conf *conf, struct tmk_error *err)
 int tmk_alloc_conf_parse(const char *text, struct tmk_alloc_conf *ret_conf, struct tmk_error *err)
 {
     struct tmk_alloc_conf conf;
-    struct scan s = {.rest = text ? text : "", .err = err};
+    struct conf_scan s = {.rest = text ? text : "", .err = err};
     tmk_alloc_conf_init(&conf);
     conf.max_non_split_rounding_bytes = TMK_ALLOC_NO_BOUND; /* not given */
-    advance(&s);
+    advance_scan(&s);
     while (s.word[0]) {
         int rc = read_option(&s, &conf);
         if (rc == 0 && s.word[0])
-            rc = expect(&s, ",");
+            rc = expect_mark(&s, ",");
         if (rc < 0)
             return rc;
     }
-    int rc = settle(&conf, err);
+    int rc = settle_alloc_conf(&conf, err);
     if (rc == 0)
         *ret_conf = conf;
     return rc;
@@ -330,7 +337,7 @@ int tmk_alloc_conf_parse(const char *text, struct tmk_alloc_conf *ret_conf, stru
 
 /* ---- rules ---- */
 
-/* Intervals are 1 MiB to 2 MiB and so on; what is smaller counts to the first. */
+/* Intervals are 1 MiB to 2 MiB and so on; smaller sizes belong to the first. */
 static uint64_t divisions_of(const struct tmk_alloc_conf *conf, uint64_t bytes)
 {
     unsigned log = log2_floor(bytes);
@@ -338,7 +345,7 @@ static uint64_t divisions_of(const struct tmk_alloc_conf *conf, uint64_t bytes)
     return conf->roundup_divisions[i < TMK_ALLOC_N_INTERVALS ? i : TMK_ALLOC_N_INTERVALS - 1];
 }
 
-/* Up to the next of `divisions` equal steps between two powers of 2. */
+/* Round up to the next of `divisions` equal steps between two powers of 2. */
 static uint64_t round_to_division(uint64_t bytes, uint64_t divisions)
 {
     uint64_t step = (1ull << log2_floor(bytes)) >> log2_floor(divisions);

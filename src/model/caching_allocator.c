@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* model/caching_allocator.c - see caching_allocator.h: pools, cutting and merging. Giving back is
- * caching_release.c's, expandable segments caching_expandable.c's.
+/* model/caching_allocator.c - see caching_allocator.h: pools, splitting and merging.
+ * caching_release.c releases memory, caching_expandable.c has the expandable segments.
  *
- * Written from the behaviour of torch 2.11's allocator: the order in which it tries things is the
- * model, so each function here is one of its steps. What a GPU does (streams that finish) is told
- * from outside; what the driver does is that it always has memory up to the limit.
+ * The model follows the behaviour of torch 2.11's allocator, above all the order in which it tries
+ * things: each function here is one of its steps. The caller says what the GPU does (streams that
+ * finish); the driver is assumed to have memory up to the limit.
  *
- * Ties of best fit go to the lower address, so where the driver puts segments can matter: that is
- * modelled too (driver_space.h), or known from a recording. */
+ * Ties of best fit go to the lower address, so the addresses that the driver gives can matter. They
+ * are modelled too (driver_space.h), or known from a trace. */
 #include "model/caching_allocator.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
 #include "model/caching_internal.h"
+#include "model/free_set.h"
 
 enum { MAX_STREAM = 65535 };
 
 static const uint64_t first_address = 1ull << 32;
-static const uint64_t max_request = 1ull << 46; /* more is out of memory, whatever the limit */
+static const uint64_t max_request =
+    1ull << 46; /* a larger request is out of memory, whatever the limit */
 
 /* ---- blocks ---- */
 
-uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct block *like)
+uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct caching_block *like)
 {
-    struct block copy = *like; /* it may lie in the array */
+    struct caching_block copy = *like; /* it may lie in the array */
     uint32_t b = a->dead;
     if (b) {
         a->dead = a->blocks[b].next;
@@ -42,14 +45,14 @@ uint32_t tmk_caching_new_block(struct tmk_caching_allocator *a, const struct blo
 
 void tmk_caching_drop_block(struct tmk_caching_allocator *a, uint32_t b)
 {
-    a->blocks[b] = (struct block){.next = a->dead};
+    a->blocks[b] = (struct caching_block){.next = a->dead};
     a->dead = b;
 }
 
 int tmk_caching_insert(struct tmk_caching_allocator *a, uint32_t b)
 {
-    struct block *block = block_at(a, b);
-    struct lane *lane = &a->lanes[block->lane];
+    struct caching_block *block = caching_block_at(a, b);
+    struct caching_lane *lane = &a->lanes[block->lane];
     if (!block->is_mapped)
         return tmk_free_set_add(&lane->unmapped, 0, block->address, b);
     block->gc_base = a->n_searches[lane->is_small];
@@ -58,8 +61,8 @@ int tmk_caching_insert(struct tmk_caching_allocator *a, uint32_t b)
 
 void tmk_caching_remove(struct tmk_caching_allocator *a, uint32_t b)
 {
-    const struct block *block = block_at(a, b);
-    struct lane *lane = &a->lanes[block->lane];
+    const struct caching_block *block = caching_block_at(a, b);
+    struct caching_lane *lane = &a->lanes[block->lane];
     if (block->is_mapped)
         tmk_free_set_remove(&lane->blocks, block->size_bytes, block->address, b);
     else
@@ -68,10 +71,10 @@ void tmk_caching_remove(struct tmk_caching_allocator *a, uint32_t b)
 
 void tmk_caching_merge(struct tmk_caching_allocator *a, uint32_t dst, uint32_t src)
 {
-    struct block *d = block_at(a, dst);
+    struct caching_block *d = caching_block_at(a, dst);
     if (!src)
         return;
-    const struct block *s = block_at(a, src);
+    const struct caching_block *s = caching_block_at(a, src);
     if (s->is_allocated || s->is_pending || s->is_mapped != d->is_mapped)
         return;
     tmk_caching_remove(a, src);
@@ -80,16 +83,16 @@ void tmk_caching_merge(struct tmk_caching_allocator *a, uint32_t dst, uint32_t s
         d->address = s->address;
         d->prev = s->prev;
         if (d->prev)
-            block_at(a, d->prev)->next = dst;
+            caching_block_at(a, d->prev)->next = dst;
     } else {
         d->next = s->next;
         if (d->next)
-            block_at(a, d->next)->prev = dst;
+            caching_block_at(a, d->next)->prev = dst;
     }
     tmk_caching_drop_block(a, src);
 }
 
-/* ---- what is held of the driver ---- */
+/* ---- memory reserved from the driver ---- */
 
 void tmk_caching_reserve(struct tmk_caching_allocator *a, uint64_t bytes)
 {
@@ -114,18 +117,18 @@ uint64_t tmk_caching_address(struct tmk_caching_allocator *a, uint64_t bytes)
     return address;
 }
 
-/* The recorded place of the next segment, if it is of this size. */
+/* The recorded place of the next segment, if that has this size. */
 static const struct tmk_space_event *next_place(struct tmk_caching_allocator *a, uint64_t bytes)
 {
     const struct tmk_caching_setup *setup = &a->setup;
     while (a->n_placed < setup->n_places && !setup->places[a->n_placed].size_bytes)
-        a->n_placed++; /* one that ended */
+        a->n_placed++; /* skip a segment that ended */
     if (a->n_placed == setup->n_places || setup->places[a->n_placed].size_bytes != bytes)
         return NULL;
     return &setup->places[a->n_placed++];
 }
 
-/* Where the driver puts a new segment; 0: nowhere. */
+/* Find the address that the driver gives to a new segment; 0: none. */
 static uint64_t place_segment(struct tmk_caching_allocator *a, uint64_t bytes)
 {
     const struct tmk_space_event *place = a->lost_places ? NULL : next_place(a, bytes);
@@ -140,10 +143,12 @@ int tmk_caching_heed(struct tmk_caching_allocator *a, const struct tmk_space_hin
     return tmk_driver_space_heed(&a->space, hint);
 }
 
-/* ---- a block that is there ---- */
+/* ---- cached blocks ---- */
 
-/* Best fit; oversize blocks serve oversize requests only, and not much smaller ones. 0: none. */
-static uint32_t take_free(struct tmk_caching_allocator *a, struct lane *lane, uint64_t bytes)
+/* Take a free block by best fit. Oversize blocks serve only oversize requests, and not much smaller
+ * ones. 0: none. */
+static uint32_t take_free(struct tmk_caching_allocator *a, struct caching_lane *lane,
+                          uint64_t bytes)
 {
     const struct tmk_alloc_conf *conf = &a->setup.conf;
     if (a->has_gc)
@@ -154,7 +159,7 @@ static uint32_t take_free(struct tmk_caching_allocator *a, struct lane *lane, ui
     if (conf->expandable_segments)
         c = tmk_caching_best_expandable(a, lane, c);
     uint32_t b = tmk_free_set_block(&lane->blocks, c);
-    uint64_t found = block_at(a, b)->size_bytes;
+    uint64_t found = caching_block_at(a, b)->size_bytes;
     if (bytes < conf->max_split_bytes && found >= conf->max_split_bytes)
         return 0;
     if (bytes >= conf->max_split_bytes && found >= bytes + conf->max_non_split_rounding_bytes)
@@ -178,7 +183,8 @@ static int new_segment(struct tmk_caching_allocator *a, uint32_t lane, uint64_t 
     uint64_t address = place_segment(a, bytes);
     if (!address)
         return 0;
-    struct block block = {.address = address, .size_bytes = bytes, .lane = lane, .is_mapped = true};
+    struct caching_block block = {
+        .address = address, .size_bytes = bytes, .lane = lane, .is_mapped = true};
     uint32_t b = tmk_caching_new_block(a, &block);
     if (!b)
         return TMK_ENOMEM;
@@ -187,7 +193,7 @@ static int new_segment(struct tmk_caching_allocator *a, uint32_t lane, uint64_t 
     return 1;
 }
 
-/* 1, 0 when the limit is met, or TMK_ENOMEM. */
+/* Ask the driver for a segment. 1; 0: the limit is reached; or TMK_ENOMEM. */
 static int ask_driver(struct tmk_caching_allocator *a, uint32_t lane, uint64_t bytes,
                       uint32_t *ret_block)
 {
@@ -228,24 +234,24 @@ static int find_lane(struct tmk_caching_allocator *a, uint32_t stream, bool is_s
         if (TMK_GROW(a->lanes, n, a->lane_room) < 0)
             return TMK_ENOMEM;
         for (; a->n_lanes < n; a->n_lanes++)
-            a->lanes[a->n_lanes] = (struct lane){.is_small = a->n_lanes % N_POOLS};
+            a->lanes[a->n_lanes] = (struct caching_lane){.is_small = a->n_lanes % N_POOLS};
     }
     *ret_lane = N_POOLS * stream + is_small;
     return 0;
 }
 
-/* The first `bytes` of block `b` become a block of their own; the rest is free again. Returns the
- * new one, 0 when there is no memory. */
-static uint32_t cut(struct tmk_caching_allocator *a, uint32_t b, uint64_t bytes)
+/* Split block `b`: its first `bytes` become a block of their own, the rest is free again. Returns
+ * the new block, 0 without memory. */
+static uint32_t split_block(struct tmk_caching_allocator *a, uint32_t b, uint64_t bytes)
 {
-    uint32_t head = tmk_caching_new_block(a, block_at(a, b));
+    uint32_t head = tmk_caching_new_block(a, caching_block_at(a, b));
     if (!head)
         return 0;
-    struct block *h = block_at(a, head), *rest = block_at(a, b);
+    struct caching_block *h = caching_block_at(a, head), *rest = caching_block_at(a, b);
     h->size_bytes = bytes;
     h->next = b;
     if (h->prev)
-        block_at(a, h->prev)->next = head;
+        caching_block_at(a, h->prev)->next = head;
     rest->prev = head;
     rest->address += bytes;
     rest->size_bytes -= bytes;
@@ -280,12 +286,12 @@ static int serve_request(struct tmk_caching_allocator *a, uint64_t bytes, uint32
         a->stats.n_ooms++;
     if (rc <= 0)
         return rc;
-    if (tmk_alloc_should_split(&a->setup.conf, block_at(a, b)->size_bytes, rounded))
-        b = cut(a, b, rounded);
+    if (tmk_alloc_should_split(&a->setup.conf, caching_block_at(a, b)->size_bytes, rounded))
+        b = split_block(a, b, rounded);
     if (!b)
         return TMK_ENOMEM;
-    block_at(a, b)->is_allocated = true;
-    count_allocated(a, block_at(a, b)->size_bytes);
+    caching_block_at(a, b)->is_allocated = true;
+    count_allocated(a, caching_block_at(a, b)->size_bytes);
     *ret_block = b;
     return 1;
 }
@@ -298,9 +304,9 @@ int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t
     return rc;
 }
 
-/* A part of a seeded segment, behind the one before it. Returns its block, 0 without memory. */
-static uint32_t seed_part(struct tmk_caching_allocator *a, struct block *like, uint64_t size_bytes,
-                          bool is_allocated)
+/* Add a part of a seeded segment behind the previous one. Returns its block, 0 without memory. */
+static uint32_t seed_part(struct tmk_caching_allocator *a, struct caching_block *like,
+                          uint64_t size_bytes, bool is_allocated)
 {
     like->size_bytes = size_bytes;
     like->is_allocated = is_allocated;
@@ -308,7 +314,7 @@ static uint32_t seed_part(struct tmk_caching_allocator *a, struct block *like, u
     if (!b)
         return 0;
     if (like->prev)
-        block_at(a, like->prev)->next = b;
+        caching_block_at(a, like->prev)->next = b;
     like->prev = b;
     like->address += size_bytes;
     if (is_allocated)
@@ -324,7 +330,7 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
 {
     assert(!a->setup.conf.expandable_segments);
     uint64_t end = segment->address + segment->size_bytes;
-    struct block like = {.address = segment->address, .is_mapped = true};
+    struct caching_block like = {.address = segment->address, .is_mapped = true};
     int rc = find_lane(a, stream, segment->size_bytes == TMK_ALLOC_SMALL_SEGMENT, &like.lane);
     if (rc == 0)
         rc = tmk_driver_space_put(&a->space, segment->address, segment->size_bytes);
@@ -345,23 +351,23 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
     return rc;
 }
 
-static void give_up(struct tmk_caching_allocator *a, uint32_t b)
+static void mark_block_free(struct tmk_caching_allocator *a, uint32_t b)
 {
-    assert(b < a->n_blocks && block_at(a, b)->is_allocated);
-    block_at(a, b)->is_allocated = false;
-    a->stats.allocated_bytes -= block_at(a, b)->size_bytes;
+    assert(b < a->n_blocks && caching_block_at(a, b)->is_allocated);
+    caching_block_at(a, b)->is_allocated = false;
+    a->stats.allocated_bytes -= caching_block_at(a, b)->size_bytes;
 }
 
 static int make_free(struct tmk_caching_allocator *a, uint32_t b)
 {
-    tmk_caching_merge(a, b, block_at(a, b)->prev);
-    tmk_caching_merge(a, b, block_at(a, b)->next);
+    tmk_caching_merge(a, b, caching_block_at(a, b)->prev);
+    tmk_caching_merge(a, b, caching_block_at(a, b)->next);
     return tmk_caching_insert(a, b);
 }
 
 int tmk_caching_free(struct tmk_caching_allocator *a, uint32_t block)
 {
-    give_up(a, block);
+    mark_block_free(a, block);
     int rc = make_free(a, block);
     TMK_CACHING_ASSERT_VALID(a, rc);
     return rc;
@@ -372,8 +378,8 @@ int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block)
     if (TMK_GROW(a->pending, a->n_pending + 1, a->pending_room) < 0)
         return TMK_ENOMEM;
     a->pending[a->n_pending++] = block;
-    give_up(a, block);
-    block_at(a, block)->is_pending = true;
+    mark_block_free(a, block);
+    caching_block_at(a, block)->is_pending = true;
     TMK_CACHING_ASSERT_VALID(a, 0);
     return 0;
 }
@@ -387,7 +393,7 @@ int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block)
         return 0;
     for (a->n_pending--; i < a->n_pending; i++) /* they complete in order */
         a->pending[i] = a->pending[i + 1];
-    block_at(a, block)->is_pending = false;
+    caching_block_at(a, block)->is_pending = false;
     int rc = make_free(a, block);
     TMK_CACHING_ASSERT_VALID(a, rc);
     return rc;
@@ -395,7 +401,7 @@ int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block)
 
 /* ---- the allocator ---- */
 
-/* Made-up addresses begin behind the recorded ones, which may be anything in a damaged trace. */
+/* Begin made-up addresses behind the recorded ones, which may be any number in a damaged trace. */
 static void learn_places(struct tmk_caching_allocator *a)
 {
     for (uint64_t i = 0; i < a->setup.n_places; i++) {
@@ -421,7 +427,8 @@ int tmk_caching_open(const struct tmk_caching_setup *setup,
     a->next_address = first_address;
     a->space.top = setup->top;
     learn_places(a);
-    if (tmk_caching_new_block(a, &(struct block){0}) != 0 || !a->blocks) { /* number 0: none */
+    if (tmk_caching_new_block(a, &(struct caching_block){0}) != 0 ||
+        !a->blocks) { /* number 0: none */
         tmk_caching_close(a);
         return TMK_ENOMEM;
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* model/caching_allocator.h - PyTorch's native CUDA caching allocator, as a model: it hands out
- * made-up addresses and counts, exactly as torch 2.11 would on one device.
+/* model/caching_allocator.h - a model of PyTorch's native CUDA caching allocator: it hands out
+ * made-up addresses and counts bytes, exactly as torch 2.11 would on one device.
  *
- * Best fit by (size, address) per stream in a small and a large pool, cutting and merging, oversize
- * blocks (max_split_size_mb), garbage collection, expandable segments mapped page by page, and
- * free-and-retry when a limit is met. Settings and the rules without state are in alloc_conf.h.
+ * It models best fit by (size, address) per stream in a small and a large pool, splitting and
+ * merging, oversize blocks (max_split_size_mb), garbage collection, expandable segments mapped page
+ * by page, and free-and-retry at the limit. Settings and stateless rules are in alloc_conf.h.
  *
- * The limit is torch's own (set_per_process_memory_fraction): it is looked at before the driver is
- * asked. Nothing here reads a clock or a device, so the same calls give the same figures always. */
+ * The limit is torch's own (set_per_process_memory_fraction): it is checked before the driver is
+ * asked. Nothing here reads a clock or a device, so the same calls always give the same figures. */
 #ifndef TMK_MODEL_CACHING_ALLOCATOR_H
 #define TMK_MODEL_CACHING_ALLOCATOR_H
 
@@ -22,29 +22,29 @@ struct tmk_caching_setup {
     struct tmk_alloc_conf conf;
     uint64_t limit_bytes; /* TMK_ALLOC_NO_BOUND: none */
     uint64_t card_bytes; /* the address space of an expandable segment is 9/8 of it; 0: not known */
-    /* Segments of the driver when this was recorded, in order: as long as the same are asked for,
-     * they get the same addresses. NULL: made-up ones. Borrowed until close. */
+    /* The recorded segments of the driver, in order: as long as the model asks for the same ones,
+     * they get the same addresses. NULL: addresses are made up. Borrowed until close. */
     const struct tmk_space_event *places;
     uint64_t n_places;
-    uint64_t top; /* of the addresses of segments, see driver_space.h; 0: anywhere */
+    uint64_t top; /* highest address of segments, see driver_space.h; 0: anywhere */
 };
 
 struct tmk_caching_stats {
     uint64_t allocated_bytes, peak_allocated_bytes;
     uint64_t reserved_bytes, peak_reserved_bytes;
-    uint64_t n_segments, peak_segments; /* expandable ones are not counted, as torch does not */
-    uint64_t n_retries; /* all cached segments were given back, and the driver asked again */
+    uint64_t n_segments, peak_segments; /* without expandable ones, as torch counts */
+    uint64_t n_retries; /* all cached segments were released, and the driver was asked again */
     uint64_t n_ooms;
-    uint64_t n_syncs; /* times that everything cached was given back */
+    uint64_t n_syncs; /* times that everything cached was released */
 };
 
-/* 0 or TMK_ENOMEM. close takes NULL and returns NULL. */
+/* Open and close a model. 0 or TMK_ENOMEM; close takes NULL and returns NULL. */
 int tmk_caching_open(const struct tmk_caching_setup *setup,
                      struct tmk_caching_allocator **ret_allocator);
 struct tmk_caching_allocator *tmk_caching_close(struct tmk_caching_allocator *a);
 
-/* A segment that is there before the first call, with the blocks in it, by address, which must lie
- * in it one after the other; their numbers go to `ret_blocks`. Not with expandable segments. 0 or
+/* Add a segment that exists before the first call, with its blocks, ordered by address without
+ * overlap. Their numbers go to `ret_blocks`. Expandable segments cannot be seeded. 0 or
  * TMK_ENOMEM. */
 struct tmk_caching_seed {
     uint64_t address;
@@ -54,21 +54,22 @@ int tmk_caching_seed(struct tmk_caching_allocator *a, const struct tmk_caching_s
                      uint32_t stream, const struct tmk_caching_seed *blocks, uint64_t n,
                      uint32_t *ret_blocks);
 
-/* 1: *ret_block is a block of at least `bytes`, good until its free is complete. 0: out of memory,
- * everything cached was given back. TMK_ENOMEM: ours is out. */
+/* Allocate. 1: *ret_block is a block of at least `bytes`, valid until its free is complete. 0: out
+ * of memory, after everything cached was released. TMK_ENOMEM: tidemark itself has no memory. */
 int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
                        uint32_t *ret_block);
-/* The program gave the block up; it may be handed out again. 0 or TMK_ENOMEM. */
+/* Free a block; it may be handed out again. 0 or TMK_ENOMEM. */
 int tmk_caching_free(struct tmk_caching_allocator *a, uint32_t block);
-/* The same in two: given up while another stream still uses it (record_stream), and done with. When
- * all is given back (n_syncs counts that) what is given up is waited for and done with at once;
- * whoever completes a block compares n_syncs first, since the block is another's by then. */
+/* Free a block in two steps: the free is requested while another stream still uses the block
+ * (record_stream), and completed later. Releasing everything cached (counted by n_syncs) completes
+ * all requested frees at once. So compare n_syncs before completing a block: it may have been
+ * handed out again. */
 int tmk_caching_free_requested(struct tmk_caching_allocator *a, uint32_t block);
 int tmk_caching_free_completed(struct tmk_caching_allocator *a, uint32_t block);
 /* torch.cuda.empty_cache(). */
 int tmk_caching_empty_cache(struct tmk_caching_allocator *a);
 
-/* What is known of others' addresses from now on. 0 or TMK_ENOMEM. */
+/* Take a hint about addresses that others use from now on. 0 or TMK_ENOMEM. */
 int tmk_caching_heed(struct tmk_caching_allocator *a, const struct tmk_space_hint *hint);
 
 const struct tmk_caching_stats *tmk_caching_stats(const struct tmk_caching_allocator *a);

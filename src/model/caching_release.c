@@ -1,45 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-/* model/caching_release.c - how the model gives segments back to the driver: garbage collection,
+/* model/caching_release.c - how the model releases segments to the driver: garbage collection,
  * oversize blocks for a request that does not fit, and everything that is cached.
  *
- * Sets change while they are walked: each step looks for the key behind the last one. */
+ * Sets change while they are walked, so each step looks for the key behind the last one. */
+#include "model/alloc_conf.h"
+#include "model/caching_allocator.h"
 #include "model/caching_internal.h"
+#include "model/driver_space.h"
+#include "model/free_set.h"
 
-static bool is_split(const struct block *block)
+static bool is_split(const struct caching_block *block)
 {
     return block->prev || block->next;
 }
 
-/* A free block that is a whole segment goes back to the driver. It is in its lane's set. */
+/* Release a free block that is a whole segment. The block is in its lane's set. */
 static void release_block(struct tmk_caching_allocator *a, uint32_t b)
 {
     tmk_caching_remove(a, b);
-    tmk_driver_space_free(&a->space, block_at(a, b)->address);
-    tmk_caching_unreserve(a, block_at(a, b)->size_bytes);
+    tmk_driver_space_free(&a->space, caching_block_at(a, b)->address);
+    tmk_caching_unreserve(a, caching_block_at(a, b)->size_bytes);
     a->stats.n_segments--;
     tmk_caching_drop_block(a, b);
 }
 
 /* ---- garbage collection ---- */
 
-struct ages {
+struct block_ages {
     uint64_t total;
     uint64_t n;
 };
 
-static uint64_t age_of(const struct tmk_caching_allocator *a, const struct block *block)
+static uint64_t age_of(const struct tmk_caching_allocator *a, const struct caching_block *block)
 {
     return a->n_searches[0] - block->gc_base;
 }
 
-static struct ages sum_ages(struct tmk_caching_allocator *a)
+static struct block_ages sum_ages(struct tmk_caching_allocator *a)
 {
-    struct ages ages = {0};
+    struct block_ages ages = {0};
     for (uint64_t i = 0; i < a->n_lanes; i += N_POOLS) {
         const struct tmk_free_set *set = &a->lanes[i].blocks;
         struct tmk_free_cursor c = tmk_free_set_begin();
         for (; !tmk_free_set_is_end(set, c); tmk_free_set_next(set, &c)) {
-            const struct block *block = block_at(a, tmk_free_set_block(set, c));
+            const struct caching_block *block = caching_block_at(a, tmk_free_set_block(set, c));
             if (!is_split(block)) {
                 ages.total += age_of(a, block);
                 ages.n++;
@@ -49,20 +53,20 @@ static struct ages sum_ages(struct tmk_caching_allocator *a)
     return ages;
 }
 
-/* Give back the whole segments of a lane that are at least as old as `threshold`. Returns the
+/* Release the free segments of a lane that are at least as old as `threshold`. Returns the
  * bytes. */
-static uint64_t collect_lane(struct tmk_caching_allocator *a, struct lane *lane, double threshold,
-                             struct ages *ages)
+static uint64_t collect_lane(struct tmk_caching_allocator *a, struct caching_lane *lane,
+                             double threshold, struct block_ages *ages)
 {
     uint64_t freed = 0;
     struct tmk_free_set *set = &lane->blocks;
-    uint64_t size = 0, address = 0; /* of the last one looked at: sets move when one is removed */
+    uint64_t size = 0, address = 0; /* of the last block seen: sets change when one is removed */
     for (;;) {
         struct tmk_free_cursor c = tmk_free_set_find(set, size, address);
         if (tmk_free_set_is_end(set, c))
             return freed;
         uint32_t b = tmk_free_set_block(set, c);
-        const struct block *block = block_at(a, b);
+        const struct caching_block *block = caching_block_at(a, b);
         size = block->size_bytes;
         address = block->address + TMK_ALLOC_UNIT;
         uint64_t age = age_of(a, block);
@@ -75,15 +79,15 @@ static uint64_t collect_lane(struct tmk_caching_allocator *a, struct lane *lane,
     }
 }
 
-/* Above the threshold, whole free segments of the large pool that are older than the average go,
- * round by round, until enough is free or none goes any more. */
+/* Above the threshold, release free segments of the large pool that are older than the average,
+ * round by round, until enough is free or none is left to release. */
 void tmk_caching_collect_garbage(struct tmk_caching_allocator *a)
 {
     uint64_t wanted = (uint64_t)(a->setup.conf.gc_threshold * (double)a->setup.limit_bytes);
     if (a->total_bytes <= wanted)
         return;
     uint64_t target = a->total_bytes - wanted, freed = 0, round = 1;
-    struct ages ages = sum_ages(a);
+    struct block_ages ages = sum_ages(a);
     while (freed < target && round > 0 && ages.n > 0) {
         double threshold = (double)ages.total / (double)ages.n;
         round = 0;
@@ -95,9 +99,9 @@ void tmk_caching_collect_garbage(struct tmk_caching_allocator *a)
 
 /* ---- below the limit ---- */
 
-/* One oversize block that is large enough or, if none is, the largest ones until they add up. True
- * when enough was given back. */
-bool tmk_caching_release_oversize(struct tmk_caching_allocator *a, struct lane *lane,
+/* Release one oversize block that is large enough or, if none is, the largest ones until they add
+ * up. True: enough was released. */
+bool tmk_caching_release_oversize(struct tmk_caching_allocator *a, struct caching_lane *lane,
                                   uint64_t bytes)
 {
     uint64_t least = a->setup.conf.max_split_bytes;
@@ -106,14 +110,15 @@ bool tmk_caching_release_oversize(struct tmk_caching_allocator *a, struct lane *
     uint64_t need = bytes < least ? least : bytes, released = 0;
     struct tmk_free_set *set = &lane->blocks;
     struct tmk_free_cursor c = tmk_free_set_find(set, need, 0);
-    if (!tmk_free_set_is_end(set, c) && !block_at(a, tmk_free_set_block(set, c))->segment_end) {
+    if (!tmk_free_set_is_end(set, c) &&
+        !caching_block_at(a, tmk_free_set_block(set, c))->segment_end) {
         release_block(a, tmk_free_set_block(set, c));
         return true;
     }
     bool more = tmk_free_set_back(set, &c);
     while (more && released < need) {
         uint32_t b = tmk_free_set_block(set, c);
-        const struct block *block = block_at(a, b);
+        const struct caching_block *block = caching_block_at(a, b);
         uint64_t size = block->size_bytes, address = block->address;
         if (size < least)
             break;
@@ -135,8 +140,8 @@ static int complete_pending(struct tmk_caching_allocator *a)
     return rc;
 }
 
-/* Whole free segments of a lane go back, and whole free pages of expandable ones. */
-static int release_lane(struct tmk_caching_allocator *a, struct lane *lane)
+/* Release the free segments of a lane, and the free pages of expandable ones. */
+static int release_lane(struct tmk_caching_allocator *a, struct caching_lane *lane)
 {
     struct tmk_free_set *set = &lane->blocks;
     uint64_t size = 0, address = 0;
@@ -146,7 +151,7 @@ static int release_lane(struct tmk_caching_allocator *a, struct lane *lane)
         if (tmk_free_set_is_end(set, c))
             break;
         uint32_t b = tmk_free_set_block(set, c);
-        const struct block *block = block_at(a, b);
+        const struct caching_block *block = caching_block_at(a, b);
         size = block->size_bytes;
         address = block->address + TMK_ALLOC_UNIT;
         if (block->segment_end)

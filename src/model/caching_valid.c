@@ -1,38 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /* model/caching_valid.c - the invariants of caching_allocator.h. */
 #include "base/valid.h"
+#include "model/alloc_conf.h"
+#include "model/caching_allocator.h"
 #include "model/caching_internal.h"
+#include "model/driver_space.h"
+#include "model/free_set.h"
 
-struct block_sums { /* of all blocks but the dead ones */
+struct block_sums { /* sums over all blocks but the dead ones */
     uint64_t n;
-    uint64_t n_free; /* in sets */
+    uint64_t n_free; /* free blocks, which are in sets */
     uint64_t n_pending;
-    uint64_t n_segments; /* that the driver gave whole */
+    uint64_t n_segments; /* segments that are not expandable */
     uint64_t allocated_bytes, mapped_bytes;
 };
 
 /* ---- blocks ---- */
 
-static bool is_dead(const struct block *block)
+static bool is_dead(const struct caching_block *block)
 {
     return block->size_bytes == 0;
 }
 
-static bool is_free(const struct block *block)
+static bool is_free(const struct caching_block *block)
 {
     return !block->is_allocated && !block->is_pending;
 }
 
 static const struct tmk_free_set *set_of(const struct tmk_caching_allocator *a,
-                                         const struct block *block)
+                                         const struct caching_block *block)
 {
-    const struct lane *lane = &a->lanes[block->lane];
+    const struct caching_lane *lane = &a->lanes[block->lane];
     return block->is_mapped ? &lane->blocks : &lane->unmapped;
 }
 
 static bool is_in_set(const struct tmk_caching_allocator *a, uint32_t b)
 {
-    const struct block *block = &a->blocks[b];
+    const struct caching_block *block = &a->blocks[b];
     const struct tmk_free_set *set = set_of(a, block);
     uint64_t size = block->is_mapped ? block->size_bytes : 0;
     struct tmk_free_cursor c = tmk_free_set_find(set, size, block->address);
@@ -47,15 +51,15 @@ static bool is_in_set(const struct tmk_caching_allocator *a, uint32_t b)
     return false;
 }
 
-/* Free neighbours that are mapped alike would be one block. */
+/* Whether neighbours differ: free ones that are both mapped or both unmapped would be one block. */
 static bool neighbours_are_valid(const struct tmk_caching_allocator *a, uint32_t b)
 {
-    const struct block *block = &a->blocks[b];
+    const struct caching_block *block = &a->blocks[b];
     TMK_HOLDS(block->prev < a->n_blocks && block->next < a->n_blocks);
     TMK_HOLDS(!block->prev || a->blocks[block->prev].next == b);
     if (!block->next)
         return true;
-    const struct block *next = &a->blocks[block->next];
+    const struct caching_block *next = &a->blocks[block->next];
     TMK_HOLDS(next->prev == b);
     TMK_HOLDS(next->address == block->address + block->size_bytes);
     TMK_HOLDS(next->lane == block->lane && next->segment_start == block->segment_start &&
@@ -64,8 +68,8 @@ static bool neighbours_are_valid(const struct tmk_caching_allocator *a, uint32_t
     return true;
 }
 
-/* Of an expandable segment, or of none. */
-static bool place_is_valid(const struct tmk_caching_allocator *a, const struct block *block)
+/* Whether the block lies in its expandable segment, or in none. */
+static bool place_is_valid(const struct tmk_caching_allocator *a, const struct caching_block *block)
 {
     uint64_t end = block->address + block->size_bytes;
     if (!block->segment_end) {
@@ -84,7 +88,7 @@ static bool place_is_valid(const struct tmk_caching_allocator *a, const struct b
 
 static bool block_is_valid(const struct tmk_caching_allocator *a, uint32_t b)
 {
-    const struct block *block = &a->blocks[b];
+    const struct caching_block *block = &a->blocks[b];
     TMK_HOLDS(block->address % TMK_ALLOC_UNIT == 0 && block->size_bytes % TMK_ALLOC_UNIT == 0);
     TMK_HOLDS(block->address < TMK_FREE_SET_ADDRESS_END && block->lane < a->n_lanes);
     TMK_HOLDS(!block->is_allocated || (!block->is_pending && block->is_mapped));
@@ -94,7 +98,7 @@ static bool block_is_valid(const struct tmk_caching_allocator *a, uint32_t b)
     return true;
 }
 
-static void add_block_to(struct block_sums *sums, const struct block *block)
+static void add_block_to(struct block_sums *sums, const struct caching_block *block)
 {
     sums->n++;
     sums->n_free += is_free(block);
@@ -117,20 +121,20 @@ static bool blocks_are_valid(const struct tmk_caching_allocator *a, struct block
     }
     for (uint32_t b = a->dead; b; b = a->blocks[b].next) {
         TMK_HOLDS(b < a->n_blocks && is_dead(&a->blocks[b]));
-        TMK_HOLDS(++n_dead < a->n_blocks); /* else they go round in a circle */
+        TMK_HOLDS(++n_dead < a->n_blocks); /* else the list is circular */
     }
     TMK_HOLDS(n_dead + sums->n + 1 == a->n_blocks);
     return true;
 }
 
-/* ---- lanes and what is pending ---- */
+/* ---- lanes and pending blocks ---- */
 
 static bool lanes_are_valid(const struct tmk_caching_allocator *a, const struct block_sums *sums)
 {
     uint64_t n_free = 0;
     TMK_HOLDS(a->n_lanes <= a->lane_room && a->n_lanes % N_POOLS == 0);
     for (uint64_t i = 0; i < a->n_lanes; i++) {
-        const struct lane *lane = &a->lanes[i];
+        const struct caching_lane *lane = &a->lanes[i];
         TMK_HOLDS(lane->is_small == i % N_POOLS);
         if (!tmk_free_set_is_valid(&lane->blocks) || !tmk_free_set_is_valid(&lane->unmapped))
             return false;
@@ -165,7 +169,7 @@ static bool stats_are_valid(const struct tmk_caching_allocator *a, const struct 
     return true;
 }
 
-/* Each segment that the driver gave is known to the model of its addresses. */
+/* Whether the model of addresses knows each segment that is not expandable. */
 static bool space_is_valid(const struct tmk_caching_allocator *a)
 {
     uint64_t n_ours = 0, n_bytes = 0, n_mapped = 0;

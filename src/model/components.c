@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model/components.c - see components.h.
  *
- * Our own rules are text in the form that users write, so that there is one form, one reader of it,
- * and ours serve as examples. They are tried in order, at each module from the innermost outwards.
- * Guessing by sizes or shapes was rejected: a name that is wrong can be put right by a line. */
+ * The built-in rules are text in the form that users write, so there is one form and one parser,
+ * and they serve as examples. Rules are tried in order, at each module from the innermost outwards.
+ * Guessing by sizes or shapes was rejected: a line of the user's can correct a wrong name. */
 #include "model/components.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/wildcard.h"
@@ -20,11 +21,11 @@
 
 enum {
     MAX_CONDITIONS = 4,
-    MAX_DEPTH = 64, /* a name with more dots than that is nobody's */
+    MAX_DEPTH = 64, /* a name with more dots has no component */
 };
 
-/* Adapters first: they sit inside what they adapt. Experts before mlp: an expert is one, and so is
- * what it is made of. */
+/* Adapters come first, because they sit inside the modules they adapt. Experts come before mlp,
+ * because an expert is an mlp and consists of mlp parts. */
 static const char own_rules[] = "lora name:lora_*\n"
                                 "lora name:*_lora\n"
                                 "lora path:*.lora_A*\n"
@@ -114,38 +115,38 @@ static const char own_rules[] = "lora name:lora_*\n"
                                 "mlp name:dropout2 in:TransformerEncoderLayer\n"
                                 "mlp name:dropout3 in:TransformerDecoderLayer\n";
 
-enum condition_kind { NAME, CLASS, PATH, IN, BESIDE, TOP };
+enum component_condition_kind { NAME, CLASS, PATH, IN, BESIDE, TOP };
 
-struct condition {
-    enum condition_kind kind;
-    const char *text; /* behind the colon */
+struct component_condition {
+    enum component_condition_kind kind;
+    const char *text; /* the text the text behind the colon */
     struct tmk_wildcard pattern;
 };
 
-struct rule {
+struct component_rule {
     const char *component;
-    struct condition conditions[MAX_CONDITIONS];
+    struct component_condition conditions[MAX_CONDITIONS];
     uint32_t n_conditions;
 };
 
 struct tmk_components {
-    struct rule *rules;
+    struct component_rule *rules;
     uint64_t n_rules, room;
     struct tmk_arena texts;
 };
 
 /* ---- reading rules ---- */
 
-/* Form of a condition: "kind:pattern", or "top" alone. */
+/* Parse a condition: "kind:pattern", or "top" alone. */
 static bool read_condition(struct tmk_components *c, const char *word, size_t n,
-                           struct condition *ret)
+                           struct component_condition *ret)
 {
     static const struct {
         const char *word;
-        enum condition_kind kind;
+        enum component_condition_kind kind;
     } kinds[] = {{"name:", NAME}, {"class:", CLASS},   {"path:", PATH},
                  {"in:", IN},     {"beside:", BESIDE}, {"top", TOP}};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < TMK_N(kinds); i++) {
         size_t n_kind = strlen(kinds[i].word);
         bool is_top = kinds[i].kind == TOP;
         if (n < n_kind || memcmp(word, kinds[i].word, n_kind) != 0 || (n == n_kind) != is_top)
@@ -159,7 +160,7 @@ static bool read_condition(struct tmk_components *c, const char *word, size_t n,
     return false;
 }
 
-/* The next word of a line; its length is 0 at the end, or where a comment begins. */
+/* Find the next word of a line; its length is 0 at the end, or where a comment begins. */
 static const char *next_word(const char **at, const char *end, size_t *ret_n)
 {
     const char *word = *at;
@@ -173,14 +174,15 @@ static const char *next_word(const char **at, const char *end, size_t *ret_n)
     return word;
 }
 
-/* 0 for a line without a rule, 1 for one with, TMK_EINVAL, TMK_ENOMEM. */
-static int read_rule(struct tmk_components *c, const char *line, const char *end, struct rule *ret)
+/* Parse a line. 1: it has a rule; 0: it has none; TMK_EINVAL; TMK_ENOMEM. */
+static int read_rule(struct tmk_components *c, const char *line, const char *end,
+                     struct component_rule *ret)
 {
     size_t n;
     const char *word = next_word(&line, end, &n);
     if (n == 0)
         return 0;
-    *ret = (struct rule){.component = tmk_arena_text(&c->texts, word, n)};
+    *ret = (struct component_rule){.component = tmk_arena_text(&c->texts, word, n)};
     if (!ret->component)
         return TMK_ENOMEM;
     if (memchr(word, ':', n))
@@ -197,7 +199,7 @@ static int read_rule(struct tmk_components *c, const char *line, const char *end
     return ret->n_conditions > 0 ? 1 : TMK_EINVAL;
 }
 
-static int add_rule(struct tmk_components *c, const struct rule *rule)
+static int add_rule(struct tmk_components *c, const struct component_rule *rule)
 {
     if (TMK_GROW(c->rules, c->n_rules + 1, c->room) < 0)
         return TMK_ENOMEM;
@@ -211,7 +213,7 @@ int tmk_components_read(struct tmk_components *c, const char *text, struct tmk_e
     unsigned number = 1;
     for (const char *line = text; *line; number++) {
         const char *end = strchrnul(line, '\n');
-        struct rule rule;
+        struct component_rule rule;
         int rc = read_rule(c, line, end, &rule);
         if (rc == TMK_EINVAL && result == 0)
             result =
@@ -227,7 +229,8 @@ int tmk_components_read(struct tmk_components *c, const char *text, struct tmk_e
 
 /* ---- the user's file ---- */
 
-/* Its path, malloc'ed, and whether it was asked for by name. NULL: there is no place for one. */
+/* The path of the user's file, malloc'ed, and whether an environment variable named it. NULL: there
+ * is no configuration folder. */
 static char *file_path(bool *ret_named)
 {
     const char *named = getenv("TIDEMARK_COMPONENTS");
@@ -244,8 +247,8 @@ static char *file_path(bool *ret_named)
     return n < 0 ? NULL : path;
 }
 
-/* The file's text, malloc'ed; NULL and errno. */
-static char *read_file(const char *path)
+/* Read the file's text, malloc'ed; NULL with errno. */
+static char *read_rules_file(const char *path)
 {
     FILE *in = fopen(path, "re");
     char *text = NULL;
@@ -267,7 +270,7 @@ static void read_own_file(struct tmk_components *c, struct tmk_error *problem)
 {
     bool named;
     char *path = file_path(&named);
-    char *text = path ? read_file(path) : NULL;
+    char *text = path ? read_rules_file(path) : NULL;
     struct tmk_error err = {0};
     if (path && !text && (named || errno != ENOENT))
         tmk_fail_os(problem, TMK_EIO, errno, "cannot read %s", path);
@@ -304,15 +307,15 @@ struct tmk_components *tmk_components_close(struct tmk_components *c)
 
 /* ---- matching ---- */
 
-struct module { /* one on the way from the innermost outwards */
+struct inner_module { /* a module on the way from the innermost outwards */
     const struct tmk_model_tree *tree;
-    const char *path;   /* up to and including it */
+    const char *path;   /* the path up to and including this module */
     const char *last;   /* last part of the path */
-    const char *parent; /* path of the one around it, "" at the top */
+    const char *parent; /* path of the module around it, "" at the top */
     size_t n_path, n_last;
 };
 
-static bool class_matches(const struct condition *c, const char *class)
+static bool class_matches(const struct component_condition *c, const char *class)
 {
     if (!class)
         return false;
@@ -321,52 +324,52 @@ static bool class_matches(const struct condition *c, const char *class)
     return tmk_wildcard_matches(&c->pattern, shown, strlen(shown));
 }
 
-static const char *class_of(const struct tmk_model_tree *tree, const char *name)
+static const char *module_class_of(const struct tmk_model_tree *tree, const char *name)
 {
     return tree->class_of(tree->arg, name);
 }
 
-static bool has_beside(const struct module *m, const char *name)
+static bool has_module_beside(const struct inner_module *m, const char *name)
 {
     char path[TMK_STRING_MAX_BYTES + 1];
     int n = snprintf(path, sizeof path, "%s%s%s", m->parent, *m->parent ? "." : "", name);
-    return n >= 0 && (size_t)n < sizeof path && class_of(m->tree, path);
+    return n >= 0 && (size_t)n < sizeof path && module_class_of(m->tree, path);
 }
 
-/* In the model itself: no module around it, or one that is called as its class is, which is how
- * further models of a program are told apart. */
-static bool is_top(const struct module *m)
+/* Whether the module is at the top of a model: there is no module around it, or the one around it
+ * is named after its class. So a program's further models are told apart. */
+static bool is_top_module(const struct inner_module *m)
 {
-    const char *class = class_of(m->tree, m->parent);
+    const char *class = module_class_of(m->tree, m->parent);
     const char *dot = class ? strrchr(class, '.') : NULL;
     return !*m->parent || (class && strcmp(dot ? dot + 1 : class, m->parent) == 0);
 }
 
-static bool holds(const struct condition *c, const struct module *m)
+static bool condition_holds(const struct component_condition *c, const struct inner_module *m)
 {
     switch (c->kind) {
     case NAME:
         return tmk_wildcard_matches(&c->pattern, m->last, m->n_last);
     case CLASS:
-        return class_matches(c, class_of(m->tree, m->path));
+        return class_matches(c, module_class_of(m->tree, m->path));
     case PATH:
         return tmk_wildcard_matches(&c->pattern, m->path, m->n_path);
     case IN:
-        return class_matches(c, class_of(m->tree, m->parent));
+        return class_matches(c, module_class_of(m->tree, m->parent));
     case BESIDE:
-        return has_beside(m, c->text);
+        return has_module_beside(m, c->text);
     case TOP:
-        return is_top(m);
+        return is_top_module(m);
     }
     return false;
 }
 
-static const char *component_of(const struct tmk_components *c, const struct module *m)
+static const char *module_component_of(const struct tmk_components *c, const struct inner_module *m)
 {
     for (uint64_t i = 0; i < c->n_rules; i++) {
-        const struct rule *rule = &c->rules[i];
+        const struct component_rule *rule = &c->rules[i];
         uint32_t n = 0;
-        while (n < rule->n_conditions && holds(&rule->conditions[n], m))
+        while (n < rule->n_conditions && condition_holds(&rule->conditions[n], m))
             n++;
         if (n == rule->n_conditions)
             return rule->component;
@@ -388,8 +391,8 @@ const char *tmk_components_find(const struct tmk_components *c, const struct tmk
         memcpy(parent, path, n_parent);
         parent[n_parent] = '\0';
         size_t n_around = n_parent + (dot ? 1 : 0);
-        struct module m = {tree, path, path + n_around, parent, n, n - n_around};
-        const char *found = component_of(c, &m);
+        struct inner_module m = {tree, path, path + n_around, parent, n, n - n_around};
+        const char *found = module_component_of(c, &m);
         if (found)
             return found;
         path[n_parent] = '\0';

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model/driver_space.c - see driver_space.h.
  *
- * Two lists by address, of ranges and of segments, walked from end to end: segments are hundreds,
- * and one is asked of the driver once in thousands of allocations. */
+ * Ranges and segments are two lists ordered by address, walked from end to end. That is enough:
+ * there are hundreds of segments, and the driver is asked for one once in thousands of
+ * allocations. */
 #include "model/driver_space.h"
 
 #include <assert.h>
@@ -18,7 +19,8 @@
 
 static const uint64_t range_unit = 32ull << 20;
 static const uint64_t granule = 2ull << 20;
-static const uint64_t default_top = 0x7f0000000000ull; /* the kernel begins there, going down */
+static const uint64_t default_top =
+    0x7f0000000000ull; /* the kernel places mappings downwards from there */
 static const uint64_t bottom = 1ull << 40, limit = 1ull << 47;
 static const uint64_t max_segment = 1ull << 45;
 
@@ -33,7 +35,7 @@ void tmk_driver_space_fini(struct tmk_driver_space *s)
 
 /* ---- lists ---- */
 
-/* How many pieces lie below `address`. */
+/* Count the pieces below `address`. */
 static uint64_t count_below(const struct tmk_space_list *list, uint64_t address)
 {
     uint64_t low = 0, high = list->n;
@@ -47,7 +49,8 @@ static uint64_t count_below(const struct tmk_space_list *list, uint64_t address)
     return low;
 }
 
-static int insert(struct tmk_space_list *list, uint64_t address, uint64_t bytes, bool is_others)
+static int insert_piece(struct tmk_space_list *list, uint64_t address, uint64_t bytes,
+                        bool is_others)
 {
     if (TMK_GROW(list->pieces, list->n + 1, list->room) < 0)
         return TMK_ENOMEM;
@@ -58,53 +61,53 @@ static int insert(struct tmk_space_list *list, uint64_t address, uint64_t bytes,
     return 0;
 }
 
-static void remove_at(struct tmk_space_list *list, uint64_t at)
+static void remove_space_piece(struct tmk_space_list *list, uint64_t at)
 {
     list->n--;
     memmove(&list->pieces[at], &list->pieces[at + 1], (list->n - at) * sizeof list->pieces[0]);
 }
 
-static uint64_t end_of(const struct tmk_space_piece *piece)
+static uint64_t piece_end_of(const struct tmk_space_piece *piece)
 {
     return piece->address + piece->size_bytes;
 }
 
 /* ---- placing ---- */
 
-/* The lowest room for `bytes` that ranges have left; 0: none. */
-static uint64_t find_hole(const struct tmk_driver_space *s, uint64_t bytes)
+/* Find the lowest room for `bytes` in the ranges; 0: none. */
+static uint64_t find_space_hole(const struct tmk_driver_space *s, uint64_t bytes)
 {
     uint64_t i = 0;
     for (uint64_t r = 0; r < s->ranges.n; r++) {
         const struct tmk_space_piece *range = &s->ranges.pieces[r];
         uint64_t from = range->address;
-        for (; i < s->segments.n && s->segments.pieces[i].address < end_of(range); i++) {
+        for (; i < s->segments.n && s->segments.pieces[i].address < piece_end_of(range); i++) {
             if (s->segments.pieces[i].address >= from + bytes)
                 return from;
-            from = end_of(&s->segments.pieces[i]);
+            from = piece_end_of(&s->segments.pieces[i]);
         }
-        if (from + bytes <= end_of(range))
+        if (from + bytes <= piece_end_of(range))
             return from;
     }
     return 0;
 }
 
-struct gap {
+struct space_gap {
     uint64_t start, end;
 };
 
-/* The highest gap between ranges that is large enough for a new one. */
-static struct gap find_gap(const struct tmk_driver_space *s, uint64_t bytes)
+/* Find the highest gap between ranges that is large enough for a new one. */
+static struct space_gap find_gap(const struct tmk_driver_space *s, uint64_t bytes)
 {
     uint64_t end = s->top ? s->top : default_top;
     for (uint64_t r = count_below(&s->ranges, end); r > 0; r--) {
-        uint64_t below = end_of(&s->ranges.pieces[r - 1]);
+        uint64_t below = piece_end_of(&s->ranges.pieces[r - 1]);
         if (end > below && end - below >= bytes + range_unit)
-            return (struct gap){below, end};
+            return (struct space_gap){below, end};
         if (s->ranges.pieces[r - 1].address < end)
             end = s->ranges.pieces[r - 1].address;
     }
-    return (struct gap){bottom, end};
+    return (struct space_gap){bottom, end};
 }
 
 static uint64_t range_bytes(uint64_t bytes)
@@ -112,8 +115,8 @@ static uint64_t range_bytes(uint64_t bytes)
     return (bytes + range_unit - 1) / range_unit * range_unit;
 }
 
-/* Where a new range goes; 0: there is no room. */
-static uint64_t place_range(const struct gap *gap, uint64_t bytes)
+/* The address of a new range; 0: there is no room. */
+static uint64_t place_range(const struct space_gap *gap, uint64_t bytes)
 {
     bool fits = gap->end > gap->start && gap->end - gap->start >= bytes + range_unit;
     return fits ? (gap->end - bytes) / range_unit * range_unit : 0;
@@ -124,47 +127,47 @@ uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes)
     if (bytes >= max_segment)
         return 0;
     assert(bytes > 0 && bytes % granule == 0);
-    uint64_t address = find_hole(s, bytes);
+    uint64_t address = find_space_hole(s, bytes);
     if (!address) {
-        struct gap gap = find_gap(s, range_bytes(bytes));
+        struct space_gap gap = find_gap(s, range_bytes(bytes));
         address = place_range(&gap, range_bytes(bytes));
-        if (!address || insert(&s->ranges, address, range_bytes(bytes), false) < 0)
+        if (!address || insert_piece(&s->ranges, address, range_bytes(bytes), false) < 0)
             return 0;
     }
-    if (insert(&s->segments, address, bytes, false) < 0)
+    if (insert_piece(&s->segments, address, bytes, false) < 0)
         return 0;
     ASSERT_VALID(s);
     return address;
 }
 
-/* The piece that has the address; false: none. */
-static bool find_piece(const struct tmk_space_list *list, uint64_t address, uint64_t *ret_at)
+/* Find the piece that contains the address; false: none does. */
+static bool find_space_piece(const struct tmk_space_list *list, uint64_t address, uint64_t *ret_at)
 {
     uint64_t n = list->pieces ? count_below(list, address + 1) : 0;
-    if (n == 0 || end_of(&list->pieces[n - 1]) <= address)
+    if (n == 0 || piece_end_of(&list->pieces[n - 1]) <= address)
         return false;
     *ret_at = n - 1;
     return true;
 }
 
-/* Has the list something of [address, address + bytes)? */
-static bool overlaps(const struct tmk_space_list *list, uint64_t address, uint64_t bytes)
+/* Whether a piece overlaps [address, address + bytes). */
+static bool overlaps_piece(const struct tmk_space_list *list, uint64_t address, uint64_t bytes)
 {
     uint64_t n = list->pieces ? count_below(list, address + bytes) : 0;
-    return n > 0 && end_of(&list->pieces[n - 1]) > address;
+    return n > 0 && piece_end_of(&list->pieces[n - 1]) > address;
 }
 
 int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t bytes)
 {
     uint64_t at;
     int rc = 0;
-    if (!find_piece(&s->ranges, address, &at)) {
+    if (!find_space_piece(&s->ranges, address, &at)) {
         bool is_new =
-            address % range_unit == 0 && !overlaps(&s->ranges, address, range_bytes(bytes));
-        rc = insert(&s->ranges, address, is_new ? range_bytes(bytes) : bytes, !is_new);
+            address % range_unit == 0 && !overlaps_piece(&s->ranges, address, range_bytes(bytes));
+        rc = insert_piece(&s->ranges, address, is_new ? range_bytes(bytes) : bytes, !is_new);
     }
     if (rc == 0)
-        rc = insert(&s->segments, address, bytes, false);
+        rc = insert_piece(&s->segments, address, bytes, false);
     ASSERT_VALID(s);
     return rc;
 }
@@ -174,12 +177,12 @@ void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address)
     uint64_t range, at = s->segments.pieces ? count_below(&s->segments, address) : s->segments.n;
     if (at == s->segments.n || s->segments.pieces[at].address != address)
         return;
-    remove_at(&s->segments, at);
-    if (!find_piece(&s->ranges, address, &range) || s->ranges.pieces[range].is_others)
+    remove_space_piece(&s->segments, at);
+    if (!find_space_piece(&s->ranges, address, &range) || s->ranges.pieces[range].is_others)
         return;
     const struct tmk_space_piece *r = &s->ranges.pieces[range];
-    if (!overlaps(&s->segments, r->address, r->size_bytes))
-        remove_at(&s->ranges, range);
+    if (!overlaps_piece(&s->segments, r->address, r->size_bytes))
+        remove_space_piece(&s->ranges, range);
     ASSERT_VALID(s);
 }
 
@@ -194,17 +197,17 @@ void tmk_space_hints_fini(struct tmk_space_hints *hints)
 int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hint *hint)
 {
     uint64_t range;
-    bool is_inside = find_piece(&s->ranges, hint->address, &range);
+    bool is_inside = find_space_piece(&s->ranges, hint->address, &range);
     int rc = 0;
-    if (hint->is_room ? overlaps(&s->ranges, hint->address, hint->size_bytes)
-                      : overlaps(&s->segments, hint->address, hint->size_bytes))
+    if (hint->is_room ? overlaps_piece(&s->ranges, hint->address, hint->size_bytes)
+                      : overlaps_piece(&s->segments, hint->address, hint->size_bytes))
         return 0;
-    if (!is_inside && overlaps(&s->ranges, hint->address, hint->size_bytes))
+    if (!is_inside && overlaps_piece(&s->ranges, hint->address, hint->size_bytes))
         return 0;
     if (!is_inside)
-        rc = insert(&s->ranges, hint->address, hint->size_bytes, true);
+        rc = insert_piece(&s->ranges, hint->address, hint->size_bytes, true);
     if (rc == 0 && !hint->is_room)
-        rc = insert(&s->segments, hint->address, hint->size_bytes, true);
+        rc = insert_piece(&s->segments, hint->address, hint->size_bytes, true);
     ASSERT_VALID(s);
     return rc;
 }
@@ -217,7 +220,7 @@ static int add_hint(struct tmk_space_hints *hints, const struct tmk_space_hint *
     return 0;
 }
 
-/* Room that others left: found piece by piece, as segments come to lie there. */
+/* Learn room that others left: it is found piece by piece, where recorded segments lie. */
 static int learn_room(struct tmk_driver_space *s, struct tmk_space_hints *hints,
                       const struct tmk_space_event *ev)
 {
@@ -250,19 +253,21 @@ static int learn_taken(struct tmk_driver_space *s, struct tmk_space_hints *hints
 static uint64_t hole_end(const struct tmk_driver_space *s, uint64_t address)
 {
     uint64_t range, next = count_below(&s->segments, address);
-    uint64_t end =
-        find_piece(&s->ranges, address, &range) ? end_of(&s->ranges.pieces[range]) : address;
+    uint64_t end = find_space_piece(&s->ranges, address, &range)
+                       ? piece_end_of(&s->ranges.pieces[range])
+                       : address;
     if (next < s->segments.n && s->segments.pieces[next].address < end)
         end = s->segments.pieces[next].address;
     return end;
 }
 
-/* One step towards an expectation that is what was recorded: 1 it is, 0 try again, or an error. */
+/* Take one step towards an expectation that matches the recording. 1: it matches; 0: try again; or
+ * an error. */
 static int learn_step(struct tmk_driver_space *s, struct tmk_space_hints *hints,
                       const struct tmk_space_event *ev)
 {
-    uint64_t size = range_bytes(ev->size_bytes), hole = find_hole(s, ev->size_bytes);
-    struct gap gap = find_gap(s, size);
+    uint64_t size = range_bytes(ev->size_bytes), hole = find_space_hole(s, ev->size_bytes);
+    struct space_gap gap = find_gap(s, size);
     uint64_t expected = hole ? hole : place_range(&gap, size);
     if (expected == ev->address)
         return 1;
@@ -272,7 +277,7 @@ static int learn_step(struct tmk_driver_space *s, struct tmk_space_hints *hints,
         return learn_taken(s, hints, hole, is_in ? ev->address : end, ev->at);
     }
     bool is_range = ev->address % range_unit == 0 && ev->address < expected &&
-                    !overlaps(&s->ranges, ev->address, size);
+                    !overlaps_piece(&s->ranges, ev->address, size);
     if (is_range) {
         uint64_t start = ev->address + size > gap.start ? ev->address + size : gap.start;
         return learn_taken(s, hints, start, gap.end, ev->at);
@@ -281,13 +286,13 @@ static int learn_step(struct tmk_driver_space *s, struct tmk_space_hints *hints,
     return rc < 0 ? rc : 1;
 }
 
-/* Something of others was where the segment is: it must have gone. */
+/* Others' memory was where the segment now is, so it must be gone. */
 static void forget_taken(struct tmk_driver_space *s, uint64_t address, uint64_t bytes)
 {
     for (uint64_t i = s->segments.n; i > 0; i--) {
         const struct tmk_space_piece *p = &s->segments.pieces[i - 1];
-        if (p->is_others && p->address < address + bytes && end_of(p) > address)
-            remove_at(&s->segments, i - 1);
+        if (p->is_others && p->address < address + bytes && piece_end_of(p) > address)
+            remove_space_piece(&s->segments, i - 1);
     }
 }
 
@@ -303,7 +308,8 @@ static int learn_segment(struct tmk_driver_space *s, struct tmk_space_hints *hin
     return tmk_driver_space_put(s, ev->address, ev->size_bytes);
 }
 
-/* New ranges begin below the end of the first one that looks like one. */
+/* Find the top: new ranges lie below the end of the first segment that looks like the start of a
+ * range. */
 static uint64_t find_top(const struct tmk_space_event *events, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)

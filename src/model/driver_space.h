@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* model/driver_space.h - where CUDA's driver puts what cudaMalloc gives: the addresses.
+/* model/driver_space.h - the addresses that CUDA's driver gives to cudaMalloc.
  *
- * They decide ties of best fit, so a model without them is a little off. Seen with drivers of
- * 2024-2026, not documented:
+ * Addresses decide ties of best fit, so a model without them is a little off. The rules were
+ * observed with drivers of 2024-2026; they are not documented:
  *   - address space is taken in ranges of a multiple of 32 MiB, a range for one segment, which lies
- *     at its low end; a range is given up with the last segment in it;
- *   - what is left of ranges serves later segments that fit, the lowest address first;
+ *     at its low end; a range is released with the last segment in it;
+ *   - the rest of a range serves later segments that fit, the lowest address first;
  *   - a new range goes to the top of the highest gap that has 32 MiB more than it needs (the
  *     kernel's mmap, aligned), so mostly below all others.
  * Others use the same space: libraries' memory lies in the way, and the context leaves room in
- * ranges of its own. Where a recording has the addresses, learn() finds both out by what is not as
- * expected, and replays are told as they get there.
+ * ranges of its own. Where a trace has the addresses, tmk_driver_space_learn() finds both from
+ * deviations, and a replay takes the hints when it gets there.
  *
  * Segments and their sizes are multiples of 2 MiB. */
 #ifndef TMK_MODEL_DRIVER_SPACE_H
@@ -19,18 +19,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A segment that began or ended while something was recorded. */
+/* A segment that began or ended during the recording. */
 struct tmk_space_event {
     uint64_t address;
     uint64_t size_bytes; /* 0: it ended */
-    uint64_t at;         /* when: the caller's count */
+    uint64_t at;         /* when, in the caller's count */
 };
 
-/* What is known of others' use of the space. */
+/* A hint about others' use of the address space. */
 struct tmk_space_hint {
     uint64_t address;
     uint64_t size_bytes;
-    uint64_t at;  /* from when on */
+    uint64_t at;  /* valid from then on */
     bool is_room; /* free for segments; else taken */
 };
 
@@ -59,18 +59,18 @@ struct tmk_driver_space {
 
 /* A zeroed space is an empty one. */
 void tmk_driver_space_fini(struct tmk_driver_space *s);
-/* Where the driver puts a new segment. 0: there is no room, or no memory. */
+/* Place a new segment as the driver would. 0: there is no room, or no memory. */
 uint64_t tmk_driver_space_alloc(struct tmk_driver_space *s, uint64_t bytes);
-/* One that is known to be at an address. 0 or TMK_ENOMEM. */
+/* Add a segment at a known address. 0 or TMK_ENOMEM. */
 int tmk_driver_space_put(struct tmk_driver_space *s, uint64_t address, uint64_t bytes);
 void tmk_driver_space_free(struct tmk_driver_space *s, uint64_t address);
 
-/* What recorded segments tell of others. 0 or TMK_ENOMEM; zero the hints before, fini them after.
- */
+/* Learn hints about others from recorded segments. 0 or TMK_ENOMEM; zero the hints before, fini
+ * them after. */
 int tmk_driver_space_learn(const struct tmk_space_event *events, uint64_t n,
                            struct tmk_space_hints *ret_hints);
 void tmk_space_hints_fini(struct tmk_space_hints *hints);
-/* Heed one, unless something of ours is there by now. 0 or TMK_ENOMEM. */
+/* Apply a hint, unless a segment lies there by now. 0 or TMK_ENOMEM. */
 int tmk_driver_space_heed(struct tmk_driver_space *s, const struct tmk_space_hint *hint);
 
 /* The invariants (base/valid.h):

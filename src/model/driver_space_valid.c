@@ -17,7 +17,7 @@ static bool is_sorted(const struct tmk_space_list *list)
     return true;
 }
 
-static bool is_apart(const struct tmk_space_list *list)
+static bool is_range_apart(const struct tmk_space_list *list)
 {
     for (uint64_t i = 1; i < list->n; i++)
         TMK_HOLDS(end_of_piece(&list->pieces[i - 1]) <= list->pieces[i].address);
@@ -26,7 +26,7 @@ static bool is_apart(const struct tmk_space_list *list)
 
 bool tmk_driver_space_is_valid(const struct tmk_driver_space *s)
 {
-    if (!is_sorted(&s->ranges) || !is_sorted(&s->segments) || !is_apart(&s->ranges))
+    if (!is_sorted(&s->ranges) || !is_sorted(&s->segments) || !is_range_apart(&s->ranges))
         return false;
     uint64_t r = 0; /* the last range that begins at or before the segment */
     for (uint64_t i = 0; i < s->segments.n; i++) {
@@ -41,5 +41,5 @@ bool tmk_driver_space_is_valid(const struct tmk_driver_space *s)
 
 bool tmk_driver_space_is_apart(const struct tmk_driver_space *s)
 {
-    return is_apart(&s->segments);
+    return is_range_apart(&s->segments);
 }

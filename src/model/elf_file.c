@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* model/elf_file.c - see elf_file.h. By elfutils: libelf for symbols, libdw for lines.
+/* model/elf_file.c - see elf_file.h. It uses elfutils: libelf for symbols, libdw for lines.
  *
- * Not by its libdwfl, which would find debug files in more places, but may ask servers
+ * libdwfl was rejected: it would find debug files in more places, but may ask servers
  * (DEBUGINFOD_URLS) and reads the whole search path. Tables of symbols and of compilation units are
- * made when first needed and sorted by address: .debug_aranges, which would spare the latter, is
+ * made when first needed and sorted by address. .debug_aranges could replace the latter, but is
  * often missing. */
 #include "model/elf_file.h"
 
@@ -22,38 +22,38 @@
 
 enum { MAX_RANGES = 1 << 24, MAX_SCOPES = 1000 };
 
-struct range { /* addresses from start up to end: of a symbol or a unit */
+struct elf_range { /* the addresses [start, end) of a symbol or a unit */
     uint64_t start, end;
     uint64_t what; /* symbol: offset of its name; unit: offset of its DIE */
 };
 
-struct ranges {
-    struct range *items;
+struct elf_ranges {
+    struct elf_range *items;
     uint64_t n, room;
     bool made;
 };
 
-struct part { /* one file */
+struct elf_part { /* one file */
     int fd;
     Elf *elf;
     Dwarf *dwarf;
 };
 
 struct tmk_elf {
-    struct part main, debug; /* debug: a file with the lines alone, opened when needed */
+    struct elf_part main, debug; /* debug: a separate file with the lines, opened when needed */
     const char *debug_folder;
     uint8_t build_id[64];
     uint32_t build_id_bytes;
     bool debug_tried;
-    Elf *symbol_elf; /* whose section `symbol_names` is */
+    Elf *symbol_elf; /* the file with the section `symbol_names` */
     size_t symbol_names;
-    struct ranges symbols, units;
+    struct elf_ranges symbols, units;
     Dwarf *unit_dwarf;
 };
 
 /* ---- opening ---- */
 
-static void close_part(struct part *p)
+static void close_elf_part(struct elf_part *p)
 {
     if (p->dwarf)
         dwarf_end(p->dwarf);
@@ -61,11 +61,11 @@ static void close_part(struct part *p)
         elf_end(p->elf);
     if (p->fd >= 0)
         close(p->fd);
-    *p = (struct part){.fd = -1};
+    *p = (struct elf_part){.fd = -1};
 }
 
-/* A trace may name anything: a pipe is not waited for, and no device is opened, which would do
- * something. */
+/* Open a regular file. A trace may name anything, so this neither waits for a pipe nor opens a
+ * device, which could have side effects. */
 static int open_regular(const char *path)
 {
     struct stat st;
@@ -88,16 +88,16 @@ static bool has_build_id(Elf *elf, const uint8_t *build_id, uint32_t n)
     return (size_t)n_found == n && memcmp(found, build_id, n) == 0;
 }
 
-static bool open_part(struct part *p, const char *path, const uint8_t *build_id, uint32_t n)
+static bool open_elf_part(struct elf_part *p, const char *path, const uint8_t *build_id, uint32_t n)
 {
-    *p = (struct part){.fd = open_regular(path)};
+    *p = (struct elf_part){.fd = open_regular(path)};
     if (p->fd < 0)
         return false;
     p->elf = elf_begin(p->fd, ELF_C_READ, NULL);
     if (p->elf && elf_kind(p->elf) == ELF_K_ELF && gelf_getclass(p->elf) == ELFCLASS64 &&
         has_build_id(p->elf, build_id, n))
         return true;
-    close_part(p);
+    close_elf_part(p);
     return false;
 }
 
@@ -106,7 +106,7 @@ struct tmk_elf *tmk_elf_open(const char *path, const uint8_t *build_id, uint32_t
 {
     struct tmk_elf *elf = calloc(1, sizeof *elf);
     if (!elf || build_id_bytes > sizeof elf->build_id || elf_version(EV_CURRENT) == EV_NONE ||
-        !open_part(&elf->main, path, build_id, build_id_bytes)) {
+        !open_elf_part(&elf->main, path, build_id, build_id_bytes)) {
         free(elf);
         return NULL;
     }
@@ -119,7 +119,7 @@ struct tmk_elf *tmk_elf_open(const char *path, const uint8_t *build_id, uint32_t
 }
 
 /* The separate debug file, NULL: there is none. */
-static struct part *debug_part(struct tmk_elf *elf)
+static struct elf_part *debug_part(struct tmk_elf *elf)
 {
     char path[4096], hex[2 * sizeof elf->build_id + 1];
     if (!elf->debug_tried && elf->build_id_bytes > 1) {
@@ -128,7 +128,7 @@ static struct part *debug_part(struct tmk_elf *elf)
         int n = snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", elf->debug_folder, hex,
                          hex + 2);
         if (n > 0 && (size_t)n < sizeof path)
-            (void)open_part(&elf->debug, path, elf->build_id, elf->build_id_bytes);
+            (void)open_elf_part(&elf->debug, path, elf->build_id, elf->build_id_bytes);
     }
     elf->debug_tried = true;
     return elf->debug.elf ? &elf->debug : NULL;
@@ -136,7 +136,7 @@ static struct part *debug_part(struct tmk_elf *elf)
 
 /* ---- ranges ---- */
 
-static bool add_range(struct ranges *r, struct range range)
+static bool add_elf_range(struct elf_ranges *r, struct elf_range range)
 {
     if (r->n >= MAX_RANGES || TMK_GROW(r->items, r->n + 1, r->room) < 0)
         return false;
@@ -144,23 +144,24 @@ static bool add_range(struct ranges *r, struct range range)
     return true;
 }
 
-static int compare_ranges(const void *a, const void *b)
+static int compare_elf_ranges(const void *a, const void *b)
 {
-    const struct range *x = a, *y = b;
+    const struct elf_range *x = a, *y = b;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static void sort_ranges(struct ranges *r)
+static void sort_ranges(struct elf_ranges *r)
 {
     if (r->n > 0)
-        qsort(r->items, r->n, sizeof *r->items, compare_ranges);
+        qsort(r->items, r->n, sizeof *r->items, compare_elf_ranges);
     r->made = true;
 }
 
-/* The last range that begins at or before `address`, if it holds it: they hardly overlap. */
-static const struct range *find_range(const struct ranges *r, uint64_t address)
+/* Find the last range that begins at or before `address`, if it contains it; ranges hardly
+ * overlap. */
+static const struct elf_range *find_elf_range(const struct elf_ranges *r, uint64_t address)
 {
     uint64_t low = 0, high = r->n;
     while (low < high) {
@@ -186,8 +187,8 @@ static Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *ret)
     return NULL;
 }
 
-/* Symbols without a size (assembly) reach up to the next one. */
-static void close_gaps(struct ranges *r)
+/* Let symbols without a size (assembly) reach up to the next one. */
+static void close_gaps(struct elf_ranges *r)
 {
     for (uint64_t i = 0; i < r->n; i++)
         if (r->items[i].end == r->items[i].start)
@@ -211,7 +212,7 @@ static bool read_symbols(struct tmk_elf *elf, Elf *from, uint32_t type)
             continue;
         uint64_t end = symbol.st_value + symbol.st_size;
         if (end < symbol.st_value ||
-            !add_range(&elf->symbols, (struct range){symbol.st_value, end, symbol.st_name}))
+            !add_elf_range(&elf->symbols, (struct elf_range){symbol.st_value, end, symbol.st_name}))
             break;
     }
     elf->symbol_elf = from;
@@ -223,7 +224,7 @@ static void make_symbols(struct tmk_elf *elf)
 {
     if (elf->symbols.made)
         return;
-    struct part *debug;
+    struct elf_part *debug;
     if (!read_symbols(elf, elf->main.elf, SHT_SYMTAB) &&
         !((debug = debug_part(elf)) && read_symbols(elf, debug->elf, SHT_SYMTAB)))
         (void)read_symbols(elf, elf->main.elf, SHT_DYNSYM);
@@ -235,7 +236,7 @@ bool tmk_elf_symbol(struct tmk_elf *elf, uint64_t address, const char **ret_name
                     uint64_t *ret_offset)
 {
     make_symbols(elf);
-    const struct range *range = find_range(&elf->symbols, address);
+    const struct elf_range *range = find_elf_range(&elf->symbols, address);
     const char *name =
         range ? elf_strptr(elf->symbol_elf, elf->symbol_names, (size_t)range->what) : NULL;
     if (!name || !*name)
@@ -247,16 +248,17 @@ bool tmk_elf_symbol(struct tmk_elf *elf, uint64_t address, const char **ret_name
 
 /* ---- lines ---- */
 
-static void add_unit(struct ranges *units, Dwarf_Die *die)
+static void add_unit(struct elf_ranges *units, Dwarf_Die *die)
 {
     Dwarf_Addr base, start, end;
     ptrdiff_t at = 0;
     while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
-        if (start < end && !add_range(units, (struct range){start, end, dwarf_dieoffset(die)}))
+        if (start < end &&
+            !add_elf_range(units, (struct elf_range){start, end, dwarf_dieoffset(die)}))
             return;
 }
 
-static bool read_units(struct tmk_elf *elf, struct part *p)
+static bool read_units(struct tmk_elf *elf, struct elf_part *p)
 {
     Dwarf_Off at = 0, next;
     size_t header_bytes;
@@ -276,7 +278,7 @@ static bool read_units(struct tmk_elf *elf, struct part *p)
 
 static void make_units(struct tmk_elf *elf)
 {
-    struct part *debug;
+    struct elf_part *debug;
     if (elf->units.made)
         return;
     if (!read_units(elf, &elf->main) && (debug = debug_part(elf)))
@@ -284,7 +286,7 @@ static void make_units(struct tmk_elf *elf)
     sort_ranges(&elf->units);
 }
 
-/* With its namespaces where the compiler says the linker's name. */
+/* The name of a function, with its namespaces if the compiler recorded the linker's name. */
 static const char *function_name(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
@@ -314,7 +316,7 @@ bool tmk_elf_line(struct tmk_elf *elf, uint64_t address, struct tmk_symbol *ret)
     Dwarf_Die unit;
     int line = 0;
     make_units(elf);
-    const struct range *range = find_range(&elf->units, address);
+    const struct elf_range *range = find_elf_range(&elf->units, address);
     if (!range || !dwarf_offdie(elf->unit_dwarf, range->what, &unit))
         return false;
     Dwarf_Line *row = dwarf_getsrc_die(&unit, address);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* model/free_set.c - see free_set.h.
  *
- * A full leaf is halved; one that is empty becomes a spare, and one that fits into its left
- * neighbour with room to spare is poured into it, so that leaves stay about half full. */
+ * A full leaf is halved. An empty leaf becomes a spare one, and a leaf that fits into its left
+ * neighbour with room to spare is merged into it, so leaves stay about half full. */
 #include "model/free_set.h"
 
 #include <assert.h>
@@ -16,20 +16,20 @@
 
 enum { UNIT_SHIFT = 9 };
 
-static struct tmk_free_key make_key(uint64_t size_bytes, uint64_t address, uint32_t block)
+static struct tmk_free_key make_free_key(uint64_t size_bytes, uint64_t address, uint32_t block)
 {
     uint64_t place = (address >> UNIT_SHIFT) << TMK_FREE_SET_INDEX_BITS;
     return (struct tmk_free_key){size_bytes, place | block};
 }
 
-static inline bool is_less(const struct tmk_free_key *a, const struct tmk_free_key *b)
+static inline bool is_key_less(const struct tmk_free_key *a, const struct tmk_free_key *b)
 {
     return (a->size_bytes < b->size_bytes) |
            ((a->size_bytes == b->size_bytes) & (a->place < b->place));
 }
 
-/* How many of `n` sorted keys are less than `key`. The halves are chosen without a branch: which
- * one it is cannot be guessed. */
+/* How many of `n` sorted keys are less than `key`. The search has no branches, because a processor
+ * cannot predict them here. */
 static inline uint32_t count_less(const struct tmk_free_key *keys, uint32_t n,
                                   const struct tmk_free_key *key)
 {
@@ -38,10 +38,10 @@ static inline uint32_t count_less(const struct tmk_free_key *keys, uint32_t n,
         return 0;
     while (n > 1) {
         uint32_t half = n / 2;
-        base += is_less(&base[half - 1], key) ? half : 0;
+        base += is_key_less(&base[half - 1], key) ? half : 0;
         n -= half;
     }
-    return (uint32_t)(base - keys) + is_less(base, key);
+    return (uint32_t)(base - keys) + is_key_less(base, key);
 }
 
 void tmk_free_set_fini(struct tmk_free_set *s)
@@ -55,7 +55,7 @@ void tmk_free_set_fini(struct tmk_free_set *s)
 
 /* ---- leaves ---- */
 
-static int make_room(struct tmk_free_set *s)
+static int make_leaf_room(struct tmk_free_set *s)
 {
     if (s->n_made < s->room)
         return 0;
@@ -72,11 +72,11 @@ static int make_room(struct tmk_free_set *s)
     return 0;
 }
 
-/* A new empty leaf at place `i`. */
+/* Insert a new empty leaf at index `i`. */
 static int insert_leaf(struct tmk_free_set *s, uint32_t i)
 {
     if (s->n_leaves == s->n_made) {
-        int rc = make_room(s);
+        int rc = make_leaf_room(s);
         struct tmk_free_leaf *made = rc < 0 ? NULL : malloc(sizeof *made);
         if (!made)
             return TMK_ENOMEM;
@@ -100,7 +100,7 @@ static void remove_leaf(struct tmk_free_set *s, uint32_t i)
     s->leaves[--s->n_leaves] = leaf; /* a spare one */
 }
 
-static int halve(struct tmk_free_set *s, uint32_t i)
+static int halve_leaf(struct tmk_free_set *s, uint32_t i)
 {
     int rc = insert_leaf(s, i + 1);
     if (rc < 0)
@@ -114,7 +114,7 @@ static int halve(struct tmk_free_set *s, uint32_t i)
     return 0;
 }
 
-static void pour(struct tmk_free_set *s, uint32_t i)
+static void merge_next_leaf(struct tmk_free_set *s, uint32_t i)
 {
     struct tmk_free_leaf *left = s->leaves[i], *right = s->leaves[i + 1];
     memcpy(&left->keys[left->n], right->keys, right->n * sizeof right->keys[0]);
@@ -124,11 +124,11 @@ static void pour(struct tmk_free_set *s, uint32_t i)
 
 /* ---- keys ---- */
 
-/* The leaf that a key is in or belongs into. */
+/* The leaf that a key is in or belongs in. */
 static inline uint32_t leaf_of(const struct tmk_free_set *s, const struct tmk_free_key *key)
 {
     uint32_t n = count_less(s->firsts, s->n_leaves, key);
-    bool begins = n < s->n_leaves && !is_less(key, &s->firsts[n]);
+    bool begins = n < s->n_leaves && !is_key_less(key, &s->firsts[n]);
     return begins || n == 0 ? n : n - 1;
 }
 
@@ -136,7 +136,7 @@ int tmk_free_set_add(struct tmk_free_set *s, uint64_t size_bytes, uint64_t addre
 {
     assert(address < TMK_FREE_SET_ADDRESS_END && address % (1u << UNIT_SHIFT) == 0);
     assert(block >> TMK_FREE_SET_INDEX_BITS == 0);
-    struct tmk_free_key key = make_key(size_bytes, address, block);
+    struct tmk_free_key key = make_free_key(size_bytes, address, block);
     int rc = 0;
     if (s->n_leaves == 0) {
         rc = insert_leaf(s, 0);
@@ -145,8 +145,8 @@ int tmk_free_set_add(struct tmk_free_set *s, uint64_t size_bytes, uint64_t addre
     }
     uint32_t i = rc < 0 ? 0 : leaf_of(s, &key);
     if (rc == 0 && s->leaves[i]->n == TMK_FREE_SET_LEAF) {
-        rc = halve(s, i);
-        if (rc == 0 && !is_less(&key, &s->firsts[i + 1]))
+        rc = halve_leaf(s, i);
+        if (rc == 0 && !is_key_less(&key, &s->firsts[i + 1]))
             i++;
     }
     if (rc < 0)
@@ -174,25 +174,25 @@ void tmk_free_set_remove_at(struct tmk_free_set *s, struct tmk_free_cursor c)
     }
     s->firsts[c.leaf] = leaf->keys[0];
     if (c.leaf > 0 && leaf->n + s->leaves[c.leaf - 1]->n < TMK_FREE_SET_LEAF / 2)
-        pour(s, c.leaf - 1);
+        merge_next_leaf(s, c.leaf - 1);
     ASSERT_VALID(s);
 }
 
 void tmk_free_set_remove(struct tmk_free_set *s, uint64_t size_bytes, uint64_t address,
                          uint32_t block)
 {
-    struct tmk_free_key key = make_key(size_bytes, address, block);
+    struct tmk_free_key key = make_free_key(size_bytes, address, block);
     uint32_t i = leaf_of(s, &key);
     const struct tmk_free_leaf *leaf = s->leaves[i];
     uint32_t at = count_less(leaf->keys, leaf->n, &key);
-    assert(at < leaf->n && !is_less(&key, &leaf->keys[at]));
+    assert(at < leaf->n && !is_key_less(&key, &leaf->keys[at]));
     tmk_free_set_remove_at(s, (struct tmk_free_cursor){i, at});
 }
 
 struct tmk_free_cursor tmk_free_set_find(const struct tmk_free_set *s, uint64_t size_bytes,
                                          uint64_t address)
 {
-    struct tmk_free_key key = make_key(size_bytes, address, 0);
+    struct tmk_free_key key = make_free_key(size_bytes, address, 0);
     if (s->n_leaves == 0)
         return (struct tmk_free_cursor){0, 0};
     uint32_t i = leaf_of(s, &key);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* model/free_set.h - free blocks in order of (size, address), for best fit: find the smallest that
- * is large enough, put in, take out, walk.
+/* model/free_set.h - a set of free blocks ordered by (size, address), for best fit: find the
+ * smallest block that is large enough, add, remove, walk.
  *
- * A list of leaves of up to 64 keys each, and beside it the first key of each leaf. Two searches
- * by halves find a place and half a kilobyte is moved at most; that beats trees for the hundreds of
- * blocks that there are, since nothing is chased. No memory is asked for but when leaves become
- * more than they ever were. Sizes and addresses are multiples of 512. */
+ * The set is a list of leaves of up to 64 keys each, and an array of the first key of each leaf.
+ * Two binary searches find a place, and at most half a kilobyte is moved. For the usual hundreds of
+ * blocks that beats trees, because no pointers are chased. Memory is only allocated when there are
+ * more leaves than ever before. Sizes and addresses are multiples of 512. */
 #ifndef TMK_MODEL_FREE_SET_H
 #define TMK_MODEL_FREE_SET_H
 
@@ -28,7 +28,7 @@ struct tmk_free_leaf {
 };
 
 struct tmk_free_set {
-    struct tmk_free_leaf **leaves; /* behind n_leaves: spare ones, up to n_made */
+    struct tmk_free_leaf **leaves; /* from n_leaves up to n_made: spare leaves */
     struct tmk_free_key *firsts;   /* of each leaf */
     uint32_t n_leaves, n_made, room;
     uint64_t n;
@@ -40,13 +40,13 @@ struct tmk_free_cursor {
 
 /* A zeroed set is an empty one. */
 void tmk_free_set_fini(struct tmk_free_set *s);
-/* 0 or TMK_ENOMEM. The key must not be there. */
+/* Add a key, which must not be in the set. 0 or TMK_ENOMEM. */
 int tmk_free_set_add(struct tmk_free_set *s, uint64_t size_bytes, uint64_t address, uint32_t block);
-/* The key must be there. */
+/* Remove a key, which must be in the set. */
 void tmk_free_set_remove(struct tmk_free_set *s, uint64_t size_bytes, uint64_t address,
                          uint32_t block);
 
-/* The first of at least this size; of that size, at least this address. */
+/* Find the first key of at least this size and, within that size, at least this address. */
 struct tmk_free_cursor tmk_free_set_find(const struct tmk_free_set *s, uint64_t size_bytes,
                                          uint64_t address);
 static inline struct tmk_free_cursor tmk_free_set_begin(void)
@@ -57,15 +57,15 @@ static inline bool tmk_free_set_is_end(const struct tmk_free_set *s, struct tmk_
 {
     return c.leaf >= s->n_leaves;
 }
-/* One on from a place that is not the end; one back, false at the first. */
+/* Move one key forward, not from the end; or one key back, false at the first. */
 void tmk_free_set_next(const struct tmk_free_set *s, struct tmk_free_cursor *c);
 bool tmk_free_set_back(const struct tmk_free_set *s, struct tmk_free_cursor *c);
 static inline uint32_t tmk_free_set_block(const struct tmk_free_set *s, struct tmk_free_cursor c)
 {
     return (uint32_t)(s->leaves[c.leaf]->keys[c.at].place & ((1u << TMK_FREE_SET_INDEX_BITS) - 1));
 }
-/* The one found by a cursor goes: cheaper than to look for it again. The cursor means nothing then.
- */
+/* Remove the key at a cursor, which is cheaper than to look for it again. The cursor is invalid
+ * then. */
 void tmk_free_set_remove_at(struct tmk_free_set *s, struct tmk_free_cursor c);
 
 /* The invariants (base/valid.h):

@@ -6,17 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "kit/grow.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
-struct rule {
-    const char *part;  /* of the path where it has a slash, else how the file's name begins */
-    const char *owner; /* NULL: a go-between, to be passed over */
+struct holder_rule {
+    const char *part;  /* with a slash: a part of the path; else the start of the file's name */
+    const char *owner; /* NULL: a go-between, which is skipped */
 };
 
-/* The first that fits counts. First go-betweens, wherever they are; then libraries that are the
- * same whoever brings them along (NCCL in torch's wheel is NCCL); then those of one package, by its
- * folder or its files' names. */
-static const struct rule rules[] = {
+/* The first rule that fits counts. First come go-betweens, wherever they are; then libraries that
+ * have one owner whichever package contains them (NCCL in torch's wheel is NCCL); then those of one
+ * package, by its folder or its files' names. */
+static const struct holder_rule rules[] = {
     {"libtidemark", NULL},
     {"libcuda.so", NULL},
     {"libcudart", NULL},
@@ -61,13 +65,13 @@ static const struct rule rules[] = {
     {"libtensorflow", "tensorflow"},
 };
 
-static const char *file_of(const char *path)
+static const char *file_name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-/* python, python3, python3.11 */
+/* Whether a file is Whether a file is python, python3, python3.11.. */
 static bool is_interpreter(const char *file)
 {
     static const char name[] = "python";
@@ -75,13 +79,13 @@ static bool is_interpreter(const char *file)
     return strncmp(file, name, n) == 0 && file[n + strspn(file + n, "0123456789.")] == '\0';
 }
 
-static const struct rule *rule_for(const char *path)
+static const struct holder_rule *rule_for(const char *path)
 {
-    static const struct rule interpreter = {"python", NULL};
-    const char *file = file_of(path);
+    static const struct holder_rule interpreter = {"python", NULL};
+    const char *file = file_name_of(path);
     if (is_interpreter(file))
         return &interpreter;
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+    for (size_t i = 0; i < TMK_N(rules); i++) {
         const char *part = rules[i].part;
         const char *found = strstr(part[0] == '/' ? path : file, part);
         bool fits = found && (part[0] == '/' || found == file);
@@ -91,38 +95,38 @@ static const struct rule *rule_for(const char *path)
     return NULL;
 }
 
-static void set(char *text, const char *value, size_t n)
+static void set_owner_text(char *text, const char *value, size_t n)
 {
     snprintf(text, TMK_HOLDER_BYTES, "%.*s", (int)(n < TMK_HOLDER_BYTES ? n : TMK_HOLDER_BYTES - 1),
              value);
 }
 
-/* The package that the file is installed with; none: it is the user's own. */
+/* Set the owner to the package that the file is installed with; without one it is the user. */
 static void set_owner_by_folder(struct tmk_holder *h, const char *path)
 {
     static const char *const roots[] = {"/site-packages/", "/dist-packages/"};
-    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+    for (size_t i = 0; i < TMK_N(roots); i++) {
         const char *root = strstr(path, roots[i]);
         if (!root)
             continue;
         const char *package = root + strlen(roots[i]);
-        set(h->owner, package, strcspn(package, "/."));
+        set_owner_text(h->owner, package, strcspn(package, "/."));
         return;
     }
-    set(h->owner, "user", strlen("user"));
+    set_owner_text(h->owner, "user", strlen("user"));
 }
 
-/* Whether this frame says it. */
+/* Whether this frame names the holder. */
 static bool look_at_native(struct tmk_holder *h, const char *path)
 {
-    const struct rule *rule = rule_for(path);
+    const struct holder_rule *rule = rule_for(path);
     if (rule && !rule->owner)
         return false;
     if (rule)
-        set(h->owner, rule->owner, strlen(rule->owner));
+        set_owner_text(h->owner, rule->owner, strlen(rule->owner));
     else
         set_owner_by_folder(h, path);
-    set(h->library, file_of(path), strlen(file_of(path)));
+    set_owner_text(h->library, file_name_of(path), strlen(file_name_of(path)));
     return true;
 }
 
@@ -138,8 +142,8 @@ static bool look_at_frame(const struct tmk_process *p, uint32_t id, struct tmk_h
     return true;
 }
 
-/* Whether the stack goes down to the program itself: then nothing is missing of it. */
-static bool is_whole(const struct tmk_process *p, const struct tmk_stack *stack)
+/* Whether the stack reaches down to the program itself, so that no frame is missing. */
+static bool is_stack_whole(const struct tmk_process *p, const struct tmk_stack *stack)
 {
     struct tmk_native last;
     const char *program = tmk_reader_info(p->reader, "exe");
@@ -157,22 +161,22 @@ static void look_at_stack(const struct tmk_process *p, uint32_t id, struct tmk_h
     for (uint32_t i = 0; i < stack.n_frames; i++)
         if (look_at_frame(p, stack.frames[i], ret))
             return;
-    if (is_whole(p, &stack))
-        set(ret->owner, "user", strlen("user"));
+    if (is_stack_whole(p, &stack))
+        set_owner_text(ret->owner, "user", strlen("user"));
 }
 
 /* ---- by stack ---- */
 
-enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any */
+enum { MAX_STACKS = 1 << 24 }; /* a hostile trace may name any stack stack */
 
-/* Whoever has been told of one keeps it, however many more are met. */
-struct known {
-    struct tmk_holder *holder; /* NULL: not looked at yet */
+/* A holder keeps its address when the table grows, because callers borrow it. */
+struct known_holder {
+    struct tmk_holder *holder; /* NULL: not looked up yet */
 };
 
 struct tmk_holders {
     const struct tmk_process *p;
-    struct known *items; /* by stack */
+    struct known_holder *items; /* by stack */
     uint64_t room;
     bool failed;
 };
@@ -198,7 +202,7 @@ struct tmk_holders *tmk_holders_close(struct tmk_holders *h)
     return NULL;
 }
 
-static bool make_room(struct tmk_holders *h, uint32_t stack)
+static bool make_holders_room(struct tmk_holders *h, uint32_t stack)
 {
     uint64_t before = h->room;
     if (TMK_GROW(h->items, (uint64_t)stack + 1, h->room) < 0)
@@ -208,9 +212,9 @@ static bool make_room(struct tmk_holders *h, uint32_t stack)
     return true;
 }
 
-static bool look_up(struct tmk_holders *h, uint32_t stack)
+static bool look_up_holder(struct tmk_holders *h, uint32_t stack)
 {
-    if (!make_room(h, stack))
+    if (!make_holders_room(h, stack))
         return false;
     if (h->items[stack].holder)
         return true;
@@ -227,7 +231,7 @@ const struct tmk_holder *tmk_holders_get(struct tmk_holders *h, uint32_t stack)
     static const struct tmk_holder nobody;
     if (stack == 0 || stack >= MAX_STACKS)
         return &nobody;
-    if (look_up(h, stack))
+    if (look_up_holder(h, stack))
         return h->items[stack].holder;
     h->failed = true;
     return &nobody;

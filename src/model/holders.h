@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* model/holders.h - who asked the driver for a segment: the library, and whose that is.
+/* model/holders.h - find the library that asked the driver for a segment, and that library's owner.
  *
  * The innermost native frame that is neither the driver, CUDA's runtime nor a mere go-between
- * (ctypes, libffi, Python itself) names the library; a table says whose it is: torch, nccl, cublas,
- * jax and so on, else the package that it is installed with. Where only go-betweens are found, the
- * package of the innermost Python frame is the owner. What is no package's is the user's.
- * Go-betweens alone say nothing, unless they were followed down to the program itself. */
+ * (ctypes, libffi, Python itself) names the library. A table gives its owner: torch, nccl, cublas,
+ * jax and so on, else the package that it is installed with. If there are only go-betweens, the
+ * package of the innermost Python frame is the owner. A library outside any package is the user's.
+ * Go-betweens alone say nothing, unless the stack reaches down to the program itself. */
 #ifndef TMK_MODEL_HOLDERS_H
 #define TMK_MODEL_HOLDERS_H
 
@@ -14,17 +14,18 @@
 enum { TMK_HOLDER_BYTES = 64 };
 
 struct tmk_holder {
-    char owner[TMK_HOLDER_BYTES];   /* "torch", "user"; "" when nothing is known of the stack */
+    char owner[TMK_HOLDER_BYTES];   /* "torch", "user"; "": the stack says nothing */
     char library[TMK_HOLDER_BYTES]; /* file name; "" when not known */
 };
 
-struct tmk_holders; /* of a process, each stack looked at once */
+struct tmk_holders; /* of one process; each stack is looked at once */
 
 int tmk_holders_open(const struct tmk_process *p, struct tmk_holders **ret_holders);
 struct tmk_holders *tmk_holders_close(struct tmk_holders *h); /* takes NULL, returns NULL */
-/* Borrowed until close; never NULL: without memory it is as if nothing was known. */
+/* Find the holder for a stack. Borrowed until close; never NULL: without memory the holder is
+ * unknown. */
 const struct tmk_holder *tmk_holders_get(struct tmk_holders *h, uint32_t stack);
-/* That happened. */
+/* Whether there was no memory. */
 bool tmk_holders_failed(const struct tmk_holders *h);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* model/owners.c - see owners.h.
  *
- * A string may have several ids in a trace, so modules and parameters are found by text; what was
- * found for an id is kept by id. A stack is read from the outermost frame inwards: what a function
- * such as from_pretrained() calls is part of it, whatever it calls. */
+ * A string may have several ids in a trace, so modules and parameters are found by text; the result
+ * is kept by id. A stack is read from the outermost frame inwards: everything that a function such
+ * as from_pretrained() calls is part of it. */
 #include "model/owners.h"
 
 #include <fnmatch.h>
@@ -12,17 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
 
 /* ---- stages of stacks ---- */
 
-/* A frame is of a stage when its file has the part, or ends in it, and its function is one of the
- * words. The last part of a function's dotted name counts. Where any function will do, the file
- * must be an installed library's: a folder of the user's may be called like one. */
+/* A frame belongs to a stage if its file contains the part, or ends in it, and its function is one
+ * of the words. The last part of a function's dotted name counts. If the rule allows any function,
+ * the file must be in an installed library: a folder of the user's may have the same name. */
 struct stack_rule {
     const char *stage, *file, *functions;
 };
@@ -70,9 +74,9 @@ static const struct stack_rule stack_rules[] = {
     {"model_load", "/torch/nn/parameter.py", "__new__ __init__ __deepcopy__"},
 };
 
-enum { N_STACK_RULES = sizeof stack_rules / sizeof stack_rules[0], MAX_WORD = 64 };
+enum { N_STACK_RULES = TMK_N(stack_rules), MAX_WORD = 64 };
 
-static bool is_one_of(const char *words, const char *function)
+static bool is_listed_function(const char *words, const char *function)
 {
     char word[MAX_WORD];
     while (*words) {
@@ -88,7 +92,7 @@ static bool is_one_of(const char *words, const char *function)
     return false;
 }
 
-/* Number of the rule that a frame is of, from 1; 0: of none. */
+/* The number of the rule that a frame matches, from 1; 0: none. */
 static uint8_t rule_of_frame(const struct tmk_frame *f)
 {
     if (f->address || !f->file || !f->function)
@@ -96,14 +100,15 @@ static uint8_t rule_of_frame(const struct tmk_frame *f)
     const char *dot = strrchr(f->function, '.');
     const char *function = dot ? dot + 1 : f->function;
     for (uint8_t i = 0; i < N_STACK_RULES; i++)
-        if (strstr(f->file, stack_rules[i].file) && is_one_of(stack_rules[i].functions, function))
+        if (strstr(f->file, stack_rules[i].file) &&
+            is_listed_function(stack_rules[i].functions, function))
             return (uint8_t)(i + 1);
     return 0;
 }
 
-/* ---- what is kept ---- */
+/* ---- tables ---- */
 
-struct parameter {
+struct owner_parameter {
     struct tmk_parameter def;
     uint32_t id;
     const char *module, *component; /* component NULL: not looked up yet */
@@ -111,9 +116,9 @@ struct parameter {
 
 enum { STACK_UNSEEN = 0, STACK_PLAIN = UINT8_MAX }; /* else the number of its rule */
 
-struct name {                          /* a string of the trace */
-    const char *component;             /* as the name of a module; NULL: not looked up yet */
-    const struct parameter *parameter; /* the one that it names, if is_sought */
+struct owner_name {        /* a string of the trace */
+    const char *component; /* the component if it is a module's name; NULL: not looked up yet */
+    const struct owner_parameter *parameter; /* the parameter that it names; valid if is_sought */
     bool is_sought;
 };
 
@@ -125,27 +130,27 @@ struct tmk_owners {
     uint32_t n_stacks;
     uint8_t *frame_rules; /* by frame: number of the rule + 1; 0: not looked at yet */
     uint32_t n_frames;
-    struct name *names; /* by string id */
+    struct owner_name *names; /* by string id */
     uint32_t n_names;
     struct tmk_textmap modules; /* names */
-    const char **classes;       /* by number in it */
+    const char **classes;       /* by number in `modules` */
     uint64_t class_room;
     struct tmk_textmap parameter_names;
-    struct parameter *parameters; /* by number in it */
+    struct owner_parameter *parameters; /* by number in the map above */
     uint64_t parameter_room;
     const char *model; /* the outermost module, NULL: not known */
     struct tmk_arena texts;
 };
 
-static const char *class_of(const void *arg, const char *name)
+static const char *owner_class_of(const void *arg, const char *name)
 {
     const struct tmk_owners *o = arg;
     uint32_t i;
     return tmk_textmap_find(&o->modules, name, &i) ? o->classes[i] : NULL;
 }
 
-/* Modules without a dot that are called as their class is are models, or stand alone, as a loss
- * does. The first is taken for the model whose parameters have no dot. */
+/* Whether a module is a model: it has no dot and is named after its class. It may also stand alone,
+ * as a loss does. The first such module is taken for the model of parameters without a dot. */
 static bool is_model(const char *name, const char *class)
 {
     const char *dot = strrchr(class, '.');
@@ -182,11 +187,11 @@ static int note_parameter(struct tmk_owners *o, uint32_t id, const struct tmk_pa
         dot ? tmk_arena_text(&o->texts, def->name, (size_t)(dot - def->name)) : o->model;
     if (dot && !module)
         return TMK_ENOMEM;
-    o->parameters[i] = (struct parameter){.def = *def, .id = id, .module = module};
+    o->parameters[i] = (struct owner_parameter){.def = *def, .id = id, .module = module};
     return 0;
 }
 
-/* In order of ids, so that the largest stays. */
+/* Note parameters in order of ids, so that the largest id counts. */
 static int note_parameters(struct tmk_owners *o)
 {
     int rc = 0;
@@ -206,7 +211,7 @@ int tmk_owners_open(const struct tmk_reader *r, const struct tmk_components *c,
         return TMK_ENOMEM;
     o->r = r;
     o->components = c;
-    o->tree = (struct tmk_model_tree){.class_of = class_of, .arg = o};
+    o->tree = (struct tmk_model_tree){.class_of = owner_class_of, .arg = o};
     o->n_stacks = tmk_reader_n_stacks(r);
     o->n_frames = tmk_reader_n_frames(r);
     o->n_names = tmk_reader_n_strings(r);
@@ -286,9 +291,9 @@ const char *tmk_name_component(const struct tmk_process *p, uint32_t name)
     return o->names[name].component;
 }
 
-/* The parameter that a tensor's name begins with: its own, or that of a piece of its optimizer's
- * state, which has more words behind. */
-static const struct parameter *find_parameter(const struct tmk_owners *o, const char *name)
+/* Find the parameter that a tensor's name begins with. A piece of optimizer state has more words
+ * behind the parameter's name. */
+static const struct owner_parameter *find_parameter(const struct tmk_owners *o, const char *name)
 {
     char part[TMK_STRING_MAX_BYTES + 1];
     size_t n = strlen(name);
@@ -304,7 +309,7 @@ static const struct parameter *find_parameter(const struct tmk_owners *o, const 
     return NULL;
 }
 
-static const struct parameter *parameter_of_name(struct tmk_owners *o, uint32_t name)
+static const struct owner_parameter *parameter_of_name(struct tmk_owners *o, uint32_t name)
 {
     const char *text = name < o->n_names ? tmk_reader_string(o->r, name) : NULL;
     if (!text || o->parameter_names.n == 0)
@@ -316,17 +321,18 @@ static const struct parameter *parameter_of_name(struct tmk_owners *o, uint32_t 
     return o->names[name].parameter;
 }
 
-/* The parameter that the block holds, or whose gradient or state. */
-static const struct parameter *parameter_of(struct tmk_owners *o, const struct tmk_block *b)
+/* The parameter that the block stores, or that it is a gradient or optimizer state of. */
+static const struct owner_parameter *parameter_of(struct tmk_owners *o, const struct tmk_block *b)
 {
     bool is_of_one = b->category == TIDEMARK_PARAMETER || b->category == TIDEMARK_BUFFER ||
                      b->category == TIDEMARK_GRADIENT || b->category == TIDEMARK_OPTIMIZER_STATE;
     return is_of_one && b->name ? parameter_of_name(o, b->name) : NULL;
 }
 
-static const char *component_of(struct tmk_owners *o, const struct parameter *parameter)
+static const char *parameter_component_of(struct tmk_owners *o,
+                                          const struct owner_parameter *parameter)
 {
-    struct parameter *p = &o->parameters[parameter - o->parameters];
+    struct owner_parameter *p = &o->parameters[parameter - o->parameters];
     if (!p->component)
         p->component = tmk_components_find(o->components, &o->tree, p->def.name);
     return p->component;
@@ -346,7 +352,7 @@ const char *tmk_block_stage(const struct tmk_process *p, const struct tmk_contex
     if (stage)
         return tmk_reader_string(p->reader, contexts[stage].name);
     if (b->serial == 0)
-        return NULL; /* met after a gap: nothing is known of its making */
+        return NULL; /* first seen after a gap: its allocation is unknown */
     const char *of_stack = tmk_stack_stage(p, b->stack);
     bool is_model = b->category == TIDEMARK_PARAMETER || b->category == TIDEMARK_BUFFER;
     return of_stack ? of_stack : is_model ? "model_load" : "other";
@@ -358,16 +364,16 @@ const char *tmk_block_module(const struct tmk_process *p, const struct tmk_conte
     uint32_t module = contexts[b->context].module;
     if (module)
         return tmk_reader_string(p->reader, contexts[module].name);
-    const struct parameter *parameter = parameter_of(p->owners, b);
+    const struct owner_parameter *parameter = parameter_of(p->owners, b);
     return parameter ? parameter->module : NULL;
 }
 
 const char *tmk_block_component(const struct tmk_process *p, const struct tmk_context *contexts,
                                 const struct tmk_block *b)
 {
-    const struct parameter *parameter = parameter_of(p->owners, b);
+    const struct owner_parameter *parameter = parameter_of(p->owners, b);
     if (parameter)
-        return component_of(p->owners, parameter);
+        return parameter_component_of(p->owners, parameter);
     uint32_t module = contexts[b->context].module;
     if (module)
         return tmk_name_component(p, contexts[module].name);
@@ -394,7 +400,7 @@ const char *tmk_module_component(const struct tmk_process *p, const char *module
 
 const char *tmk_module_class(const struct tmk_process *p, const char *module)
 {
-    return class_of(p->owners, module);
+    return owner_class_of(p->owners, module);
 }
 
 uint32_t tmk_parameters_n(const struct tmk_process *p)
@@ -419,5 +425,5 @@ const char *tmk_parameter_module(const struct tmk_process *p, uint32_t i)
 
 const char *tmk_parameter_component(const struct tmk_process *p, uint32_t i)
 {
-    return component_of(p->owners, &p->owners->parameters[i]);
+    return parameter_component_of(p->owners, &p->owners->parameters[i]);
 }

@@ -10,11 +10,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "model/components.h"
 #include "model/owners.h"
 #include "model/symbols.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/events.h"
 #include "trace/merge.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 struct tmk_run {
     char *path;
@@ -41,7 +46,7 @@ static const char *info_text(const struct tmk_reader *r, const char *key)
     return text ? text : "";
 }
 
-static uint64_t end_of(const struct tmk_reader *r)
+static uint64_t trace_end_ns(const struct tmk_reader *r)
 {
     uint64_t end = tmk_reader_status(r)->end_ns;
     for (uint32_t i = 0; i < tmk_reader_n_chunks(r); i++)
@@ -50,7 +55,7 @@ static uint64_t end_of(const struct tmk_reader *r)
     return end;
 }
 
-static void describe(struct tmk_process *p)
+static void describe_trace(struct tmk_process *p)
 {
     struct tmk_reader *r = p->reader;
     const char *path = tmk_reader_path(r);
@@ -63,10 +68,10 @@ static void describe(struct tmk_process *p)
     p->rank = info_number(r, "rank");
     p->world_size = info_number(r, "world_size");
     p->start_realtime_ns = start < 0 ? 0 : (uint64_t)start;
-    p->end_ns = end_of(r);
+    p->end_ns = trace_end_ns(r);
 }
 
-/* `ring_path` NULL: where the trace says. */
+/* Add a trace. `ring_path` NULL: the trace says where its ring is. */
 static int add_trace(struct tmk_run *run, const char *path, const char *ring_path,
                      struct tmk_error *err)
 {
@@ -87,7 +92,7 @@ static int add_trace(struct tmk_run *run, const char *path, const char *ring_pat
         tmk_reader_close(p.reader);
         return tmk_fail(err, rc, "out of memory");
     }
-    describe(&p);
+    describe_trace(&p);
     p.symbols = &run->symbols;
     run->processes[run->n_processes++] = p;
     return 0;
@@ -163,7 +168,7 @@ static struct tmk_run *make_run(const char *path, struct tmk_error *err)
     return NULL;
 }
 
-/* What was put into the run is in it, or `rc` says why not. */
+/* Finish opening after all traces were added, or fail with `rc`. */
 static int finish_open(struct tmk_run *run, int rc, struct tmk_run **ret_run)
 {
     if (rc < 0) {
@@ -256,55 +261,55 @@ const char *tmk_run_components_problem(const struct tmk_run *run)
 
 /* ---- sweeping ---- */
 
-enum { N_KINDS = 32 }; /* a visitor's set of them has so many bits */
+enum { N_KINDS = 32 }; /* the bits of a visitor's set of kinds */
 
-/* Several visitors as one. Most passes hear few kinds of events, so those of each kind are listed:
- * the sweep asks nobody in vain. */
-struct audience {
+/* Several visitors as one. Most passes hear few kinds of events, so the visitors of each kind are
+ * listed and no visitor is called in vain. */
+struct event_audience {
     const struct tmk_visitor *visitors;
     uint32_t n;
     uint32_t n_hearing[N_KINDS];
     const struct tmk_visitor **hearing; /* n places for each kind */
 };
 
-static bool hears(const struct tmk_visitor *v, unsigned kind)
+static bool visitor_hears(const struct tmk_visitor *v, unsigned kind)
 {
     return v->event && (!v->kinds || v->kinds >> kind & 1);
 }
 
-static int audience_init(struct audience *a, const struct tmk_visitor *visitors, uint32_t n)
+static int audience_init(struct event_audience *a, const struct tmk_visitor *visitors, uint32_t n)
 {
-    *a = (struct audience){.visitors = visitors, .n = n};
+    *a = (struct event_audience){.visitors = visitors, .n = n};
     a->hearing = calloc((size_t)N_KINDS * (n ? n : 1), sizeof(const struct tmk_visitor *));
     if (!a->hearing)
         return TMK_ENOMEM;
     for (unsigned kind = 0; kind < N_KINDS; kind++)
         for (uint32_t i = 0; i < n; i++)
-            if (hears(&visitors[i], kind))
+            if (visitor_hears(&visitors[i], kind))
                 a->hearing[kind * n + a->n_hearing[kind]++] = &visitors[i];
     return 0;
 }
 
-static void tell_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                       struct tmk_block *b)
+static void tell_visitor_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                               struct tmk_block *b)
 {
-    const struct audience *a = arg;
+    const struct event_audience *a = arg;
     const struct tmk_visitor *const *v = &a->hearing[ev->kind * a->n];
     for (uint32_t i = 0; i < a->n_hearing[ev->kind]; i++)
         v[i]->event(v[i]->arg, rp, ev, b);
 }
 
-static void tell_restored(void *arg, const struct tmk_replay *rp)
+static void tell_visitor_restored(void *arg, const struct tmk_replay *rp)
 {
-    const struct audience *a = arg;
+    const struct event_audience *a = arg;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->visitors[i].restored)
             a->visitors[i].restored(a->visitors[i].arg, rp);
 }
 
-static void tell_progress(void *arg, uint32_t done, uint32_t total)
+static void tell_visitor_progress(void *arg, uint32_t done, uint32_t total)
 {
-    const struct audience *a = arg;
+    const struct event_audience *a = arg;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->visitors[i].progress)
             a->visitors[i].progress(a->visitors[i].arg, done, total);
@@ -315,7 +320,7 @@ int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors,
 {
     struct tmk_replay own = {0};
     struct tmk_replay *use = rp ? rp : &own;
-    struct audience audience;
+    struct event_audience audience;
     int rc = audience_init(&audience, visitors, n);
     if (rc == 0)
         rc = tmk_replay_init(use, &tmk_state_limits_tool);
@@ -325,9 +330,9 @@ int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors,
     }
     struct tmk_visitor all = {
         .arg = &audience,
-        .event = tell_event,
-        .restored = tell_restored,
-        .progress = tell_progress,
+        .event = tell_visitor_event,
+        .restored = tell_visitor_restored,
+        .progress = tell_visitor_progress,
     };
     rc = tmk_replay_run(use, p->reader, n == 1 ? visitors : &all, err);
     free(audience.hearing);
@@ -347,7 +352,7 @@ const char *tmk_category_name(uint8_t category)
         [TIDEMARK_TEMPORARY] = "temporary",   [TIDEMARK_AUTOGRAD_DETAIL] = "autograd_detail",
         [TIDEMARK_BUFFER] = "buffer",         [TIDEMARK_OTHER] = "other",
     };
-    return category < sizeof names / sizeof names[0] ? names[category] : "unknown";
+    return category < TMK_N(names) ? names[category] : "unknown";
 }
 
 const char *tmk_device_name(uint16_t device, char *buffer)
@@ -359,7 +364,7 @@ const char *tmk_device_name(uint16_t device, char *buffer)
     unsigned type = device >> 8, index = device & 0xff;
     if (device == TIDEMARK_HOST)
         return strcpy(buffer, "cpu");
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    for (size_t i = 0; i < TMK_N(types); i++) {
         if (types[i].type == type) {
             snprintf(buffer, 24, "%s:%u", types[i].name, index);
             return buffer;
@@ -424,19 +429,19 @@ bool tmk_frame_is_users(const struct tmk_frame *f)
 {
     static const char *const inner[] = {"site-packages/torch/", "dist-packages/torch/", "<frozen ",
                                         "<tidemark>", TMK_CPP_FILE};
-    for (size_t i = 0; f->file && i < sizeof inner / sizeof inner[0]; i++)
+    for (size_t i = 0; f->file && i < TMK_N(inner); i++)
         if (strstr(f->file, inner[i]))
             return false;
     return !tmk_frame_is_native(f);
 }
 
-/* Where no frame is the user's: the operation, of autograd or of torch, rather than how memory for
- * it was found. 0: the innermost. */
+/* Find the frame to show if none is the user's: the operation of autograd or torch, rather than the
+ * allocator's functions under it. 0: the innermost. */
 static uint32_t operation_of(const struct tmk_process *p, const struct tmk_stack *frames)
 {
     static const char *const names[] = {"Backward", "at::_ops::"};
     struct tmk_frame f;
-    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+    for (size_t k = 0; k < TMK_N(names); k++)
         for (uint32_t i = 0; i < frames->n_frames; i++)
             if (tmk_reader_frame(p->reader, frames->frames[i], &f) && f.file && f.function &&
                 strncmp(f.file, TMK_CPP_FILE, strlen(TMK_CPP_FILE)) == 0 &&
@@ -457,7 +462,8 @@ bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_fram
            tmk_process_frame(p, frames.frames[operation_of(p, &frames)], ret);
 }
 
-/* "torch::autograd::generated::MulBackward0::apply(std::vector<..." as "MulBackward0::apply". */
+/* Shorten "torch::autograd::generated::MulBackward0::apply(std::vector<..." to
+ * "MulBackward0::apply". */
 static const char *short_cpp_text(const char *function, char *buffer)
 {
     static const char anonymous[] = "(anonymous namespace)::";

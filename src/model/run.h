@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* model/run.h - a run as its readers see it: processes, each with a trace, and sweeps over them.
+/* model/run.h - a run as its readers see it: its processes, each with a trace, and sweeps over
+ * them.
  *
- * A run is a folder of traces, a single trace, or the PID of a watched process, whose trace is read
- * as of now without disturbing it. Traces may be finished or still growing. Opening is cheap
- * (chunk headers and definitions); what happened is learned by sweeping: one replay of a process
- * with any number of visitors looking on. Times in traces count from each process's start; those
- * shown to people count from the run's, which is the start of its first process: add `offset_ns`.
- */
+ * A run is a folder of traces, a single trace, or the PID of a watched process; the trace of such a
+ * process is read as it is now, without disturbing the process. Traces may be finished or still
+ * growing. Opening is cheap (chunk headers and definitions). Events are read by sweeping: one
+ * replay of a process for any number of visitors. Times in traces count from each process's start;
+ * those shown to people count from the run's, which is the start of its first process: add
+ * `offset_ns`. */
 #ifndef TMK_MODEL_RUN_H
 #define TMK_MODEL_RUN_H
 
@@ -15,28 +16,29 @@
 
 #include "base/error.h"
 #include "model/watched.h"
+#include "trace/layout.h"
 #include "trace/replay.h"
 
 struct tmk_process {
     struct tmk_reader *reader;
-    struct tmk_symbols **symbols; /* of the run; NULL there: not needed yet */
+    struct tmk_symbols **symbols; /* the run's; NULL there: not needed yet */
     struct tmk_owners *owners;    /* owners.h */
-    const char *file;             /* name of the trace, without folder */
+    const char *file;             /* the trace's name, without folder */
     const char *host;             /* "" when not known */
     const char *command;
     uint64_t pid;
     int64_t rank;       /* -1: none */
     int64_t world_size; /* -1: not known */
     uint64_t start_realtime_ns;
-    uint64_t offset_ns; /* trace time + this = run time */
+    uint64_t offset_ns; /* run time = trace time + offset_ns */
     uint64_t end_ns;    /* trace time of the last event known */
     bool live;          /* still being written */
 };
 
 struct tmk_run;
 
-/* 0: *ret_run is the caller's. TMK_ENOENT: nothing there, or a folder without traces. TMK_EPROCESS:
- * a number that is neither a file nor a watched process. */
+/* Open a run. 0: *ret_run is the caller's. TMK_ENOENT: nothing is there, or a folder without
+ * traces. TMK_EPROCESS: `target` is a number that is neither a file nor a watched process. */
 int tmk_run_open(const char *target, struct tmk_run **ret_run, struct tmk_error *err);
 /* The same for a process that was found already; the run's path is its PID. */
 int tmk_run_open_watched(const struct tmk_watched *w, struct tmk_run **ret_run,
@@ -45,11 +47,11 @@ struct tmk_run *tmk_run_close(struct tmk_run *run); /* takes NULL, returns NULL 
 
 const char *tmk_run_path(const struct tmk_run *run);
 uint32_t tmk_run_n_processes(const struct tmk_run *run);
-/* Ordered by rank, then start. */
+/* Processes are ordered by rank, then start. */
 struct tmk_process *tmk_run_process(struct tmk_run *run, uint32_t i);
-/* Traces of the folder that could not be opened: how many, and why the first. */
+/* How many traces of the folder could not be opened, and why the first could not. */
 uint32_t tmk_run_n_unreadable(const struct tmk_run *run, struct tmk_error *ret_first);
-/* What is wrong with the user's file of components; NULL: nothing. */
+/* The problem with the user's file of components; NULL: none. */
 const char *tmk_run_components_problem(const struct tmk_run *run);
 
 /* Replay a process once for all `n` visitors. `rp` may be NULL; if given it is initialised by the
@@ -57,32 +59,32 @@ const char *tmk_run_components_problem(const struct tmk_run *run);
 int tmk_process_sweep(struct tmk_process *p, const struct tmk_visitor *visitors, uint32_t n,
                       struct tmk_replay *rp, struct tmk_error *err);
 
-/* Names. NULL where there is none: show "-" (people), NULL (SQL), null (JSON). */
+/* Names; NULL: there is none. Show "-" (people), NULL (SQL), null (JSON). */
 const char *tmk_category_name(uint8_t category);
-/* "cpu", "cuda:0", ... into the caller's buffer of at least 24 bytes; returns it. */
+/* Write "cpu", "cuda:0", ... to the caller's buffer of at least 24 bytes; returns it. */
 const char *tmk_device_name(uint16_t device, char *buffer);
-/* Module path and stage of a context (of a block, or of a thread now). */
+/* The module path and the stage of a context (a block's, or a thread's now). */
 const char *tmk_context_module(const struct tmk_process *p, const struct tmk_state *s,
                                uint32_t context);
 const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_state *s,
                               uint32_t context);
-/* A frame; of a native one function, file and line as far as symbols tell, which opens the files
- * that the trace names (symbols.h). False when it is not defined. */
+/* Find a frame. For a native one, function, file and line come from symbols as far as they can;
+ * this opens the files that the trace names (symbols.h). False: the frame is not defined. */
 bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_frame *ret);
-/* A line that the user wrote: not native, torch's own, the interpreter's, or ours. */
+/* Whether the user wrote the line: it is not native, torch's, the interpreter's, or tidemark's. */
 bool tmk_frame_is_users(const struct tmk_frame *f);
-/* How the file of a frame of C++ begins whose address is not known, as other tools' files have it:
+/* The beginning of a C++ frame's file if its address is not known, as other tools write it:
  * "<c++>", "<c++ Engine.cpp>". */
 #define TMK_CPP_FILE "<c++"
-/* Of C or C++: it has an address, or such a file. */
+/* Whether the frame is C or C++: it has an address, or such a file. */
 bool tmk_frame_is_native(const struct tmk_frame *f);
-/* The line that asked for the block: the innermost frame that is neither native nor torch's own, or
- * else the innermost. False when the stack is unknown. */
+/* Find the allocation site: the innermost frame that is neither native nor torch's, or else the
+ * innermost frame. False: the stack is unknown. */
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret);
-/* A frame as all print it, into the caller's buffer of at least TMK_FRAME_TEXT_BYTES; returns it:
- * "file:line function"; "module+0x1234" of a native one; the function alone where there is no file,
- * as in "[thread pt_autograd_0]"; "?" for what is not known. `f` may be NULL. `short_file`: without
- * its folders. */
+/* Write a frame as all commands print it to the caller's buffer of at least TMK_FRAME_TEXT_BYTES;
+ * returns it. The text is "file:line function"; "module+0x1234" for a native frame without symbols;
+ * only the function where there is no file, as in "[thread pt_autograd_0]"; "?" for anything
+ * unknown. `f` may be NULL. `short_file`: leave out the file's folders. */
 enum { TMK_FRAME_TEXT_BYTES = 2 * TMK_STRING_MAX_BYTES + 64 };
 const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buffer);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* model/symbol_server.c - see symbol_server.h.
  *
- * C++ names are demangled by libiberty (binutils' own, one function of it): it stands alone, knows
+ * C++ names are demangled by a function of binutils' libiberty: it needs no other library, knows
  * every name that gcc and clang make, and limits its recursion. The usual __cxa_demangle() would
- * bring libstdc++ into a program that is to need nothing but glibc. Arguments are left out: with
- * them a name of torch's fills the screen. */
+ * bring libstdc++ into a program that is to need nothing but glibc. Arguments are left out, because
+ * with them one of torch's names fills the screen. */
 #include "model/symbol_server.h"
 
 #include <inttypes.h>
@@ -17,35 +17,36 @@
 
 #include "kit/grow.h"
 #include "model/elf_file.h"
+#include "model/symbols.h"
 
 enum { MAX_MANGLED_BYTES = 4000, MAX_NAME_BYTES = TMK_SYMBOL_TEXT_BYTES / 2 - 64 };
 
-struct module {
+struct served_module {
     char *path;
     uint32_t build_id_bytes;
     uint8_t build_id[TMK_SYMBOL_ID_BYTES];
-    struct tmk_elf *elf; /* NULL: could not be opened */
+    struct tmk_elf *elf; /* NULL: it could not be opened */
 };
 
-struct server {
-    struct module *modules;
+struct symbol_server {
+    struct served_module *modules;
     uint64_t n_modules, room;
     const char *debug_folder;
 };
 
 /* The file of a request, opened once; NULL: there is none. */
-static struct tmk_elf *file_of(struct server *s, const struct tmk_symbol_request *r)
+static struct tmk_elf *requested_file(struct symbol_server *s, const struct tmk_symbol_request *r)
 {
     for (uint64_t i = 0; i < s->n_modules; i++) {
-        const struct module *m = &s->modules[i];
+        const struct served_module *m = &s->modules[i];
         if (strcmp(m->path, r->path) == 0 && m->build_id_bytes == r->build_id_bytes &&
             memcmp(m->build_id, r->build_id, r->build_id_bytes) == 0)
             return m->elf;
     }
     if (TMK_GROW(s->modules, s->n_modules + 1, s->room) < 0)
         return NULL;
-    struct module *m = &s->modules[s->n_modules];
-    *m = (struct module){.path = strdup(r->path), .build_id_bytes = r->build_id_bytes};
+    struct served_module *m = &s->modules[s->n_modules];
+    *m = (struct served_module){.path = strdup(r->path), .build_id_bytes = r->build_id_bytes};
     if (!m->path)
         return NULL;
     memcpy(m->build_id, r->build_id, r->build_id_bytes);
@@ -54,8 +55,8 @@ static struct tmk_elf *file_of(struct server *s, const struct tmk_symbol_request
     return m->elf;
 }
 
-/* As C++ would write it, else as it is. */
-static void put_name(struct tmk_symbol_reply *ret, const char *name)
+/* Demangle a name; one that is not C++ stays as it is. */
+static void put_symbol_name(struct tmk_symbol_reply *ret, const char *name)
 {
     bool is_mangled = name[0] == '_' && strnlen(name, MAX_MANGLED_BYTES) < MAX_MANGLED_BYTES;
     char *plain = is_mangled ? cplus_demangle_v3(name, DMGL_NO_OPTS) : NULL;
@@ -63,9 +64,9 @@ static void put_name(struct tmk_symbol_reply *ret, const char *name)
     free(plain);
 }
 
-/* By line, else by symbol. A return address is that of the next instruction: the call lies before
- * it. */
-static void look_up(struct tmk_elf *elf, uint64_t address, struct tmk_symbol_reply *ret)
+/* Look up by line, else by symbol. A return address is that of the next instruction, so the call
+ * lies before it. */
+static void look_up_address(struct tmk_elf *elf, uint64_t address, struct tmk_symbol_reply *ret)
 {
     uint64_t at = address - (address > 0), offset = 0;
     struct tmk_symbol found = {0};
@@ -74,7 +75,7 @@ static void look_up(struct tmk_elf *elf, uint64_t address, struct tmk_symbol_rep
     if (!found.function && tmk_elf_symbol(elf, at, &symbol, &offset))
         found.function = symbol;
     if (found.function)
-        put_name(ret, found.function);
+        put_symbol_name(ret, found.function);
     size_t n = strlen(ret->text);
     if (found.function && !has_line)
         snprintf(ret->text + n, sizeof ret->text - n, "+%#" PRIx64, offset + (address > 0));
@@ -87,14 +88,14 @@ static void look_up(struct tmk_elf *elf, uint64_t address, struct tmk_symbol_rep
 
 void tmk_symbol_server_main(int fd, const char *debug_folder)
 {
-    struct server s = {.debug_folder = debug_folder};
+    struct symbol_server s = {.debug_folder = debug_folder};
     struct tmk_symbol_request request;
     while (recv(fd, &request, sizeof request, 0) == (ssize_t)sizeof request) {
         static struct tmk_symbol_reply reply;
         memset(&reply, 0, sizeof reply);
-        struct tmk_elf *elf = file_of(&s, &request);
+        struct tmk_elf *elf = requested_file(&s, &request);
         if (elf)
-            look_up(elf, request.address, &reply);
+            look_up_address(elf, request.address, &reply);
         if (send(fd, &reply, sizeof reply, MSG_NOSIGNAL) != (ssize_t)sizeof reply)
             return;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* model/symbol_server.h - the process in which files that a trace names are looked into.
+/* model/symbol_server.h - the child process that reads the files that a trace names.
  *
- * elfutils is good, but a file made to break it does (reading beyond a section's end was found by
- * tests/unit/test_symbols.c). So names and lines are looked up in a child, which talks through one
- * socket and can do no more to us than die or say nonsense. */
+ * elfutils is good, but a file made to break it can (tests/unit/test_symbols.c found a read beyond
+ * a section's end). So names and lines are looked up in a child process. It talks through one
+ * socket; at worst it dies or answers nonsense. */
 #ifndef TMK_MODEL_SYMBOL_SERVER_H
 #define TMK_MODEL_SYMBOL_SERVER_H
 
@@ -20,11 +20,11 @@ struct tmk_symbol_request { /* one message */
 
 struct tmk_symbol_reply { /* one message */
     uint32_t line;
-    uint32_t file_at; /* in text; 0: none. At 0 is the function's name, "" when not known */
+    uint32_t file_at; /* offset in text; 0: none. At 0 is the function's name, "": not known */
     char text[TMK_SYMBOL_TEXT_BYTES];
 };
 
-/* Answer requests from `fd` until it is closed. The child's main. */
+/* Answer requests from `fd` until it is closed. This is the child's main function. */
 void tmk_symbol_server_main(int fd, const char *debug_folder);
 
 #endif

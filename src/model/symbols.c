@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* model/symbols.c - see symbols.h. This side asks and remembers; the child looks (symbol_server.c).
+/* model/symbols.c - see symbols.h. This side asks and remembers; the child process reads the files
+ * (symbol_server.c).
  *
- * Fails open: a child that dies or is silent for long costs the module that it was asked about,
- * whose frames are shown by number from then on; the next question starts another child. */
+ * It fails open: after a child dies or is silent for too long, frames of the module that it was
+ * asked about are shown by number, and the next question starts another child. */
 #include "model/symbols.h"
 
 #include <errno.h>
@@ -26,16 +27,16 @@
 #include "kit/grow.h"
 #include "model/symbol_server.h"
 
-enum { ANSWER_LIMIT_S = 60 }; /* a library of gigabytes is read from a slow disk */
+enum { ANSWER_LIMIT_S = 60 }; /* a slow disk may have a library of gigabytes */
 
-struct module {
-    const char *path; /* the arena's */
+struct symbol_module {
+    const char *path; /* in the arena */
     const char *name; /* without folders */
     uint64_t hash;
-    bool is_bad; /* nobody survives being asked about it */
+    bool is_bad; /* a child died or was silent when asked about it */
 };
 
-struct entry { /* what was looked up before */
+struct symbol_entry { /* a symbol that was looked up before */
     uint64_t address;
     uint32_t module;
     struct tmk_symbol symbol;
@@ -45,9 +46,9 @@ struct tmk_symbols {
     bool is_off;
     const char *debug_folder;
     struct tmk_arena texts;
-    struct module *modules;
+    struct symbol_module *modules;
     uint64_t n_modules, module_room;
-    struct entry *entries;
+    struct symbol_entry *entries;
     uint64_t n_entries, entry_room;
     struct tmk_index entry_index; /* of number + 1 */
     pid_t child;                  /* 0: none now */
@@ -79,7 +80,7 @@ static void end_child(struct tmk_symbols *s)
     s->child = 0;
 }
 
-/* Nothing to print on, no core file; it ends with us. */
+/* The child has no output and makes no core file, and ends when we end. */
 static __attribute__((noreturn)) void be_child(int fd, const char *debug_folder)
 {
     const struct rlimit none = {0, 0};
@@ -116,9 +117,9 @@ static bool start_child(struct tmk_symbols *s)
     return true;
 }
 
-/* 1: *ret is an answer, its texts checked. 0: there is none. */
-static int ask(struct tmk_symbols *s, const struct tmk_code_address *where,
-               struct tmk_symbol_reply *ret)
+/* Ask the child. 1: *ret is an answer with checked texts. 0: there is none. */
+static int ask_symbol_server(struct tmk_symbols *s, const struct tmk_code_address *where,
+                             struct tmk_symbol_reply *ret)
 {
     static struct tmk_symbol_request request;
     size_t n = strlen(where->path);
@@ -165,8 +166,8 @@ static uint64_t module_hash(const struct tmk_code_address *where)
                : hash;
 }
 
-/* Number of the module; <0: TMK_ENOMEM. */
-static int64_t module_of(struct tmk_symbols *s, const struct tmk_code_address *where)
+/* The number of the module; <0: TMK_ENOMEM. */
+static int64_t code_module_of(struct tmk_symbols *s, const struct tmk_code_address *where)
 {
     uint64_t hash = module_hash(where);
     for (uint64_t i = 0; i < s->n_modules; i++)
@@ -178,19 +179,19 @@ static int64_t module_of(struct tmk_symbols *s, const struct tmk_code_address *w
     if (!path)
         return TMK_ENOMEM;
     const char *slash = strrchr(path, '/');
-    struct module *m = &s->modules[s->n_modules];
-    *m = (struct module){.path = path, .name = slash ? slash + 1 : path, .hash = hash};
+    struct symbol_module *m = &s->modules[s->n_modules];
+    *m = (struct symbol_module){.path = path, .name = slash ? slash + 1 : path, .hash = hash};
     return (int64_t)s->n_modules++;
 }
 
 /* ---- looking up ---- */
 
-static int look_up(struct tmk_symbols *s, struct module *m, const struct tmk_code_address *where,
-                   struct tmk_symbol *ret)
+static int look_up_symbol(struct tmk_symbols *s, struct symbol_module *m,
+                          const struct tmk_code_address *where, struct tmk_symbol *ret)
 {
     static struct tmk_symbol_reply reply;
     struct tmk_symbol found = {0};
-    bool is_asked = !s->is_off && !m->is_bad && ask(s, where, &reply);
+    bool is_asked = !s->is_off && !m->is_bad && ask_symbol_server(s, where, &reply);
     m->is_bad = m->is_bad || !is_asked;
     if (is_asked && reply.text[0]) {
         const char *file = reply.text + reply.file_at;
@@ -209,10 +210,10 @@ static int look_up(struct tmk_symbols *s, struct module *m, const struct tmk_cod
     return 0;
 }
 
-/* ---- what was looked up before ---- */
+/* ---- known symbols ---- */
 
-static const struct entry *find_entry(const struct tmk_symbols *s, uint64_t hash, uint32_t module,
-                                      uint64_t address)
+static const struct symbol_entry *find_symbol_entry(const struct tmk_symbols *s, uint64_t hash,
+                                                    uint32_t module, uint64_t address)
 {
     struct tmk_probe probe = tmk_index_probe(&s->entry_index, hash);
     for (uint32_t i; (i = tmk_probe_next(&probe)) != 0;)
@@ -224,11 +225,11 @@ static const struct entry *find_entry(const struct tmk_symbols *s, uint64_t hash
 int tmk_symbols_find(struct tmk_symbols *s, const struct tmk_code_address *where,
                      struct tmk_symbol *ret)
 {
-    int64_t module = module_of(s, where);
+    int64_t module = code_module_of(s, where);
     if (module < 0)
         return TMK_ENOMEM;
     uint64_t hash = tmk_hash_mix((uint64_t)module, where->address);
-    const struct entry *known = find_entry(s, hash, (uint32_t)module, where->address);
+    const struct symbol_entry *known = find_symbol_entry(s, hash, (uint32_t)module, where->address);
     if (known) {
         *ret = known->symbol;
         return 0;
@@ -236,9 +237,9 @@ int tmk_symbols_find(struct tmk_symbols *s, const struct tmk_code_address *where
     if (TMK_GROW(s->entries, s->n_entries + 1, s->entry_room) < 0 ||
         tmk_grow_index(&s->entry_index) < 0)
         return TMK_ENOMEM;
-    struct entry *e = &s->entries[s->n_entries];
-    *e = (struct entry){.module = (uint32_t)module, .address = where->address};
-    int rc = look_up(s, &s->modules[module], where, &e->symbol);
+    struct symbol_entry *e = &s->entries[s->n_entries];
+    *e = (struct symbol_entry){.module = (uint32_t)module, .address = where->address};
+    int rc = look_up_symbol(s, &s->modules[module], where, &e->symbol);
     if (rc < 0)
         return rc;
     tmk_index_add(&s->entry_index, hash, (uint32_t)++s->n_entries);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* model/training_memory.h - an estimate: what training a model keeps on the device, from the number
- * of its parameters alone.
+/* model/training_memory.h - estimate the device memory that training a model needs, from its number
+ * of parameters alone.
  *
- * Bytes a parameter, with Adam or AdamW (two numbers of state):
+ * Bytes per parameter, with Adam or AdamW (two numbers of state):
  *
  *                                      weights  gradients  master  states
  *     fp32                                   4          4       -       8
@@ -11,8 +11,8 @@
  *     bf16, 8-bit optimizer                  2          2       -       2 + 8/256 (scales)
  *
  * With LoRA the weights are frozen in bf16, and each adapted matrix of [out, in] gets rank * (out +
- * in) parameters, trained in fp32. Not in it: activations, which grow with batch and sequence, what
- * the allocator loses, the CUDA context. */
+ * in) parameters, trained in fp32. The estimate leaves out activations, which grow with batch and
+ * sequence, the allocator's losses, and the CUDA context. */
 #ifndef TMK_MODEL_TRAINING_MEMORY_H
 #define TMK_MODEL_TRAINING_MEMORY_H
 
@@ -27,18 +27,19 @@ enum tmk_training_way {
 };
 
 struct tmk_training_memory {
-    uint64_t n_trained;                                    /* parameters */
-    uint64_t weights, gradients, master, optimizer, total; /* bytes; of LoRA the adapters' too */
+    uint64_t n_trained; /* parameters */
+    uint64_t weights, gradients, master, optimizer,
+        total; /* bytes; with LoRA, including the adapters' */
 };
 
-/* "fp32", "bf16_mixed", "bf16", "bf16_8bit_optimizer", and what that means. */
+/* The key ("fp32", "bf16_mixed", "bf16", "bf16_8bit_optimizer") and a text that explains it. */
 const char *tmk_training_way_key(enum tmk_training_way way);
 const char *tmk_training_way_text(enum tmk_training_way way);
 
-/* Of all parameters. Sums stop at UINT64_MAX. */
+/* Estimate for training all parameters. Sums saturate at UINT64_MAX. */
 struct tmk_training_memory tmk_training_full(uint64_t n_parameters, enum tmk_training_way way);
-/* `n_parameters` frozen; adapters of `rank` on matrices whose out + in add up to `adapted_sides`.
- */
+/* Estimate for LoRA: `n_parameters` are frozen, with adapters of `rank` on matrices;
+ * `adapted_sides` is the sum of (out + in) over these. */
 struct tmk_training_memory tmk_training_lora(uint64_t n_parameters, uint64_t adapted_sides,
                                              uint32_t rank);
 

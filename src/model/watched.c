@@ -16,7 +16,7 @@
 #include "kit/grow.h"
 #include "trace/layout.h"
 
-enum look { IS_WATCHED, HAS_LIBRARY, HAS_NOTHING, IS_HIDDEN };
+enum watched_look { IS_WATCHED, HAS_LIBRARY, HAS_NOTHING, IS_HIDDEN };
 
 uint32_t tmk_watched_parse(const char *text)
 {
@@ -35,7 +35,7 @@ const char *tmk_watched_folder(const struct tmk_watched *w, char *buffer, size_t
     return buffer;
 }
 
-/* ---- what /proc says ---- */
+/* ---- facts from /proc ---- */
 
 static FILE *open_proc(uint32_t pid, const char *file)
 {
@@ -44,8 +44,9 @@ static FILE *open_proc(uint32_t pid, const char *file)
     return fopen(path, "re");
 }
 
-/* The process's number inside its innermost PID namespace, which is the one that it knows. */
-static uint32_t inner_pid(uint32_t pid)
+/* The process's number in its innermost PID namespace, which is the one that the process itself
+ * sees. */
+static uint32_t watched_inner_pid(uint32_t pid)
 {
     char line[512];
     uint32_t inner = pid;
@@ -71,27 +72,27 @@ static bool same_link(uint32_t pid, const char *name)
     return n >= 0 && n == m && memcmp(a, b, (size_t)n) == 0;
 }
 
-/* "/proc/PID/root" when its paths are not ours. */
-static void find_root(struct tmk_watched *w)
+/* Set the root to "/proc/PID/root" if the process sees other files than we do. */
+static void find_process_root(struct tmk_watched *w)
 {
     w->root[0] = '\0';
     if (!same_link(w->pid, "ns/mnt") || !same_link(w->pid, "root"))
         snprintf(w->root, sizeof w->root, "/proc/%u/root", w->pid);
 }
 
-static bool ends_with(const char *text, const char *end)
+static bool path_ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static bool is_ring_name(const char *path)
+static bool is_ring_path(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash && strncmp(slash, "/tidemark.", 10) == 0 && ends_with(path, ".ring");
+    return slash && strncmp(slash, "/tidemark.", 10) == 0 && path_ends_with(path, ".ring");
 }
 
-static bool read_header(const char *path, struct tmk_ring_header *ret)
+static bool read_watched_header(const char *path, struct tmk_ring_header *ret)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
@@ -103,7 +104,8 @@ static bool read_header(const char *path, struct tmk_ring_header *ret)
     return good;
 }
 
-/* The ring is made before the trace, which has its name some milliseconds later. */
+/* Whether recording is just beginning: the ring is made some milliseconds before the trace gets its
+ * name. */
 static bool is_beginning(const struct tmk_ring_header *header, const char *trace_path)
 {
     static const uint64_t limit_ns = 2000000000u;
@@ -111,20 +113,21 @@ static bool is_beginning(const struct tmk_ring_header *header, const char *trace
            access(trace_path, F_OK) < 0 && errno == ENOENT;
 }
 
-/* Is the ring at `path` (as the process has it) its own? Then its paths are filled in. */
+/* Fill in the paths if the ring at `path` (as the process sees it) is the process's own; returns
+ * whether it is. */
 static bool take_ring(struct tmk_watched *w, uint32_t inner, const char *path)
 {
     struct tmk_ring_header header;
     if ((size_t)snprintf(w->ring_path, sizeof w->ring_path, "%s%s", w->root, path) >=
             sizeof w->ring_path ||
-        !read_header(w->ring_path, &header) || header.pid != inner)
+        !read_watched_header(w->ring_path, &header) || header.pid != inner)
         return false;
     header.trace_path[sizeof header.trace_path - 1] = '\0';
     snprintf(w->trace_path, sizeof w->trace_path, "%s%s", w->root, header.trace_path);
     return header.trace_path[0] == '/' && !is_beginning(&header, w->trace_path);
 }
 
-/* The path of a line of /proc/PID/maps; NULL when it has none. */
+/* The path in a line of /proc/PID/maps; NULL: it has none. */
 static char *mapped_path(char *line)
 {
     char *path = strchr(line, '/');
@@ -133,12 +136,12 @@ static char *mapped_path(char *line)
     return path;
 }
 
-static enum look look_at(uint32_t pid, struct tmk_watched *ret)
+static enum watched_look look_at_pid(uint32_t pid, struct tmk_watched *ret)
 {
     FILE *maps = open_proc(pid, "maps");
     if (!maps)
         return IS_HIDDEN;
-    enum look found = HAS_NOTHING;
+    enum watched_look found = HAS_NOTHING;
     struct tmk_watched w = {.pid = pid};
     uint32_t inner = 0;
     char *line = NULL;
@@ -147,13 +150,13 @@ static enum look look_at(uint32_t pid, struct tmk_watched *ret)
     while (found != IS_WATCHED && getline(&line, &room, maps) > 0) {
         has_memory = true;
         const char *path = mapped_path(line);
-        if (path && ends_with(path, "/libtidemark.so"))
+        if (path && path_ends_with(path, "/libtidemark.so"))
             found = HAS_LIBRARY;
-        if (!path || !is_ring_name(path))
+        if (!path || !is_ring_path(path))
             continue;
         if (inner == 0) {
-            inner = inner_pid(pid);
-            find_root(&w);
+            inner = watched_inner_pid(pid);
+            find_process_root(&w);
         }
         if (take_ring(&w, inner, path))
             found = IS_WATCHED;
@@ -162,7 +165,7 @@ static enum look look_at(uint32_t pid, struct tmk_watched *ret)
     fclose(maps);
     if (found == IS_WATCHED)
         *ret = w;
-    if (!has_memory) { /* it has ended, and nobody has waited for it yet */
+    if (!has_memory) { /* the process has ended, and its parent has not waited for it yet */
         errno = ESRCH;
         return IS_HIDDEN;
     }
@@ -189,7 +192,7 @@ static int say_hidden(uint32_t pid, struct tmk_error *err)
 
 int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *err)
 {
-    switch (look_at(pid, ret)) {
+    switch (look_at_pid(pid, ret)) {
     case IS_WATCHED:
         return 0;
     case HAS_LIBRARY:
@@ -209,7 +212,7 @@ int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *er
 
 /* ---- all ---- */
 
-static int by_pid(const void *va, const void *vb)
+static int by_watched_pid(const void *va, const void *vb)
 {
     const struct tmk_watched *a = va, *b = vb;
     return a->pid < b->pid ? -1 : a->pid > b->pid;
@@ -224,7 +227,7 @@ int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_
         return tmk_fail_os(err, TMK_EIO, errno, "cannot open /proc");
     for (struct dirent *entry; (entry = readdir(proc)) != NULL;) {
         uint32_t pid = tmk_watched_parse(entry->d_name);
-        if (pid == 0 || look_at(pid, &w) != IS_WATCHED)
+        if (pid == 0 || look_at_pid(pid, &w) != IS_WATCHED)
             continue;
         if (TMK_GROW(list, n + 1, room) < 0) {
             free(list);
@@ -235,7 +238,7 @@ int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_
     }
     closedir(proc);
     if (n > 1)
-        qsort(list, n, sizeof *list, by_pid);
+        qsort(list, n, sizeof *list, by_watched_pid);
     *ret_list = list;
     *ret_n = (uint32_t)n;
     return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* monitor/alarm.h - notice when a share passes a threshold, once each time.
  *
- * A value that trembles around the threshold must not ring at every sample: after it has rung, the
- * alarm rings again only when the share has been two points below in between; of a threshold under
- * four, half of it, or nothing would be low enough. */
+ * A value that fluctuates around the threshold must not ring at every sample. After it rang, the
+ * alarm rings again only if the share was two points below the threshold in between. For a
+ * threshold under four, half of it is enough, because nothing would be low enough otherwise. */
 #ifndef TMK_MONITOR_ALARM_H
 #define TMK_MONITOR_ALARM_H
 
@@ -14,11 +14,11 @@
 
 struct tmk_alarm {
     double threshold_percent;
-    bool is_over;      /* rang, and has not been well below since */
+    bool is_over;      /* it rang, and the share has not been well below since */
     uint64_t n_passed; /* how often it rang */
 };
 
-/* The share at which it is ready to ring again. */
+/* The share at which the alarm is ready to ring again. */
 static inline double tmk_alarm_back_percent(const struct tmk_alarm *a)
 {
     double half = a->threshold_percent / 2;

@@ -4,14 +4,15 @@
 
 enum { N_PARTS = 30, THIRD = N_PARTS / 3, HALF = N_PARTS / 2 };
 
-struct parts {
+struct history_parts {
     uint64_t floors[N_PARTS], ceilings[N_PARTS];
     bool seen[N_PARTS];
 };
 
 /* ---- cutting into parts ---- */
 
-static void take(struct parts *p, unsigned part, const struct tmk_history_entry *e)
+static void take_part_entry(struct history_parts *p, unsigned part,
+                            const struct tmk_history_entry *e)
 {
     if (!p->seen[part] || e->min_bytes < p->floors[part])
         p->floors[part] = e->min_bytes;
@@ -20,8 +21,9 @@ static void take(struct parts *p, unsigned part, const struct tmk_history_entry 
     p->seen[part] = true;
 }
 
-/* Parts in which nothing was learnt are as the one before. The first has the first sample. */
-static void fill(struct parts *p)
+/* A part without samples gets the values of the part before it. The first part has the first
+ * sample. */
+static void fill_empty_parts(struct history_parts *p)
 {
     for (unsigned i = 1; i < N_PARTS; i++) {
         if (p->seen[i])
@@ -31,21 +33,21 @@ static void fill(struct parts *p)
     }
 }
 
-static void cut(const struct tmk_history *h, struct parts *ret)
+static void cut_history(const struct tmk_history *h, struct history_parts *ret)
 {
     uint64_t start = h->entries[0].start_ns, span = h->entries[h->n - 1].end_ns - start + 1;
-    *ret = (struct parts){0};
+    *ret = (struct history_parts){0};
     for (uint64_t i = 0; i < h->n; i++) {
         const struct tmk_history_entry *e = &h->entries[i];
         uint64_t middle = e->start_ns + (e->end_ns - e->start_ns) / 2 - start;
-        take(ret, (unsigned)((unsigned __int128)middle * N_PARTS / span), e);
+        take_part_entry(ret, (unsigned)((unsigned __int128)middle * N_PARTS / span), e);
     }
-    fill(ret);
+    fill_empty_parts(ret);
 }
 
 /* ---- judging ---- */
 
-static double rank_of(const uint64_t *floors)
+static double floor_rank_of(const uint64_t *floors)
 {
     int up = 0;
     for (unsigned i = 0; i < N_PARTS; i++)
@@ -54,27 +56,28 @@ static double rank_of(const uint64_t *floors)
     return (double)up / (N_PARTS * (N_PARTS - 1) / 2);
 }
 
-static int64_t difference(uint64_t later, uint64_t earlier)
+static int64_t signed_difference(uint64_t later, uint64_t earlier)
 {
     return (int64_t)(later - earlier);
 }
 
-/* Each third of the way up; `lowest`: from there on. */
+/* Whether every third of the time has its share of the growth. `lowest`: the lowest floor from each
+ * part on. */
 static bool rises_throughout(const uint64_t *lowest, int64_t growth)
 {
-    return difference(lowest[THIRD], lowest[0]) >= growth / 10 &&
-           difference(lowest[2 * THIRD], lowest[THIRD]) >= growth / 10 &&
-           difference(lowest[N_PARTS - 1], lowest[2 * THIRD]) >= growth / 10;
+    return signed_difference(lowest[THIRD], lowest[0]) >= growth / 10 &&
+           signed_difference(lowest[2 * THIRD], lowest[THIRD]) >= growth / 10 &&
+           signed_difference(lowest[N_PARTS - 1], lowest[2 * THIRD]) >= growth / 10;
 }
 
-static bool reaches_new_highs(const struct parts *p, int64_t growth)
+static bool reaches_new_highs(const struct history_parts *p, int64_t growth)
 {
     uint64_t before = 0, at_end = p->ceilings[N_PARTS - 1];
     for (unsigned i = 0; i < HALF; i++)
         before = p->ceilings[i] > before ? p->ceilings[i] : before;
-    if (p->ceilings[N_PARTS - 2] > at_end) /* the last part may hold half a swing only */
+    if (p->ceilings[N_PARTS - 2] > at_end) /* the last part may have only half a swing */
         at_end = p->ceilings[N_PARTS - 2];
-    return difference(at_end, before) >= growth / 4;
+    return signed_difference(at_end, before) >= growth / 4;
 }
 
 static uint64_t count_samples(const struct tmk_history *h)
@@ -87,22 +90,22 @@ static uint64_t count_samples(const struct tmk_history *h)
 
 struct tmk_growth tmk_growth_judge(const struct tmk_history *h)
 {
-    struct parts p;
+    struct history_parts p;
     uint64_t lowest[N_PARTS];
     if (count_samples(h) < TMK_GROWTH_LEAST_SAMPLES)
         return (struct tmk_growth){0};
-    cut(h, &p);
+    cut_history(h, &p);
     lowest[N_PARTS - 1] = p.floors[N_PARTS - 1];
     for (unsigned i = N_PARTS - 1; i-- > 0;)
         lowest[i] = p.floors[i] < lowest[i + 1] ? p.floors[i] : lowest[i + 1];
-    int64_t growth = difference(lowest[N_PARTS - 1], lowest[0]);
+    int64_t growth = signed_difference(lowest[N_PARTS - 1], lowest[0]);
     return (struct tmk_growth){
         .is_known = true,
         .is_steady =
             growth > 0 && rises_throughout(lowest, growth) && reaches_new_highs(&p, growth),
-        .bytes = difference(p.floors[N_PARTS - 1], p.floors[0]),
+        .bytes = signed_difference(p.floors[N_PARTS - 1], p.floors[0]),
         .span_ns = h->entries[h->n - 1].end_ns - h->entries[0].start_ns,
-        .rank = rank_of(p.floors),
+        .rank = floor_rank_of(p.floors),
     };
 }
 

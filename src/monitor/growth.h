@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* monitor/growth.h - does what something uses grow, as with a leak, or only go up and down?
+/* monitor/growth.h - judge whether memory use grows, as with a leak, or only goes up and down.
  *
- * A training's memory swings with every step, so single values say nothing. The time watched is
- * cut into 30 equal parts, each with its floor (the least used in it) and its ceiling. A floor that
- * is undercut later was only the low end of a swing, so each counts as the lowest from there on:
+ * A training's memory swings with every step, so single values say nothing. The time watched is cut
+ * into 30 equal parts, each with its floor (the least use in it) and its ceiling. A floor that is
+ * undercut later was only the low end of a swing, so each floor counts as the lowest from there on:
  *
  *         ╱│ ╱│ ╱│           ╱│╱          growth = last floor - first floor
  *        ╱ │╱ │╱ │        ╱│╱             it grows when
@@ -12,7 +12,7 @@
  *     and ceiling stay  ceiling rise        first half by a quarter of it or more
  *
  * So neither a swing, nor one step up (a model was loaded), nor a rise that has ended or has only
- * begun counts. What cannot be told from a leak is a swing that is longer than the time watched. */
+ * begun counts. A swing longer than the time watched cannot be told from a leak. */
 #ifndef TMK_MONITOR_GROWTH_H
 #define TMK_MONITOR_GROWTH_H
 
@@ -22,15 +22,15 @@ enum { TMK_GROWTH_LEAST_SAMPLES = 12 };
 
 struct tmk_growth {
     bool is_known;    /* there were enough samples; else the rest is 0 */
-    bool is_steady;   /* it grows by the rule above, by however little */
-    int64_t bytes;    /* last floor - first floor; negative: it shrinks */
+    bool is_steady;   /* use grows by the rule above, by however little */
+    int64_t bytes;    /* last floor - first floor; negative: use shrinks */
     uint64_t span_ns; /* the time watched */
     double rank;      /* Kendall's tau of the floors over time: 1 always up, 0 no trend */
 };
 
 struct tmk_growth tmk_growth_judge(const struct tmk_history *h);
 
-/* It grows, and by at least so many bytes. */
+/* Whether use grows, by at least `threshold_bytes`. */
 bool tmk_growth_is_leak(const struct tmk_growth *g, uint64_t threshold_bytes);
 
 #endif

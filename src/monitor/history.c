@@ -21,7 +21,7 @@ void tmk_history_fini(struct tmk_history *h)
 
 /* ---- merging ---- */
 
-static void merge(struct tmk_history_entry *a, const struct tmk_history_entry *b)
+static void merge_entries(struct tmk_history_entry *a, const struct tmk_history_entry *b)
 {
     a->end_ns = b->end_ns;
     a->last_bytes = b->last_bytes;
@@ -30,15 +30,15 @@ static void merge(struct tmk_history_entry *a, const struct tmk_history_entry *b
     a->n_samples += b->n_samples;
 }
 
-/* Merge neighbours two by two; over a gap only with `force`. */
-static void merge_pairs(struct tmk_history *h, bool force)
+/* Merge neighbours in pairs; over a gap only with `force`. */
+static void merge_entry_pairs(struct tmk_history *h, bool force)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < h->n; i++) {
         struct tmk_history_entry e = h->entries[i];
         const struct tmk_history_entry *next = &h->entries[i + 1];
         if (i + 1 < h->n && (force || !next->after_gap)) {
-            merge(&e, next);
+            merge_entries(&e, next);
             i++;
         }
         h->entries[n++] = e;
@@ -46,21 +46,21 @@ static void merge_pairs(struct tmk_history *h, bool force)
     h->n = n;
 }
 
-static void make_room(struct tmk_history *h)
+static void make_history_room(struct tmk_history *h)
 {
     if (h->width <= UINT32_MAX / 4)
         h->width *= 2;
-    merge_pairs(h, false);
+    merge_entry_pairs(h, false);
     if (h->n > h->most / 4 * 3)
-        merge_pairs(h, true);
+        merge_entry_pairs(h, true);
 }
 
 /* ---- adding ---- */
 
-static int append(struct tmk_history *h, const struct tmk_history_entry *e)
+static int append_entry(struct tmk_history *h, const struct tmk_history_entry *e)
 {
     if (h->entries && h->n == h->most)
-        make_room(h);
+        make_history_room(h);
     if (TMK_GROW(h->entries, h->n + 1, h->room) < 0)
         return TMK_ENOMEM;
     h->entries[h->n++] = *e;
@@ -79,10 +79,10 @@ int tmk_history_add(struct tmk_history *h, uint64_t time_ns, uint64_t bytes)
     struct tmk_history_entry *last = h->n ? &h->entries[h->n - 1] : NULL;
     h->in_gap = false;
     if (last && !e.after_gap && last->n_samples < h->width) {
-        merge(last, &e);
+        merge_entries(last, &e);
         return 0;
     }
-    return append(h, &e);
+    return append_entry(h, &e);
 }
 
 void tmk_history_gap(struct tmk_history *h)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* monitor/history.h - what something used over time, in bounded memory however long it is watched.
+/* monitor/history.h - memory use over time, kept in bounded memory however long it is watched.
  *
- * An entry stands for `width` samples: one, until the room is full. Then neighbours are merged two
- * by two, and from then on an entry takes twice as many; so all of the history has one resolution,
- * and its shape (least, most, last of each entry) stays. A moment without an answer is a gap, not a
- * zero: the next entry says that one came before it. Entries are merged over gaps only where there
- * are so many that there would be no room otherwise.
+ * An entry stands for `width` samples: one, until the room is full. Then neighbours are merged in
+ * pairs, and from then on an entry takes twice as many samples. So the whole history has one
+ * resolution, and its shape (least, most and last of each entry) stays. A moment without an answer
+ * is a gap, not a zero: the next entry says that a gap came before it. Entries are merged over a
+ * gap only if there would be no room otherwise.
  *
  *     struct tmk_history h;
  *     tmk_history_init(&h, 4096);
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 struct tmk_history_entry {
-    uint64_t start_ns, end_ns; /* of its first and last sample */
+    uint64_t start_ns, end_ns; /* times of its first and last sample */
     uint64_t min_bytes, max_bytes, last_bytes;
     uint32_t n_samples;
     bool after_gap;

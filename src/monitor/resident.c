@@ -4,7 +4,7 @@
 
 #include "device/host.h"
 
-enum { MOST_ENTRIES = 512 }; /* 24 KiB, and enough for the thirty parts that are judged */
+enum { MOST_ENTRIES = 512 }; /* 24 KiB, enough for the thirty parts that growth.c judges */
 
 void tmk_resident_init(struct tmk_resident *r, pid_t pid)
 {

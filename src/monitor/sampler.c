@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "device/host.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/kernel_files.h"
 #include "monitor/growth.h"
@@ -16,8 +18,8 @@ struct tmk_sampler {
     struct tmk_devices *devices;
     struct tmk_sampler_settings settings;
     uint64_t start_ns;
-    uint64_t n_due;    /* number of the next sample */
-    uint64_t n_missed; /* of those before it */
+    uint64_t n_due;    /* the number of the next sample */
+    uint64_t n_missed; /* samples before it that were slept through */
     uint64_t next_processes_ns;
     struct tmk_device_processes listed; /* too large for the stack */
     unsigned n;
@@ -91,7 +93,7 @@ double tmk_device_taken_percent(const struct tmk_watched_device *u)
     return total ? 100.0 * (double)(total - tmk_device_free_bytes(&u->now)) / (double)total : 0;
 }
 
-static void miss(struct tmk_watched_device *u, const char *reason)
+static void note_missed_answer(struct tmk_watched_device *u, const char *reason)
 {
     u->has_now = false;
     u->n_gaps++;
@@ -99,7 +101,8 @@ static void miss(struct tmk_watched_device *u, const char *reason)
     tmk_history_gap(&u->history);
 }
 
-static int take(struct tmk_watched_device *u, uint64_t time_ns, const struct tmk_device_memory *m)
+static int take_memory_sample(struct tmk_watched_device *u, uint64_t time_ns,
+                              const struct tmk_device_memory *m)
 {
     u->now = *m;
     u->has_now = true;
@@ -119,9 +122,9 @@ static int take(struct tmk_watched_device *u, uint64_t time_ns, const struct tmk
     return tmk_history_add(&u->history, time_ns, m->used_bytes);
 }
 
-/* In a container the machine may be almost empty and the container full. */
-static void apply_limit(const struct tmk_sampler *s, struct tmk_watched_device *u,
-                        struct tmk_device_memory *m)
+/* Apply a container's limit: the container may be full although the machine is almost empty. */
+static void apply_host_limit(const struct tmk_sampler *s, struct tmk_watched_device *u,
+                             struct tmk_device_memory *m)
 {
     struct tmk_host_limit l;
     if (u->device->kind != TMK_DEVICE_HOST || !s->settings.roots ||
@@ -134,28 +137,32 @@ static void apply_limit(const struct tmk_sampler *s, struct tmk_watched_device *
     m->used_bytes = l.used_bytes;
 }
 
-static int look_at(struct tmk_sampler *s, struct tmk_watched_device *u, uint64_t time_ns)
+static int sample_device(struct tmk_sampler *s, struct tmk_watched_device *u, uint64_t time_ns)
 {
     struct tmk_device_memory m;
     struct tmk_error why = {0};
     if (tmk_devices_memory(s->devices, u->index, &m, &why) < 0) {
-        miss(u, why.text);
+        note_missed_answer(u, why.text);
         return 0;
     }
     if (m.total_bytes == TMK_BYTES_UNKNOWN || m.used_bytes == TMK_BYTES_UNKNOWN) {
-        miss(u, "it has no memory of its own but the host's: --devices host");
+        note_missed_answer(u, "it has no memory of its own but the host's: --devices host");
         return 0;
     }
-    apply_limit(s, u, &m);
-    return take(u, time_ns, &m);
+    apply_host_limit(s, u, &m);
+    return take_memory_sample(u, time_ns, &m);
 }
 
 /* ---- processes ---- */
 
-/* When it started; 0: that cannot be read. Its name, in parentheses, may hold anything. */
+/* Read when a process started; 0: that cannot be read. Its name, in parentheses, may contain
+ * anything. */
 static uint64_t read_start_ticks(const struct tmk_sampler *s, pid_t pid)
 {
-    enum { STAT_BYTES = 1024, BEFORE_START = 20 }; /* fields from the one behind the name on */
+    enum {
+        STAT_BYTES = 1024,
+        BEFORE_START = 20
+    }; /* fields, counted from the one behind the name */
     char text[STAT_BYTES];
     if (!s->settings.roots || tmk_kernel_file_read(text, sizeof text, "%s/%d/stat",
                                                    s->settings.roots->proc, (int)pid) <= 0)
@@ -166,9 +173,9 @@ static uint64_t read_start_ticks(const struct tmk_sampler *s, pid_t pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* A number is given to another process when its own has ended; only the start tells them apart.
- * What was gone and is back is the same only where that is sure. */
-static bool is_same(const struct tmk_process_use *p, pid_t pid, uint64_t start_ticks)
+/* The kernel reuses PIDs; only the start time tells two processes apart. A process that was gone
+ * and is back counts as the same only if that is certain. */
+static bool is_same_process(const struct tmk_process_use *p, pid_t pid, uint64_t start_ticks)
 {
     if (p->now.pid != pid)
         return false;
@@ -176,16 +183,16 @@ static bool is_same(const struct tmk_process_use *p, pid_t pid, uint64_t start_t
     return is_known ? p->start_ticks == start_ticks : !p->has_ended;
 }
 
-static struct tmk_process_use *find_process(struct tmk_watched_device *u, pid_t pid,
-                                            uint64_t start_ticks)
+static struct tmk_process_use *find_watched_process(struct tmk_watched_device *u, pid_t pid,
+                                                    uint64_t start_ticks)
 {
     for (uint64_t i = 0; i < u->n_processes; i++)
-        if (is_same(&u->processes[i], pid, start_ticks))
+        if (is_same_process(&u->processes[i], pid, start_ticks))
             return &u->processes[i];
     return NULL;
 }
 
-static struct tmk_process_use *add_process(struct tmk_watched_device *u)
+static struct tmk_process_use *add_watched_process(struct tmk_watched_device *u)
 {
     if (TMK_GROW(u->processes, u->n_processes + 1, u->processes_room) < 0)
         return NULL;
@@ -195,12 +202,12 @@ static struct tmk_process_use *add_process(struct tmk_watched_device *u)
     return p;
 }
 
-static int take_process(const struct tmk_sampler *s, struct tmk_watched_device *u, uint64_t time_ns,
-                        const struct tmk_device_process *now)
+static int take_process_sample(const struct tmk_sampler *s, struct tmk_watched_device *u,
+                               uint64_t time_ns, const struct tmk_device_process *now)
 {
     uint64_t start_ticks = read_start_ticks(s, now->pid);
-    struct tmk_process_use *p = find_process(u, now->pid, start_ticks);
-    if (!p && !(p = add_process(u)))
+    struct tmk_process_use *p = find_watched_process(u, now->pid, start_ticks);
+    if (!p && !(p = add_watched_process(u)))
         return TMK_ENOMEM;
     p->now = *now;
     p->start_ticks = start_ticks ? start_ticks : p->start_ticks;
@@ -214,20 +221,20 @@ static int take_process(const struct tmk_sampler *s, struct tmk_watched_device *
 
 /* ---- processes that have ended ---- */
 
-static int64_t rise_of(const struct tmk_process_use *p)
+static int64_t process_rise(const struct tmk_process_use *p)
 {
     const struct tmk_history *h = &p->history;
     return (int64_t)(h->entries[h->n - 1].last_bytes - h->entries[0].min_bytes);
 }
 
-static void forget(struct tmk_watched_device *u, uint64_t i)
+static void forget_process(struct tmk_watched_device *u, uint64_t i)
 {
     tmk_history_fini(&u->processes[i].history);
     u->n_processes--;
     memmove(&u->processes[i], &u->processes[i + 1], (u->n_processes - i) * sizeof u->processes[0]);
 }
 
-/* Room for those that grew more; true: there may still be too many. */
+/* Forget the ended process that grew least; true: there may still be too many. */
 static bool forget_least(struct tmk_watched_device *u)
 {
     uint64_t least = u->n_processes, n = 0;
@@ -235,17 +242,18 @@ static bool forget_least(struct tmk_watched_device *u)
         if (!u->processes[i].has_ended)
             continue;
         n++;
-        if (least == u->n_processes || rise_of(&u->processes[i]) < rise_of(&u->processes[least]))
+        if (least == u->n_processes ||
+            process_rise(&u->processes[i]) < process_rise(&u->processes[least]))
             least = i;
     }
     if (n <= TMK_ENDED_MOST)
         return false;
-    forget(u, least);
+    forget_process(u, least);
     return true;
 }
 
-/* One that leaked until it was killed is what is looked for; one that was too short to be judged is
- * not. */
+/* Keep a process that has ended if it lived long enough to be judged: one that leaked until it was
+ * killed is exactly what a user looks for. */
 static void keep_ended(struct tmk_watched_device *u)
 {
     for (uint64_t i = u->n_processes; i-- > 0;) {
@@ -255,13 +263,13 @@ static void keep_ended(struct tmk_watched_device *u)
         p->has_ended = true;
         tmk_history_gap(&p->history);
         if (!tmk_growth_judge(&p->history).is_known)
-            forget(u, i);
+            forget_process(u, i);
     }
     while (forget_least(u))
         ;
 }
 
-/* A list that cannot be had now leaves the processes as they were, with a gap. */
+/* If the list cannot be read now, the processes stay as they were, with a gap. */
 static int look_at_processes(struct tmk_sampler *s, struct tmk_watched_device *u, uint64_t time_ns)
 {
     struct tmk_error why = {0};
@@ -276,7 +284,7 @@ static int look_at_processes(struct tmk_sampler *s, struct tmk_watched_device *u
         u->processes[i].is_there = false;
     int rc = 0;
     for (unsigned i = 0; i < s->listed.n && rc == 0; i++)
-        rc = take_process(s, u, time_ns, &s->listed.items[i]);
+        rc = take_process_sample(s, u, time_ns, &s->listed.items[i]);
     if (rc == 0)
         keep_ended(u);
     return rc;
@@ -300,8 +308,8 @@ bool tmk_sampler_due_ns(const struct tmk_sampler *s, uint64_t *ret_ns)
     return true;
 }
 
-/* The next one that is not over yet. */
-static void advance(struct tmk_sampler *s, uint64_t now_ns)
+/* Advance to the next sample that is still in the future. */
+static void advance_due_time(struct tmk_sampler *s, uint64_t now_ns)
 {
     uint64_t passed = (now_ns - s->start_ns) / s->settings.interval_ns;
     uint64_t next = s->n_due + 1, all = count_all(&s->settings);
@@ -328,15 +336,15 @@ int tmk_sampler_look(struct tmk_sampler *s, struct tmk_error *err)
     bool with_processes = wants_processes(s, time_ns);
     int rc = 0;
     for (unsigned i = 0; i < s->n && rc == 0; i++) {
-        rc = look_at(s, &s->uses[i], time_ns);
+        rc = sample_device(s, &s->uses[i], time_ns);
         if (rc == 0 && with_processes)
             rc = look_at_processes(s, &s->uses[i], time_ns);
     }
-    advance(s, tmk_clock_monotonic_ns());
+    advance_due_time(s, tmk_clock_monotonic_ns());
     return rc < 0 ? tmk_fail(err, rc, "no memory for the history of %u devices", s->n) : 0;
 }
 
-/* ---- what is there ---- */
+/* ---- getters ---- */
 
 unsigned tmk_sampler_n_devices(const struct tmk_sampler *s)
 {

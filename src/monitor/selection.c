@@ -5,46 +5,48 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "monitor/visible.h"
 
 #define VISIBLE "visible"
 
-static bool is_card(const struct tmk_device *device)
+static bool is_whole_gpu(const struct tmk_device *device)
 {
     return device->kind != TMK_DEVICE_HOST && device->mig != TMK_MIG_PART;
 }
 
-/* How many cards come before the device at `index`. */
-static unsigned count_cards(const struct tmk_devices *d, unsigned index)
+/* How many whole GPUs come before the device at `index`. */
+static unsigned count_cards_before(const struct tmk_devices *d, unsigned index)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < index; i++)
-        n += is_card(tmk_devices_get(d, i));
+        n += is_whole_gpu(tmk_devices_get(d, i));
     return n;
 }
 
 const char *tmk_device_label(const struct tmk_devices *d, unsigned index, char *buffer)
 {
     const struct tmk_device *device = tmk_devices_get(d, index);
-    if (device->kind == TMK_DEVICE_HOST && count_cards(d, index) > 0)
+    if (device->kind == TMK_DEVICE_HOST && count_cards_before(d, index) > 0)
         snprintf(buffer, TMK_LABEL_BYTES, "host");
     else if (device->mig == TMK_MIG_PART)
-        snprintf(buffer, TMK_LABEL_BYTES, "%u:%u", count_cards(d, device->card) & 0xffff,
+        snprintf(buffer, TMK_LABEL_BYTES, "%u:%u", count_cards_before(d, device->card) & 0xffff,
                  device->number & 0xffff);
     else
-        snprintf(buffer, TMK_LABEL_BYTES, "%u", count_cards(d, index));
+        snprintf(buffer, TMK_LABEL_BYTES, "%u", count_cards_before(d, index));
     return buffer;
 }
 
 /* ---- from names to devices ---- */
 
-static bool is_text(const char *name, size_t n, const char *text)
+static bool is_name_text(const char *name, size_t n, const char *text)
 {
     return strlen(text) == n && memcmp(name, text, n) == 0;
 }
 
-/* "visible", "visible:0" */
+/* Whether the name is "visible", or like "visible:0". */
 static bool is_visible(const char *name, size_t n)
 {
     size_t word = strlen(VISIBLE);
@@ -58,19 +60,20 @@ static bool is_meant(const struct tmk_devices *d, unsigned index, const char *na
 {
     const struct tmk_device *device = tmk_devices_get(d, index);
     char label[TMK_LABEL_BYTES];
-    if (is_text(name, n, "all"))
-        return is_card(device) || (device->kind == TMK_DEVICE_HOST && count_cards(d, index) == 0);
-    return is_text(name, n, tmk_device_label(d, index, label)) ||
-           (device->kind == TMK_DEVICE_HOST && is_text(name, n, "host")) ||
-           (device->id[0] && is_text(name, n, device->id));
+    if (is_name_text(name, n, "all"))
+        return is_whole_gpu(device) ||
+               (device->kind == TMK_DEVICE_HOST && count_cards_before(d, index) == 0);
+    return is_name_text(name, n, tmk_device_label(d, index, label)) ||
+           (device->kind == TMK_DEVICE_HOST && is_name_text(name, n, "host")) ||
+           (device->id[0] && is_name_text(name, n, device->id));
 }
 
-/* What could be a device's name on another machine. */
+/* Whether the name could be a device's on another machine. */
 static bool is_name(const char *name, size_t n)
 {
     static const char digits[] = "0123456789";
     static const char *const ids[] = {"GPU-", "MIG-"};
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+    for (size_t i = 0; i < TMK_N(ids); i++)
         if (n > strlen(ids[i]) && memcmp(name, ids[i], strlen(ids[i])) == 0)
             return true;
     if (is_visible(name, n))
@@ -82,24 +85,24 @@ static bool is_name(const char *name, size_t n)
     return name[card] == ':' && part > 0 && card + 1 + part >= n;
 }
 
-/* What was chosen so far. */
-struct choice {
+/* The devices chosen so far. */
+struct device_choice {
     const struct tmk_devices *d;
     struct tmk_selection visible;
-    bool chosen[TMK_DEVICES_MOST];  /* of the list */
-    bool numbers[TMK_DEVICES_MOST]; /* of the visible ones */
+    bool chosen[TMK_DEVICES_MOST];  /* indices of the list */
+    bool numbers[TMK_DEVICES_MOST]; /* numbers of visible devices */
     bool is_visible, has_any;
-    char absent[96]; /* "'7', '8'": names of what is not there */
+    char absent[96]; /* "'7', '8'": names of missing devices */
 };
 
-/* Mark what `name` means. */
-static bool choose(struct choice *c, const char *name, size_t n)
+/* Mark the devices that `name` means. */
+static bool choose_by_name(struct device_choice *c, const char *name, size_t n)
 {
     char label[TMK_LABEL_BYTES + sizeof VISIBLE];
     bool found = false;
     for (unsigned i = 0; i < c->visible.n && is_visible(name, n); i++) {
         snprintf(label, sizeof label, VISIBLE ":%u", i);
-        bool meant = is_text(name, n, VISIBLE) || is_text(name, n, label);
+        bool meant = is_name_text(name, n, VISIBLE) || is_name_text(name, n, label);
         c->numbers[i] |= meant;
         c->is_visible |= meant;
         found |= meant;
@@ -112,15 +115,16 @@ static bool choose(struct choice *c, const char *name, size_t n)
     return found;
 }
 
-/* ---- what was chosen ---- */
+/* ---- the selection ---- */
 
-static void add(struct tmk_selection *s, unsigned index, const char *label)
+static void add_selected(struct tmk_selection *s, unsigned index, const char *label)
 {
     s->items[s->n] = index;
     snprintf(s->labels[s->n++], TMK_LABEL_BYTES, "%s", label);
 }
 
-static int take_visible(const struct choice *c, struct tmk_selection *ret, struct tmk_error *err)
+static int take_visible(const struct device_choice *c, struct tmk_selection *ret,
+                        struct tmk_error *err)
 {
     unsigned host = tmk_devices_count(c->d) - 1;
     char label[TMK_LABEL_BYTES];
@@ -135,15 +139,16 @@ static int take_visible(const struct choice *c, struct tmk_selection *ret, struc
     for (unsigned i = 0; i < c->visible.n; i++) {
         snprintf(label, sizeof label, "%u", i);
         if (c->numbers[i])
-            add(ret, c->visible.items[i], label);
+            add_selected(ret, c->visible.items[i], label);
         has_host |= c->visible.items[i] == host;
     }
     if (c->chosen[host] && !has_host)
-        add(ret, host, "host");
+        add_selected(ret, host, "host");
     return 0;
 }
 
-static int take(const struct choice *c, struct tmk_selection *ret, struct tmk_error *err)
+static int take_choice(const struct device_choice *c, struct tmk_selection *ret,
+                       struct tmk_error *err)
 {
     char label[TMK_LABEL_BYTES];
     if (c->is_visible)
@@ -151,7 +156,7 @@ static int take(const struct choice *c, struct tmk_selection *ret, struct tmk_er
     ret->n = 0;
     for (unsigned i = 0; i < tmk_devices_count(c->d); i++)
         if (c->chosen[i])
-            add(ret, i, tmk_device_label(c->d, i, label));
+            add_selected(ret, i, tmk_device_label(c->d, i, label));
     return 0;
 }
 
@@ -163,8 +168,9 @@ static int refuse_word(const char *name, size_t n, struct tmk_error *err)
                     "'%s' is no device's name: 0, 0:1, host, all, " VISIBLE " or an id are", word);
 }
 
-/* TMK_ENOENT: some are not there, and their names are in c->absent. */
-static int choose_all(struct choice *c, const char *const *values, unsigned n_values,
+/* Mark the devices that all values mean. TMK_ENOENT: some are missing, and their names are in
+ * c->absent. */
+static int choose_all(struct device_choice *c, const char *const *values, unsigned n_values,
                       struct tmk_error *err)
 {
     struct tmk_text absent;
@@ -173,7 +179,7 @@ static int choose_all(struct choice *c, const char *const *values, unsigned n_va
         const char *name = values[i];
         for (;;) {
             size_t n = strcspn(name, ",");
-            bool found = choose(c, name, n);
+            bool found = choose_by_name(c, name, n);
             c->has_any |= found;
             if (!found && !is_name(name, n))
                 return refuse_word(name, n, err);
@@ -190,7 +196,7 @@ static int choose_all(struct choice *c, const char *const *values, unsigned n_va
     return c->absent[0] ? TMK_ENOENT : 0;
 }
 
-static int refuse(const struct choice *c, struct tmk_error *err)
+static int refuse_choice(const struct device_choice *c, struct tmk_error *err)
 {
     char there[160] = "", label[TMK_LABEL_BYTES];
     struct tmk_text text;
@@ -200,34 +206,35 @@ static int refuse(const struct choice *c, struct tmk_error *err)
     return tmk_fail(err, TMK_ENOENT, "there is no device %s; there is: %s", c->absent, there);
 }
 
-static int parse(const struct tmk_devices *d, const char *const *values, unsigned n_values,
-                 bool needs_all, struct tmk_selection *ret, struct tmk_error *err)
+static int parse_selection(const struct tmk_devices *d, const char *const *values,
+                           unsigned n_values, bool needs_all, struct tmk_selection *ret,
+                           struct tmk_error *err)
 {
     static const char *const everything[] = {"all"};
-    struct choice c = {.d = d};
+    struct device_choice c = {.d = d};
     tmk_visible_devices(d, &c.visible);
     if (c.visible.n == 0)
-        c.visible.items[c.visible.n++] = tmk_devices_count(d) - 1; /* the host in their place */
+        c.visible.items[c.visible.n++] = tmk_devices_count(d) - 1; /* the host takes their place */
     if (n_values == 0) {
         values = everything;
         n_values = 1;
     }
     int rc = choose_all(&c, values, n_values, err);
     if (rc == TMK_ENOENT)
-        rc = refuse(&c, err);
+        rc = refuse_choice(&c, err);
     if (rc < 0 && (needs_all || rc != TMK_ENOENT || !c.has_any))
         return rc;
-    return take(&c, ret, err);
+    return take_choice(&c, ret, err);
 }
 
 int tmk_selection_parse(const struct tmk_devices *d, const char *const *values, unsigned n_values,
                         struct tmk_selection *ret, struct tmk_error *err)
 {
-    return parse(d, values, n_values, true, ret, err);
+    return parse_selection(d, values, n_values, true, ret, err);
 }
 
 int tmk_selection_parse_present(const struct tmk_devices *d, const char *const *values,
                                 unsigned n_values, struct tmk_selection *ret, struct tmk_error *err)
 {
-    return parse(d, values, n_values, false, ret, err);
+    return parse_selection(d, values, n_values, false, ret, err);
 }

@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "device/device.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "monitor/growth.h"
+#include "monitor/watched_forecast.h"
 
 const char *tmk_iso_text(time_t t, char *buffer)
 {
@@ -19,7 +25,7 @@ const char *tmk_iso_text(time_t t, char *buffer)
 
 /* ---- values that may be unknown ---- */
 
-static void add_bytes(struct tmk_tree *t, const char *key, bool is_known, uint64_t bytes)
+static void add_known_bytes(struct tmk_tree *t, const char *key, bool is_known, uint64_t bytes)
 {
     tmk_tree_u64_if(t, key, is_known && bytes != TMK_BYTES_UNKNOWN, bytes);
 }
@@ -34,8 +40,9 @@ static void add_seconds(struct tmk_tree *t, const char *key, bool is_known, uint
     tmk_tree_fixed(t, key, is_known ? (double)ns / 1e9 : NAN, 3);
 }
 
-/* A card's number as a number, as that tool has it; else the name. */
-static void add_device(struct tmk_tree *t, const char *key, const struct tmk_watched_device *u)
+/* Write a GPU's number as a number, as that tool does; else the name. */
+static void add_device_label(struct tmk_tree *t, const char *key,
+                             const struct tmk_watched_device *u)
 {
     if (u->label[strspn(u->label, "0123456789")] == '\0')
         tmk_tree_u64(t, key, strtoull(u->label, NULL, 10));
@@ -48,11 +55,11 @@ static void add_device(struct tmk_tree *t, const char *key, const struct tmk_wat
 static void add_current(struct tmk_tree *t, const struct tmk_watched_device *u)
 {
     tmk_tree_object(t, "current_usage");
-    add_bytes(t, "allocated", u->has_now, u->now.used_bytes);
-    add_bytes(t, "free", u->has_now, tmk_device_free_bytes(&u->now));
-    add_bytes(t, "total", u->has_now, u->now.total_bytes);
+    add_known_bytes(t, "allocated", u->has_now, u->now.used_bytes);
+    add_known_bytes(t, "free", u->has_now, tmk_device_free_bytes(&u->now));
+    add_known_bytes(t, "total", u->has_now, u->now.total_bytes);
     add_percent(t, "utilization_percent", u->has_now, tmk_device_use_percent(u));
-    add_bytes(t, "reserved", u->has_now, u->now.reserved_bytes);
+    add_known_bytes(t, "reserved", u->has_now, u->now.reserved_bytes);
     tmk_tree_end(t);
 }
 
@@ -64,15 +71,15 @@ static void add_statistics(struct tmk_tree *t, const struct tmk_watched_device *
     add_percent(t, "avg_utilization", known, u->sum_percent / n);
     add_percent(t, "max_utilization", known, u->max_percent);
     tmk_tree_u64(t, "samples_count", u->n_samples);
-    add_bytes(t, "min_allocated", known, u->min_bytes);
-    add_bytes(t, "avg_allocated", known, known ? (uint64_t)(u->sum_bytes / u->n_samples) : 0);
-    add_bytes(t, "max_allocated", known, u->max_bytes);
+    add_known_bytes(t, "min_allocated", known, u->min_bytes);
+    add_known_bytes(t, "avg_allocated", known, known ? (uint64_t)(u->sum_bytes / u->n_samples) : 0);
+    add_known_bytes(t, "max_allocated", known, u->max_bytes);
     add_seconds(t, "max_time_s", known, u->max_ns);
     tmk_tree_u64(t, "gaps_count", u->n_gaps);
     tmk_tree_end(t);
 }
 
-static void add_actions(struct tmk_tree *t, const struct tmk_prediction *p)
+static void add_actions(struct tmk_tree *t, const struct tmk_device_forecast *p)
 {
     const char *advice;
     if (!tmk_tree_list_if(t, "recommended_actions", p->risk_level != TMK_RISK_UNKNOWN))
@@ -82,9 +89,9 @@ static void add_actions(struct tmk_tree *t, const struct tmk_prediction *p)
     tmk_tree_end(t);
 }
 
-/* Those of the prediction's fields that the tool has, in its order. */
-static void add_outlook(struct tmk_tree *t, const struct tmk_prediction *p,
-                        const struct tmk_watched_device *u)
+/* The fields of a prediction that the tool has, in its order. */
+static void add_oom_fields(struct tmk_tree *t, const struct tmk_device_forecast *p,
+                           const struct tmk_watched_device *u)
 {
     bool is_known = p->risk_level != TMK_RISK_UNKNOWN;
     tmk_tree_text(t, "risk_level", tmk_risk_text(p->risk_level));
@@ -95,8 +102,8 @@ static void add_outlook(struct tmk_tree *t, const struct tmk_prediction *p,
     add_actions(t, p);
 }
 
-/* What that tool does not have. */
-static void add_bounds(struct tmk_tree *t, const struct tmk_prediction *p)
+/* Fields that the tool does not have. */
+static void add_bounds(struct tmk_tree *t, const struct tmk_device_forecast *p)
 {
     tmk_tree_fixed(t, "predicted_low", p->has_time ? p->predicted_low : NAN, 1);
     tmk_tree_fixed(t, "predicted_high", p->has_time ? p->predicted_high : NAN, 1);
@@ -104,15 +111,16 @@ static void add_bounds(struct tmk_tree *t, const struct tmk_prediction *p)
                   p->risk_level != TMK_RISK_UNKNOWN ? tmk_growth_cause_name(p->cause) : NULL);
 }
 
-void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_watched_device *u,
-                          const struct tmk_alarm *alarm, const struct tmk_prediction *p)
+void tmk_device_forecast_write(struct tmk_tree *t, const char *key,
+                               const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
+                               const struct tmk_device_forecast *p)
 {
     tmk_tree_object(t, key);
-    add_device(t, "device_id", u);
-    add_outlook(t, p, u);
+    add_device_label(t, "device_id", u);
+    add_oom_fields(t, p, u);
     tmk_tree_label(t, "name", u->device->name);
-    add_bytes(t, "allocated", u->has_now, u->now.used_bytes);
-    add_bytes(t, "total", u->has_now, u->now.total_bytes);
+    add_known_bytes(t, "allocated", u->has_now, u->now.used_bytes);
+    add_known_bytes(t, "total", u->has_now, u->now.total_bytes);
     add_percent(t, "threshold", true, alarm->threshold_percent);
     tmk_tree_bool_if(t, "over_threshold", u->has_now,
                      tmk_device_taken_percent(u) >= alarm->threshold_percent);
@@ -123,16 +131,16 @@ void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_
     tmk_tree_end(t);
 }
 
-static void add_forecast(struct tmk_tree *t, const struct tmk_watched_device *u,
-                         const struct tmk_prediction *p)
+static void add_device_forecast(struct tmk_tree *t, const struct tmk_watched_device *u,
+                                const struct tmk_device_forecast *p)
 {
     tmk_tree_object(t, "forecast");
-    add_outlook(t, p, u);
+    add_oom_fields(t, p, u);
     add_bounds(t, p);
     tmk_tree_end(t);
 }
 
-static void add_one(struct tmk_tree *t, const struct tmk_monitor_status *st, unsigned i)
+static void add_device_status(struct tmk_tree *t, const struct tmk_monitor_status *st, unsigned i)
 {
     const struct tmk_watched_device *u = tmk_sampler_device(st->sampler, i);
     tmk_tree_object(t, u->label);
@@ -143,11 +151,11 @@ static void add_one(struct tmk_tree *t, const struct tmk_monitor_status *st, uns
     tmk_tree_label(t, "id", u->device->id);
     tmk_tree_text(t, "limited_by", u->has_limit ? "control group" : NULL);
     tmk_tree_label(t, "error", u->reason);
-    struct tmk_prediction p = tmk_prediction_of(u, TMK_PREDICTION_WARM_UP_NS);
+    struct tmk_device_forecast p = tmk_watched_device_forecast(u, TMK_DEVICE_FORECAST_WARM_UP_NS);
     if (st->alarms)
-        tmk_prediction_write(t, "oom", u, &st->alarms[i], &p);
+        tmk_device_forecast_write(t, "oom", u, &st->alarms[i], &p);
     else
-        add_forecast(t, u, &p);
+        add_device_forecast(t, u, &p);
     if (st->is_whole) {
         tmk_tree_unknown(t, "fragmentation");
         tmk_tree_text(t, "fragmentation_reason",
@@ -173,15 +181,16 @@ static const char *verdict_text(bool is_known, bool is_leak)
     return is_leak ? "leak" : is_known ? "clean" : NULL;
 }
 
-static void add_process(struct tmk_tree *t, const struct tmk_resident *r, uint64_t threshold_bytes)
+static void add_process_object(struct tmk_tree *t, const struct tmk_resident *r,
+                               uint64_t threshold_bytes)
 {
     struct tmk_growth growth = tmk_growth_judge(&r->history);
     bool is_known = r->n_looks > 0;
     tmk_tree_object(t, "process");
     tmk_tree_i64(t, "pid", r->pid);
-    add_bytes(t, "rss_before", is_known, r->first_bytes);
-    add_bytes(t, "rss", is_known, r->now_bytes);
-    add_bytes(t, "rss_max", is_known, r->max_bytes);
+    add_known_bytes(t, "rss_before", is_known, r->first_bytes);
+    add_known_bytes(t, "rss", is_known, r->now_bytes);
+    add_known_bytes(t, "rss_max", is_known, r->max_bytes);
     add_rate(t, &growth);
     tmk_tree_text(t, "verdict",
                   verdict_text(growth.is_known, tmk_growth_is_leak(&growth, threshold_bytes)));
@@ -190,7 +199,7 @@ static void add_process(struct tmk_tree *t, const struct tmk_resident *r, uint64
 
 /* ---- the whole ---- */
 
-/* A device that does not answer now has the size that it had; what it uses is not known. */
+/* A device that does not answer now keeps its size; its use is unknown. */
 static void add_summary(struct tmk_tree *t, const struct tmk_sampler *s)
 {
     double total = 0, answered = 0, used = 0;
@@ -219,7 +228,7 @@ void tmk_monitor_status_write(struct tmk_tree *t, const struct tmk_monitor_statu
     tmk_tree_text(t, "timestamp", tmk_iso_text(st->now, iso));
     tmk_tree_object(t, "devices");
     for (unsigned i = 0; i < tmk_sampler_n_devices(st->sampler); i++)
-        add_one(t, st, i);
+        add_device_status(t, st, i);
     tmk_tree_end(t);
     add_summary(t, st->sampler);
     tmk_tree_text(t, "started", tmk_iso_text(st->started, iso));
@@ -229,17 +238,17 @@ void tmk_monitor_status_write(struct tmk_tree *t, const struct tmk_monitor_statu
     if (st->leaks)
         tmk_leaks_write(t, st->leaks);
     if (st->process)
-        add_process(t, st->process, st->leaks ? st->leaks->threshold_bytes : 0);
+        add_process_object(t, st->process, st->leaks ? st->leaks->threshold_bytes : 0);
     tmk_tree_end(t);
 }
 
 /* ---- leaks ---- */
 
-/* What is known of a leak where only a device or a process is: how much, and how surely. */
+/* Write how much a device or process grows, and how sure that is. */
 static void add_growth(struct tmk_tree *t, const struct tmk_leak_row *row)
 {
     const struct tmk_process_use *p = row->process;
-    add_device(t, "device", row->device);
+    add_device_label(t, "device", row->device);
     tmk_tree_i64_if(t, "pid", p != NULL, p ? p->now.pid : 0);
     tmk_tree_label(t, "process", p ? p->now.name : NULL);
     add_rate(t, &row->growth);
@@ -247,20 +256,20 @@ static void add_growth(struct tmk_tree *t, const struct tmk_leak_row *row)
     if (p)
         tmk_tree_bytes(t, "last_bytes", p->now.used_bytes);
     else
-        add_bytes(t, "last_bytes", row->device->has_now, row->device->now.used_bytes);
+        add_known_bytes(t, "last_bytes", row->device->has_now, row->device->now.used_bytes);
 }
 
-static void add_leak(struct tmk_tree *t, const struct tmk_leak_row *row)
+static void add_leak_object(struct tmk_tree *t, const struct tmk_leak_row *row)
 {
     static const char *const unknown[] = {"file", "line", "function"};
     static const char *const unknown_too[] = {"category", "module", "bytes_per_step",
                                               "blocks_per_step", "first_step"};
     tmk_tree_object(t, NULL);
-    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+    for (size_t i = 0; i < TMK_N(unknown); i++)
         tmk_tree_unknown(t, unknown[i]);
     tmk_tree_list(t, "stack");
     tmk_tree_end(t);
-    for (size_t i = 0; i < sizeof unknown_too / sizeof unknown_too[0]; i++)
+    for (size_t i = 0; i < TMK_N(unknown_too); i++)
         tmk_tree_unknown(t, unknown_too[i]);
     tmk_tree_fixed(t, "confidence", row->growth.rank, 2);
     add_growth(t, row);
@@ -272,7 +281,7 @@ void tmk_leaks_write(struct tmk_tree *t, const struct tmk_leaks *leaks)
     tmk_tree_text(t, "verdict", verdict_text(leaks->n_known > 0, leaks->n_leaks > 0));
     tmk_tree_list(t, "leaks");
     for (uint64_t i = 0; i < leaks->n_leaks; i++)
-        add_leak(t, &leaks->rows[i]);
+        add_leak_object(t, &leaks->rows[i]);
     tmk_tree_end(t);
     tmk_tree_list(t, "watched");
     for (uint64_t i = 0; i < leaks->n; i++) {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* monitor/status.h - what the monitors say to machines: the memory status report of Tiny Torch's
- * memory tools, key by key, so that scripts written for it go on working.
+/* monitor/status.h - the monitors' JSON: the memory status report of Tiny Torch's memory tools, key
+ * by key, so that scripts written for those continue to work.
  *
  *     {"timestamp": "2025-01-15T10:30:00",                  local time
  *      "devices": {"0": {"current_usage": {"allocated", "free", "total", "utilization_percent"},
  *                        "statistics": {"avg_utilization", "max_utilization", "samples_count"}}},
  *      "summary": {"total_devices", "total_memory_gb", "overall_utilization"}}
  *
- * Those keys keep their meaning and type; what else there is, are further keys. A GB is 1024^3
- * bytes. What is not known is null. */
+ * Those keys keep their meaning and type; tidemark adds further keys. A GB is 1024^3 bytes. Unknown
+ * values are null. */
 #ifndef TMK_MONITOR_STATUS_H
 #define TMK_MONITOR_STATUS_H
 
 #include <time.h>
 
+#include "forecast/device_forecast.h"
 #include "kit/tree.h"
 #include "monitor/alarm.h"
 #include "monitor/device_leaks.h"
-#include "monitor/prediction.h"
 #include "monitor/resident.h"
 #include "monitor/sampler.h"
 
@@ -27,23 +27,25 @@ struct tmk_monitor_status {
     const struct tmk_sampler *sampler;
     time_t started, now;
     uint64_t elapsed_ns;
-    const struct tmk_alarm *alarms;     /* by device; NULL: nobody watched for a threshold */
-    const struct tmk_leaks *leaks;      /* NULL: nobody looked for leaks */
-    const struct tmk_resident *process; /* NULL: the host's memory of none was looked at */
-    bool is_whole;                      /* fragmentation belongs into the report too */
+    const struct tmk_alarm *alarms;     /* by device; NULL: no threshold was watched for */
+    const struct tmk_leaks *leaks;      /* NULL: leaks were not looked for */
+    const struct tmk_resident *process; /* NULL: no process's host memory was watched */
+    bool is_whole;                      /* the report contains fragmentation too */
 };
 
-/* "2025-01-15T10:30:00", local time, into the caller's buffer of TMK_ISO_BYTES; returns it. */
+/* Write a local time as "2025-01-15T10:30:00" to the caller's buffer of TMK_ISO_BYTES, and return
+ * it. */
 const char *tmk_iso_text(time_t t, char *buffer);
 
 void tmk_monitor_status_write(struct tmk_tree *t, const struct tmk_monitor_status *status);
 
-/* What is known about a device's running out of memory, with that tool's keys. */
-void tmk_prediction_write(struct tmk_tree *t, const char *key, const struct tmk_watched_device *u,
-                          const struct tmk_alarm *alarm, const struct tmk_prediction *p);
+/* Write a device's forecast with that tool's keys. */
+void tmk_device_forecast_write(struct tmk_tree *t, const char *key,
+                               const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
+                               const struct tmk_device_forecast *p);
 
-/* "verdict" and "leaks", as elements of the object that is open; then "watched": every device and
- * process that was looked at. */
+/* Write "verdict" and "leaks" into the open object, then "watched": every device and process that
+ * was watched. */
 void tmk_leaks_write(struct tmk_tree *t, const struct tmk_leaks *leaks);
 
 #endif

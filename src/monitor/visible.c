@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cards of the kind that programs would use: NVIDIA's where there is one. */
-static enum tmk_device_kind kind_of(const struct tmk_devices *d)
+#include "device/device.h"
+
+/* The kind of GPU that programs would use: NVIDIA if there is one. */
+static enum tmk_device_kind visible_kind_of(const struct tmk_devices *d)
 {
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
         if (tmk_devices_get(d, i)->kind == TMK_DEVICE_NVIDIA)
@@ -15,13 +17,13 @@ static enum tmk_device_kind kind_of(const struct tmk_devices *d)
     return TMK_DEVICE_AMD;
 }
 
-static bool is_card(const struct tmk_devices *d, unsigned i, enum tmk_device_kind kind)
+static bool is_gpu_of_kind(const struct tmk_devices *d, unsigned i, enum tmk_device_kind kind)
 {
     return tmk_devices_get(d, i)->kind == kind && tmk_devices_get(d, i)->mig != TMK_MIG_PART;
 }
 
-/* What a program sees of a card: itself, or its first part. */
-static unsigned seen_of(const struct tmk_devices *d, unsigned card)
+/* The device that a program sees for a GPU: itself, or its first part. */
+static unsigned visible_device_of(const struct tmk_devices *d, unsigned card)
 {
     for (unsigned i = card + 1; i < tmk_devices_count(d); i++)
         if (tmk_devices_get(d, i)->mig == TMK_MIG_PART && tmk_devices_get(d, i)->card == card)
@@ -29,13 +31,13 @@ static unsigned seen_of(const struct tmk_devices *d, unsigned card)
     return card;
 }
 
-static void add(struct tmk_selection *s, unsigned index)
+static void add_visible(struct tmk_selection *s, unsigned index)
 {
     if (s->n < TMK_DEVICES_MOST)
         s->items[s->n++] = index;
 }
 
-static bool has(const struct tmk_selection *s, unsigned index)
+static bool has_selected(const struct tmk_selection *s, unsigned index)
 {
     for (unsigned i = 0; i < s->n; i++)
         if (s->items[i] == index)
@@ -43,28 +45,28 @@ static bool has(const struct tmk_selection *s, unsigned index)
     return false;
 }
 
-enum found { NONE, ONE, SEVERAL };
+enum match_count { NONE, ONE, SEVERAL };
 
-/* By the driver's number. */
-static enum found find_number(const struct tmk_devices *d, enum tmk_device_kind kind,
-                              const char *word, unsigned *ret)
+/* Find a GPU by the driver's number. */
+static enum match_count find_by_number(const struct tmk_devices *d, enum tmk_device_kind kind,
+                                       const char *word, unsigned *ret)
 {
     if (!isdigit((unsigned char)*word))
-        return NONE; /* -1 too */
+        return NONE; /* also -1 */
     unsigned long number = strtoul(word, NULL, 10), n = 0;
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
-        if (is_card(d, i, kind) && n++ == number) {
+        if (is_gpu_of_kind(d, i, kind) && n++ == number) {
             *ret = i;
             return ONE;
         }
     return NONE;
 }
 
-/* By the beginning of its id; of cards or of parts, as `prefix` says. */
-static enum found find_id(const struct tmk_devices *d, const char *prefix, const char *word,
-                          size_t n, unsigned *ret)
+/* Find a GPU or a part, as `prefix` says, by the beginning of its id. */
+static enum match_count find_by_id(const struct tmk_devices *d, const char *prefix,
+                                   const char *word, size_t n, unsigned *ret)
 {
-    enum found found = NONE;
+    enum match_count found = NONE;
     if (n <= strlen(prefix) || strncmp(word, prefix, strlen(prefix)) != 0)
         return NONE;
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
@@ -75,8 +77,8 @@ static enum found find_id(const struct tmk_devices *d, const char *prefix, const
     return found;
 }
 
-static void parse(const struct tmk_devices *d, enum tmk_device_kind kind, const char *text,
-                  struct tmk_selection *ret)
+static void parse_visible(const struct tmk_devices *d, enum tmk_device_kind kind, const char *text,
+                          struct tmk_selection *ret)
 {
     text += strspn(text, " ");
     const char *prefix = strncmp(text, "GPU-", 4) == 0   ? "GPU-"
@@ -86,15 +88,15 @@ static void parse(const struct tmk_devices *d, enum tmk_device_kind kind, const 
         unsigned index = 0;
         text += strspn(text, " ");
         size_t n = strcspn(text, ", ");
-        enum found found =
-            prefix ? find_id(d, prefix, text, n, &index) : find_number(d, kind, text, &index);
+        enum match_count found =
+            prefix ? find_by_id(d, prefix, text, n, &index) : find_by_number(d, kind, text, &index);
         if (found == NONE)
             return;
-        if (found == SEVERAL || has(ret, index)) {
+        if (found == SEVERAL || has_selected(ret, index)) {
             ret->n = 0;
             return;
         }
-        add(ret, index);
+        add_visible(ret, index);
         text += strcspn(text, ",");
         if (!*text)
             return;
@@ -113,18 +115,18 @@ void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
     const char *text = getenv(tmk_visible_variable(kind));
     ret->n = 0;
     if (text) {
-        parse(d, kind, text, ret);
+        parse_visible(d, kind, text, ret);
         return;
     }
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
-        if (is_card(d, i, kind))
-            add(ret, i);
+        if (is_gpu_of_kind(d, i, kind))
+            add_visible(ret, i);
 }
 
 void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret)
 {
-    tmk_visible_named(d, kind_of(d), ret);
+    tmk_visible_named(d, visible_kind_of(d), ret);
     for (unsigned i = 0; i < ret->n; i++)
         if (tmk_devices_get(d, ret->items[i])->mig != TMK_MIG_PART)
-            ret->items[i] = seen_of(d, ret->items[i]);
+            ret->items[i] = visible_device_of(d, ret->items[i]);
 }

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* monitor/visible.h - the cards that a program of this environment sees, as CUDA and torch number
- * them: CUDA_VISIBLE_DEVICES, and of AMD's cards HIP_VISIBLE_DEVICES where that is set.
+/* monitor/visible.h - the GPUs that a program with this environment sees, as CUDA and torch number
+ * them: CUDA_VISIBLE_DEVICES, or for AMD's GPUs HIP_VISIBLE_DEVICES where that is set.
  *
- * Read as CUDA reads it: numbers, or ids (GPU-..., MIG-...) or their beginnings, up to the first
- * that is not there; one that is there twice, or an id that could be two, hides all. Not set: all
- * cards. Numbers count in the driver's order, which is CUDA's too where all cards are alike or
- * CUDA_DEVICE_ORDER=PCI_BUS_ID. A card that is divided stands for its first part. */
+ * The variable is read as CUDA reads it: numbers, ids (GPU-..., MIG-...) or beginnings of ids, up
+ * to the first that does not exist. A device named twice, or an id that fits two, hides all. If the
+ * variable is not set, all GPUs are visible. Numbers count in the driver's order, which is also
+ * CUDA's if all GPUs are alike or CUDA_DEVICE_ORDER=PCI_BUS_ID. A GPU that is divided stands for
+ * its first part. */
 #ifndef TMK_MONITOR_VISIBLE_H
 #define TMK_MONITOR_VISIBLE_H
 
+#include "device/device.h"
 #include "monitor/selection.h"
 
-/* In their order; n is 0 where none is visible. */
+/* List the visible devices in their order; n is 0 if none is visible. */
 void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret);
 
-/* The variable that says it for cards of that kind, and what it names of them: cards and parts as
- * they stand there; all cards where it is not set. */
+/* The environment variable for GPUs of that kind, and the GPUs and parts that it names, in its
+ * order; all GPUs of the kind if it is not set. */
 const char *tmk_visible_variable(enum tmk_device_kind kind);
 void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
                        struct tmk_selection *ret);

@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/textmap.h"
 #include "passes/segment_sums.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { PEAK, LAST, N_MOMENTS };
 

@@ -14,9 +14,8 @@
 #ifndef TMK_PASSES_ACCOUNTING_H
 #define TMK_PASSES_ACCOUNTING_H
 
-#include "kit/amount.h"
-#include "model/holders.h"
 #include "model/run.h"
+#include "trace/replay.h"
 
 struct tmk_account_part {
     const char *owner; /* "unknown" where the stack does not tell */

@@ -12,7 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
+#include "base/error.h"
 #include "kit/amount.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum {
     MOST_STEPS = 8192, /* the last ones; a leak shows in fewer */
@@ -46,7 +52,7 @@ struct work {
     struct device_limits limits[TMK_MAX_DEVICES];
     uint32_t n_limits;
     struct steps steps;
-    struct tmk_outlook_point points[MOST_STEPS];
+    struct tmk_oom_forecast_point points[MOST_STEPS];
 };
 
 /* ---- what events tell ---- */
@@ -159,21 +165,22 @@ static double value_of_step(const struct tmk_step_row *row, enum which which)
                                     : row->peak_reserved_bytes);
 }
 
-static struct tmk_outlook look_at_steps(struct work *w, enum which which, double capacity)
+static struct tmk_oom_forecast look_at_steps(struct work *w, enum which which, double capacity)
 {
     double pace = pace_of_steps(&w->steps);
     uint32_t n = 0;
     for (uint32_t i = 0; i < w->steps.n; i++)
         if (which != RESERVED || w->steps.rows[i]->has_reserved)
             w->points[n++] =
-                (struct tmk_outlook_point){(double)i, value_of_step(w->steps.rows[i], which)};
-    return tmk_outlook_look(
-        w->points, n,
-        &(struct tmk_outlook_terms){
-            .capacity_bytes = capacity,
-            .least_span = TMK_OUTLOOK_LEAST_STEPS,
-            .soon = pace > 0 ? fmax(TMK_OUTLOOK_SOON_STEPS, SOON_S / pace) : TMK_OUTLOOK_SOON_STEPS,
-        });
+                (struct tmk_oom_forecast_point){(double)i, value_of_step(w->steps.rows[i], which)};
+    return tmk_oom_forecast_make(w->points, n,
+                                 &(struct tmk_oom_forecast_terms){
+                                     .capacity_bytes = capacity,
+                                     .least_span = TMK_OOM_FORECAST_LEAST_STEPS,
+                                     .soon = pace > 0
+                                                 ? fmax(TMK_OOM_FORECAST_SOON_STEPS, SOON_S / pace)
+                                                 : TMK_OOM_FORECAST_SOON_STEPS,
+                                 });
 }
 
 /* ---- what there is ---- */
@@ -216,18 +223,19 @@ static uint64_t capacity_of_device(const struct work *w, uint16_t device)
 
 /* ---- why ---- */
 
-static enum tmk_growth_cause cause_of_growth(struct work *w, const struct tmk_outlook *peaks,
+static enum tmk_growth_cause cause_of_growth(struct work *w, const struct tmk_oom_forecast *peaks,
                                              double capacity)
 {
     if (peaks->slope <= 0)
         return peaks->risk == TMK_RISK_MEDIUM ? TMK_GROWTH_NEARLY_FULL : TMK_GROWTH_NONE;
     if (peaks->shape == TMK_SHAPE_STAIRS)
         return TMK_GROWTH_STEPS_UP;
-    struct tmk_outlook ends = look_at_steps(w, ENDS, capacity);
+    struct tmk_oom_forecast ends = look_at_steps(w, ENDS, capacity);
     return ends.slope >= peaks->slope / 2 ? TMK_GROWTH_LEAK : TMK_GROWTH_BATCH;
 }
 
-static void take_outlook(struct tmk_forecast *f, const struct tmk_outlook *o, double seconds_a_unit)
+static void take_forecast(struct tmk_forecast *f, const struct tmk_oom_forecast *o,
+                          double seconds_a_unit)
 {
     f->risk = o->risk;
     f->slope = o->slope;
@@ -248,7 +256,7 @@ static void name_far_leak(struct work *w, struct tmk_forecast *f)
     if (f->risk != TMK_RISK_LOW || f->cause != TMK_GROWTH_NONE ||
         capacity >= (double)f->capacity_bytes)
         return;
-    struct tmk_outlook o = look_at_steps(w, PEAKS, capacity);
+    struct tmk_oom_forecast o = look_at_steps(w, PEAKS, capacity);
     if (o.risk < TMK_RISK_HIGH || cause_of_growth(w, &o, capacity) != TMK_GROWTH_LEAK)
         return;
     f->cause = TMK_GROWTH_LEAK;
@@ -258,9 +266,9 @@ static void name_far_leak(struct work *w, struct tmk_forecast *f)
 static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
 {
     double capacity = (double)f->capacity_bytes, pace = pace_of_steps(&w->steps);
-    struct tmk_outlook o = look_at_steps(w, PEAKS, capacity);
+    struct tmk_oom_forecast o = look_at_steps(w, PEAKS, capacity);
     f->by_step = true;
-    take_outlook(f, &o, pace);
+    take_forecast(f, &o, pace);
     f->cause = cause_of_growth(w, &o, capacity);
     if (o.has_time || o.risk == TMK_RISK_UNKNOWN)
         return;
@@ -269,7 +277,7 @@ static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
         name_far_leak(w, f);
         return;
     }
-    take_outlook(f, &o, pace);
+    take_forecast(f, &o, pace);
     f->risk = TMK_RISK_MEDIUM;
     f->cause = TMK_GROWTH_FRAGMENTATION;
     f->has_confidence = false;
@@ -277,20 +285,21 @@ static void forecast_by_steps(struct work *w, struct tmk_forecast *f)
 
 /* ---- by time ---- */
 
-static struct tmk_outlook look_at_samples(struct work *w, const struct tmk_device_samples *d,
-                                          bool of_others)
+static struct tmk_oom_forecast look_at_samples(struct work *w, const struct tmk_device_samples *d,
+                                               bool of_others)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < d->n; i++) {
         const struct tmk_device_sample *s = &d->items[i];
         uint64_t bytes = of_others ? s->others_bytes : s->used_bytes;
         if (bytes != UINT64_MAX)
-            w->points[n++] = (struct tmk_outlook_point){(double)s->time_ns, (double)bytes};
+            w->points[n++] = (struct tmk_oom_forecast_point){(double)s->time_ns, (double)bytes};
     }
-    return tmk_outlook_look(w->points, n,
-                            &(struct tmk_outlook_terms){.capacity_bytes = (double)d->total_bytes,
-                                                        .least_span = TMK_OUTLOOK_LEAST_NS,
-                                                        .soon = TMK_OUTLOOK_SOON_NS});
+    return tmk_oom_forecast_make(
+        w->points, n,
+        &(struct tmk_oom_forecast_terms){.capacity_bytes = (double)d->total_bytes,
+                                         .least_span = TMK_OOM_FORECAST_LEAST_NS,
+                                         .soon = TMK_OOM_FORECAST_SOON_NS});
 }
 
 /* The whole device: this forecasts that others fill it, and a process without steps. */
@@ -299,11 +308,12 @@ static void forecast_by_time(struct work *w, struct tmk_forecast *f)
     const struct tmk_device_samples *d = tmk_forecast_samples_get(w->samples, f->device);
     if (!d)
         return;
-    struct tmk_outlook used = look_at_samples(w, d, false), others = look_at_samples(w, d, true);
+    struct tmk_oom_forecast used = look_at_samples(w, d, false),
+                            others = look_at_samples(w, d, true);
     bool is_theirs = others.slope > 0 && others.slope >= used.slope / 2;
     if (used.risk == TMK_RISK_UNKNOWN || (f->by_step && (!is_theirs || used.risk <= f->risk)))
         return;
-    take_outlook(f, &used, 1e-9);
+    take_forecast(f, &used, 1e-9);
     f->slope *= 1e9;
     f->by_step = false;
     f->cause = used.slope > 0

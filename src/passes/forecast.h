@@ -16,7 +16,7 @@
 #ifndef TMK_PASSES_FORECAST_H
 #define TMK_PASSES_FORECAST_H
 
-#include "forecast/outlook.h"
+#include "forecast/oom_forecast.h"
 #include "model/run.h"
 #include "passes/forecast_samples.h"
 

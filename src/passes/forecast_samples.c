@@ -4,6 +4,11 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "trace/events.h"
+#include "trace/replay.h"
+#include "trace/state.h"
+
 struct tmk_forecast_samples {
     struct tmk_device_samples *devices[TMK_MAX_DEVICES];
     uint32_t n;

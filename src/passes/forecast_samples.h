@@ -7,7 +7,7 @@
 #ifndef TMK_PASSES_FORECAST_SAMPLES_H
 #define TMK_PASSES_FORECAST_SAMPLES_H
 
-#include "model/run.h"
+#include "trace/replay.h"
 
 enum { TMK_FORECAST_SAMPLES = 1024 };
 

@@ -13,11 +13,16 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum { N_CATEGORIES = 256, MAX_FRAMES = 256 };
 

@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "passes/segment_sums.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
 
 struct tmk_holdings {
     uint16_t device;

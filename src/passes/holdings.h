@@ -9,7 +9,9 @@
 #ifndef TMK_PASSES_HOLDINGS_H
 #define TMK_PASSES_HOLDINGS_H
 
+#include "model/run.h"
 #include "passes/timeline.h"
+#include "trace/replay.h"
 
 struct tmk_holdings;
 

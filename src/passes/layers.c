@@ -7,7 +7,12 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 struct layer {
     const char *key;

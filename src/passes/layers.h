@@ -17,6 +17,7 @@
 
 #include "passes/group.h"
 #include "passes/timeline.h"
+#include "trace/replay.h"
 
 struct tmk_layers;
 

@@ -4,8 +4,12 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
+#include "trace/events.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 
 enum { MAX_KEPT = 1000 };
 

@@ -6,6 +6,7 @@
 #define TMK_PASSES_MARKS_H
 
 #include "model/run.h"
+#include "trace/replay.h"
 
 struct tmk_mark {
     uint64_t time_ns; /* trace time */

@@ -11,6 +11,7 @@
 
 #include "model/run.h"
 #include "passes/group.h"
+#include "trace/replay.h"
 
 enum tmk_moment_kind {
     TMK_MOMENT_PEAK, /* the first time the most bytes were allocated */

@@ -2,7 +2,13 @@
 /* passes/quality.c - see quality.h. */
 #include "passes/quality.h"
 
-/* Where replay began when older chunks are gone: the oldest checkpoint. */
+#include "base/error.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
+
+/* Where replay began, when older chunks are gone: the oldest checkpoint. */
 static uint64_t detail_start(const struct tmk_reader *r)
 {
     for (uint32_t i = 0; i < tmk_reader_n_chunks(r); i++)

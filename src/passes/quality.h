@@ -5,6 +5,7 @@
 #define TMK_PASSES_QUALITY_H
 
 #include "model/run.h"
+#include "trace/layout.h"
 
 struct tmk_quality {
     bool live;          /* the process is still writing */

@@ -8,7 +8,14 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "model/holders.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 struct open_segment {
     struct tmk_segment_row told;

@@ -6,8 +6,9 @@
 #ifndef TMK_PASSES_SEGMENT_ROWS_H
 #define TMK_PASSES_SEGMENT_ROWS_H
 
-#include "model/holders.h"
 #include "model/run.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
 
 struct tmk_segment_row {
     struct tmk_driver_segment segment;

@@ -5,6 +5,12 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 uint32_t tmk_segment_sums_place(struct tmk_segment_sums *sums, uint16_t device)
 {

@@ -11,6 +11,8 @@
 #include "kit/textmap.h"
 #include "model/holders.h"
 #include "model/run.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { TMK_SUMS_MAX_OWNERS = 256 };
 

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
+#include "trace/events.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 struct stack_count {
     uint64_t n_allocs, bytes, live_blocks, live_bytes;

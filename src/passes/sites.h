@@ -6,6 +6,8 @@
 #define TMK_PASSES_SITES_H
 
 #include "model/run.h"
+#include "trace/defs.h"
+#include "trace/replay.h"
 
 struct tmk_site_total {
     bool is_known; /* else the allocations that came without a stack */

@@ -14,6 +14,7 @@
 #define TMK_PASSES_STAGES_H
 
 #include "model/run.h"
+#include "trace/replay.h"
 
 struct tmk_stage_row {
     const char *name;         /* borrowed from the reader */

@@ -11,7 +11,11 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum { N_WINDOWS = 4, STEADY_PART = 1000, FIRST_SHOWN = 3 };
 

@@ -8,6 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
+
 struct track {
     uint16_t device;
     uint64_t bytes; /* now */

@@ -7,7 +7,7 @@
 #ifndef TMK_PASSES_TIMELINE_H
 #define TMK_PASSES_TIMELINE_H
 
-#include "model/run.h"
+#include "trace/replay.h"
 
 struct tmk_timeline_part {
     uint64_t start_ns; /* trace time */

@@ -10,10 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "passes/quality.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 #include "trace/snapshot.h"
+#include "trace/state.h"
 #include "trace/stops.h"
 
 enum { MAX_KEPT = 50, MAX_TEXT = 240 };

@@ -12,9 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/error.h"
 #include "base/index.h"
 #include "kit/grow.h"
+#include "sql/rows.h"
+#include "sql/schema.h"
+#include "sql/slab.h"
+#include "sql/store.h"
+#include "sql/textpool.h"
 
 enum {
     FIRST_ROOM = 16,

@@ -11,6 +11,9 @@
 #define TMK_SQL_BINS_H
 
 #include "sql/plan.h"
+#include "sql/rows.h"
+#include "sql/slab.h"
+#include "sql/store.h"
 
 struct tmk_bin_block { /* rows of one bin; columns one after the other in `bytes` */
     struct tmk_bin_block *next, *previous;

@@ -9,9 +9,21 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
 #include "model/owners.h"
+#include "model/run.h"
+#include "sql/rows.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 const struct tmk_sql_column tmk_block_columns[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_DOC)};
 const struct tmk_column_spec tmk_block_specs[] = {TMK_BLOCK_COLUMNS(TMK_COLUMN_SPEC)};

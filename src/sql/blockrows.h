@@ -6,6 +6,7 @@
 
 #include "passes/peak.h"
 #include "sql/schema.h"
+#include "sql/sql.h"
 
 #define TMK_BLOCK_COLUMNS(X)                                                                       \
     X(id, INT, TMK_PLAIN, "number of the allocation; NULL: made before the trace knew it")         \

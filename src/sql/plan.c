@@ -10,6 +10,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "sql/rows.h"
+#include "sql/schema.h"
+#include "sql/source.h"
+
 #define GUESS_FEW_ROWS 1000.0
 #define GUESS_EQUAL 50.0 /* one row in this many equals a given value */
 #define GUESS_KEY 10.0   /* likewise for a column of few values */

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "sql/plan.h"
+#include "sql/rows.h"
+#include "sql/store.h"
+
 /* ---- slices ---- */
 
 /* Make rows begin..end-1 of the columns in s->cells the slice. */

@@ -8,6 +8,8 @@
 #define TMK_SQL_SCAN_H
 
 #include "sql/bins.h"
+#include "sql/rows.h"
+#include "sql/store.h"
 
 enum { TMK_KEPT_BINS = 4 };
 

@@ -4,9 +4,11 @@
 
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "kit/grow.h"
 #include "sql/spread.h"
+#include "trace/layout.h"
 
 static int spread_numbers(struct tmk_view in, uint64_t max, struct tmk_skim_numbers *ret)
 {

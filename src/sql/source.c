@@ -5,11 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "base/error.h"
 #include "kit/grow.h"
 #include "model/owners.h"
 #include "sql/rows.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
 #include "trace/snapshot.h"
+#include "trace/state.h"
 
 enum { N_DEVICES = 1 << 16, ID_SHIFT = 40 };
 

@@ -12,6 +12,7 @@
 
 #include "model/run.h"
 #include "sql/textpool.h"
+#include "trace/state.h"
 
 struct tmk_source_chunk {
     const struct tmk_chunk_header *header;

@@ -5,8 +5,12 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "sql/aggregates.h"
 #include "sql/guard.h"
+#include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/textpool.h"
 #include "sql/vtab.h"
 
 static const struct tmk_vtab_def *const defs[] = {

@@ -7,7 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/valid.h"
+#include "sql/rows.h"
+#include "sql/source.h"
+#include "sql/textpool.h"
+#include "sql/walk.h"
+#include "trace/layout.h"
 
 #define LIMIT_BYTES (UINT64_C(512) << 20)
 #define CHUNK_LIMIT_BYTES (UINT64_C(32) << 20)

@@ -9,8 +9,10 @@
 #ifndef TMK_SQL_STORE_H
 #define TMK_SQL_STORE_H
 
+#include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/slab.h"
+#include "sql/walk.h"
 
 /* Where a column's values lie: data[row & index_mask]. The mask is 0 for a column of one value. */
 struct tmk_column_values {

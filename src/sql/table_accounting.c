@@ -5,8 +5,14 @@
  *     SELECT part, owner, bytes FROM accounting WHERE device = 'cuda:0' AND moment = 'peak';
  *     SELECT owner, bytes FROM accounting WHERE part = 'segments' ORDER BY bytes DESC;
  *     SELECT sum(bytes) FROM accounting WHERE inside = 'used' AND moment = 'last'; */
+#include "kit/amount.h"
+#include "model/run.h"
 #include "passes/accounting.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "trace/replay.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \

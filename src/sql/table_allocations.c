@@ -7,6 +7,7 @@
  *     SELECT s.text, sum(a.size) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY 1;
  */
 #include "sql/blockrows.h"
+#include "sql/schema.h"
 
 static int fill_allocations(struct tmk_fill *f, struct tmk_error *err)
 {

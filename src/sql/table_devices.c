@@ -5,7 +5,13 @@
  *     SELECT device, sum(max_allocated) FROM devices GROUP BY device;
  *     SELECT rank, device, allocations - frees FROM devices;
  *     SELECT * FROM devices ORDER BY max_allocated DESC LIMIT 1; */
+#include "model/run.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \

@@ -8,8 +8,16 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
+#include "sql/walk.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/segments.h"
 
 /* ", allocate, free, tag ..." */
 #define X(name, number, word, form, fields) ", " word

@@ -4,7 +4,14 @@
  *
  *     SELECT time_ns, device, cause, missing, fix FROM explanations WHERE oom;
  *     SELECT cause, count(*) FROM explanations GROUP BY 1; */
+#include "kit/amount.h"
 #include "passes/oom/explain.h"
+#include "passes/oom/oom_causes.h"
+#include "passes/oom/oom_fixes.h"
+#include "passes/oom/oom_scene.h"
+#include "sql/rows.h"
+#include "sql/source.h"
+#include "sql/sql.h"
 
 #include "sql/schema.h"
 

@@ -8,8 +8,16 @@
 #include <math.h>
 
 #include "base/text.h"
+#include "forecast/oom_forecast.h"
+#include "model/run.h"
 #include "passes/forecast.h"
+#include "passes/forecast_samples.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 #define COLUMNS(X)                                                                                 \
     X(device, TEXT, TMK_FEW, "cpu, cuda:0 and so on")                                              \

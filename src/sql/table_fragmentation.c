@@ -7,8 +7,16 @@
  *     SELECT device, reserved, free, largest_free FROM fragmentation WHERE pool IS NULL;
  *     SELECT pool, stream, free, largest_free FROM fragmentation(2000000000);
  *     SELECT s.step, f.free FROM steps s, fragmentation(s.end_ns) f WHERE f.pool IS NULL; */
+#include "kit/amount.h"
+#include "model/run.h"
 #include "passes/frag/fragmentation.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 
 #define WORST INT64_MIN
 

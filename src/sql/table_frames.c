@@ -6,7 +6,14 @@
  *     SELECT f.file, f.line, sum(a.size) FROM allocations a JOIN frames f
  *         ON f.stack_id = a.stack_id AND f.depth = 0 GROUP BY 1, 2;
  *     SELECT DISTINCT file FROM frames; */
+#include "model/run.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 #define COLUMNS(X)                                                                                 \
     X(stack_id, INT, TMK_PLAIN, "stacks.id")                                                       \

@@ -5,8 +5,14 @@
  *     SELECT file, line, bytes_per_step, kept_by FROM leaks ORDER BY bytes_per_step DESC;
  *     SELECT text FROM stacks WHERE id = (SELECT stack_id FROM leaks LIMIT 1);
  *     SELECT count(*) FROM leaks WHERE growth >= 1048576 AND confidence > 0.9; */
+#include "model/run.h"
 #include "passes/leak/leaks.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \

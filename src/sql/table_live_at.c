@@ -5,7 +5,9 @@
  *     SELECT device, sum(size) FROM live_at(1000000000) GROUP BY device;
  *     SELECT * FROM live_at(1000000000) ORDER BY size DESC LIMIT 10;
  *     SELECT s.step, (SELECT sum(size) FROM live_at(s.end_ns)) FROM steps s; */
+#include "passes/peak.h"
 #include "sql/blockrows.h"
+#include "sql/schema.h"
 
 static int fill_live_at(struct tmk_fill *f, struct tmk_error *err)
 {

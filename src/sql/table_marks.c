@@ -4,7 +4,14 @@
  *     SELECT time_ns, event, info FROM marks ORDER BY time_ns;
  *     SELECT event, count(*) FROM marks GROUP BY event;
  *     SELECT m.info, sum(l.size) FROM marks m JOIN live_at(m.time_ns) l GROUP BY m.time_ns; */
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
+#include "sql/walk.h"
+#include "trace/events.h"
+#include "trace/layout.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \

@@ -13,11 +13,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "model/run.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \

@@ -4,7 +4,13 @@
  *     SELECT time_ns, device, requested, capacity - allocated AS free FROM ooms;
  *     SELECT o.step, s.text FROM ooms o JOIN stacks s ON s.id = o.stack_id;
  *     SELECT l.category, sum(l.size) FROM ooms o JOIN live_at(o.time_ns) l GROUP BY 1; */
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/walk.h"
+#include "trace/events.h"
+#include "trace/layout.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \

@@ -9,7 +9,9 @@
  *     SELECT module, count(*), sum(size) FROM peak GROUP BY module;
  *     SELECT f.file, f.line, sum(p.size) FROM peak p JOIN frames f ON f.stack_id = p.stack_id
  *         WHERE f.depth = 0 GROUP BY 1, 2; */
+#include "passes/peak.h"
 #include "sql/blockrows.h"
+#include "sql/schema.h"
 
 static int fill_peak(struct tmk_fill *f, struct tmk_error *err)
 {

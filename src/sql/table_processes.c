@@ -6,8 +6,14 @@
  *     SELECT sum(events), sum(dropped), sum(given_up) FROM processes;
  *     SELECT pid, reason FROM processes WHERE state = 'stopped'; */
 #include "base/array.h"
+#include "model/run.h"
 #include "passes/quality.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
 #include "trace/stops.h"
 
 #define COLUMNS(X)                                                                                 \

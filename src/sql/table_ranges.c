@@ -8,9 +8,16 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "kit/grow.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
+#include "sql/walk.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \

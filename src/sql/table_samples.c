@@ -5,7 +5,13 @@
  *     SELECT time_ns, used, own, others FROM samples WHERE device = 'cuda:0' ORDER BY time_ns;
  *     SELECT device, max(used) * 100.0 / total FROM samples GROUP BY device;
  *     SELECT max(used - own) AS by_others FROM samples; */
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/walk.h"
+#include "trace/events.h"
+#include "trace/layout.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process that asked")                                                     \

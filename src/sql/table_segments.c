@@ -5,8 +5,14 @@
  *     SELECT owner, sum(size) FROM segments WHERE free_ns IS NULL AND on_device GROUP BY owner;
  *     SELECT s.size, f.text FROM segments s JOIN stacks f ON f.id = s.stack_id ORDER BY size DESC;
  *     SELECT kind, count(*), sum(size) FROM segments GROUP BY kind; */
+#include "model/run.h"
 #include "passes/segment_rows.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
 
 #define COLUMNS(X)                                                                                 \
     X(id, INT, TMK_PLAIN, "number of the segment, rising as they begin")                           \

@@ -7,8 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "model/run.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 #define COLUMNS(X)                                                                                 \
     X(id, INT, TMK_PLAIN, "number, one of a kind in the run")                                      \

@@ -10,9 +10,19 @@
  *     SELECT rank, max(end_ns - start_ns) / 1e9 FROM steps WHERE finished GROUP BY rank; */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "model/run.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 #define COLUMNS(X)                                                                                 \
     X(rank, INT, TMK_FEW, "rank of the process")                                                   \

@@ -6,6 +6,7 @@
  *     SELECT category, count(DISTINCT tensor) FROM tensors GROUP BY category;
  *     SELECT tensor, count(*) FROM tensors GROUP BY tensor HAVING count(*) > 1; */
 #include "sql/blockrows.h"
+#include "sql/schema.h"
 
 static int fill_tensors(struct tmk_fill *f, struct tmk_error *err)
 {

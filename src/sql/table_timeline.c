@@ -5,8 +5,13 @@
  *     SELECT start_ns, max_allocated FROM timeline(60) WHERE device = 'cuda:0';
  *     SELECT device, max(max_allocated) FROM timeline(1000) GROUP BY device;
  *     SELECT rank, part, max_allocated - min_allocated FROM timeline(10) ORDER BY 3 DESC; */
+#include "model/run.h"
 #include "passes/timeline.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "trace/replay.h"
 
 enum { DEFAULT_PARTS = 100, MAX_PARTS = 1000000 };
 

@@ -13,8 +13,17 @@
  *     SELECT module, sum(duration) FROM python.torch_trace WHERE stage = 'post forward' GROUP BY 1;
  *     SELECT module, max(allocated_delta) FROM python.torch_trace GROUP BY module; */
 #include "base/array.h"
+#include "base/error.h"
+#include "model/run.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
+#include "sql/walk.h"
 #include "sql/walk_modules.h"
+#include "trace/layout.h"
+#include "trace/state.h"
 
 #define COLUMNS(X)                                                                                 \
     X(step, INT, TMK_ORDER_STEP, "training step; NULL before the first")                           \

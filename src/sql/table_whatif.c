@@ -9,8 +9,17 @@
 
 #include <string.h>
 
+#include "kit/amount.h"
+#include "model/alloc_conf.h"
+#include "model/run.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
 #include "tidemark/tidemark.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { AS_RECORDED = 0 };
 

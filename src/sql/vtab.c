@@ -8,7 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
+#include "sql/plan.h"
+#include "sql/rows.h"
+#include "sql/schema.h"
+#include "sql/store.h"
+#include "sql/textpool.h"
 
 struct kept_plan { /* allocated one by one: cursors point to them */
     struct tmk_plan *plan;

@@ -6,11 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "kit/grow.h"
 #include "sql/rows.h"
+#include "sql/walk_modules.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
 #include "trace/snapshot.h"
 
 /* ---- threads and their ranges ---- */

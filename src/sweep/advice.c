@@ -5,18 +5,23 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
+#include "sweep/fit.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define LARGEST_WHOLE 1e12
 
 enum { MOST_CAPACITIES = 8, MOST_KINDS = 512, FAR_ABOVE = 16 };
-static const uint64_t common_cards[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
+static const uint64_t common_gpus[] = {16 * GIB, 24 * GIB, 40 * GIB, 80 * GIB};
 
-/* ---- what was measured ---- */
+/* ---- measured peaks ---- */
 
-/* Then what the driver says of the device is of several configurations. */
+/* Whether configurations ran side by side. Then the driver's figures are about several of them. */
 static bool ran_side_by_side(const struct tmk_results *r)
 {
     static const char jobs[] = "--jobs=";
@@ -27,7 +32,7 @@ static bool ran_side_by_side(const struct tmk_results *r)
     return false;
 }
 
-/* What others use may come and go: the least is what is always there. */
+/* Find the overhead: other processes' use may come and go, so the least is what is always there. */
 static uint64_t find_overhead(const struct tmk_results *r)
 {
     uint64_t least = TMK_BYTES_UNKNOWN;
@@ -43,7 +48,7 @@ static uint64_t find_overhead(const struct tmk_results *r)
     return least;
 }
 
-static void add_capacity(struct tmk_advice *a, uint64_t bytes)
+static void add_advice_capacity(struct tmk_advice *a, uint64_t bytes)
 {
     uint32_t at = 0;
     if (bytes == 0 || bytes == TMK_BYTES_UNKNOWN || a->n_capacities == MOST_CAPACITIES)
@@ -60,15 +65,15 @@ static void add_capacity(struct tmk_advice *a, uint64_t bytes)
 
 static void find_capacities(const struct tmk_survey *g, uint64_t asked, struct tmk_advice *a)
 {
-    add_capacity(a, asked);
-    for (uint32_t i = 0; asked == 0 && i < sizeof common_cards / sizeof *common_cards; i++)
-        if (common_cards[i] / FAR_ABOVE <= g->most) /* else nobody knows what happens there */
-            add_capacity(a, common_cards[i]);
+    add_advice_capacity(a, asked);
+    for (uint32_t i = 0; asked == 0 && i < TMK_N(common_gpus); i++)
+        if (common_gpus[i] / FAR_ABOVE <= g->most) /* beyond that the fit is not reliable */
+            add_advice_capacity(a, common_gpus[i]);
     for (uint32_t c = 0; c < g->r->n_cells; c++)
-        add_capacity(a, g->r->cells[c].capacity);
+        add_advice_capacity(a, g->r->cells[c].capacity);
 }
 
-/* ---- what parameters do ---- */
+/* ---- effects of parameters ---- */
 
 const char *tmk_influence_name(enum tmk_influence_shape shape)
 {
@@ -80,7 +85,7 @@ const char *tmk_influence_name(enum tmk_influence_shape shape)
     return names[shape];
 }
 
-static enum tmk_influence_shape shape_of(const struct tmk_fit_effect *e)
+static enum tmk_influence_shape influence_shape_of(const struct tmk_fit_effect *e)
 {
     double grows = e->linear + e->squared, change = fabs(e->bytes_to - e->bytes_from);
     if (!e->known)
@@ -96,7 +101,7 @@ static enum tmk_influence_shape shape_of(const struct tmk_fit_effect *e)
                                        : TMK_INFLUENCE_LINEAR;
 }
 
-static const char *how(const struct tmk_influence *i)
+static const char *influence_text(const struct tmk_influence *i)
 {
     switch (i->shape) {
     case TMK_INFLUENCE_HARDLY:
@@ -115,8 +120,8 @@ static const char *how(const struct tmk_influence *i)
     }
 }
 
-/* What was measured of the configuration that is the largest but for this value: a row of the table
- * that people have before them. */
+/* The peak measured for the largest configuration but with this value: a row of the table that the
+ * reader has before them. */
 static uint64_t measured_at(const struct tmk_survey *g, uint32_t p, double value)
 {
     uint32_t choice[TMK_SWEEP_MAX_PARAMS];
@@ -133,8 +138,8 @@ static uint64_t measured_at(const struct tmk_survey *g, uint32_t p, double value
 
 enum { AT_BYTES = 2 * TMK_AMOUNT_BYTES };
 
-/* "1.70 GiB at 512", with "about " where that was not measured and is the fit's. */
-static const char *at_text(uint64_t measured, double fitted, double value, char *buffer)
+/* Write "1.70 GiB at 512", with "about " if the fit estimated it. */
+static const char *size_at_text(uint64_t measured, double fitted, double value, char *buffer)
 {
     char size[TMK_AMOUNT_BYTES];
     bool is_fitted = measured == TMK_BYTES_UNKNOWN;
@@ -149,8 +154,8 @@ static bool is_same_size(uint64_t a, uint64_t b)
     return strcmp(tmk_size_text(a, one), tmk_size_text(b, other)) == 0;
 }
 
-static const char *sentence_of(const struct tmk_survey *g, const struct tmk_influence *i,
-                               struct tmk_arena *arena)
+static const char *influence_sentence(const struct tmk_survey *g, const struct tmk_influence *i,
+                                      struct tmk_arena *arena)
 {
     const char *name = g->r->params[i->param].name;
     const struct tmk_fit_effect *e = &i->effect;
@@ -164,12 +169,12 @@ static const char *sentence_of(const struct tmk_survey *g, const struct tmk_infl
                  100 * e->squared / (e->linear + e->squared));
     uint64_t less = measured_at(g, i->param, e->from);
     uint64_t more = measured_at(g, i->param, e->to);
-    at_text(less, e->bytes_from, e->from, from);
-    at_text(more, e->bytes_to, e->to, to);
+    size_at_text(less, e->bytes_from, e->from, from);
+    size_at_text(more, e->bytes_to, e->to, to);
     if (less != TMK_BYTES_UNKNOWN && more != TMK_BYTES_UNKNOWN && more > less &&
         is_same_size(less, more))
         snprintf(to, sizeof to, "%s more at %g", tmk_size_text(more - less, size), e->to);
-    return tmk_arena_format(arena, "%s %s: %s, %s%s", name, how(i), from, to, square);
+    return tmk_arena_format(arena, "%s %s: %s, %s%s", name, influence_text(i), from, to, square);
 }
 
 static int find_influences(const struct tmk_survey *g, struct tmk_arena *arena,
@@ -186,8 +191,8 @@ static int find_influences(const struct tmk_survey *g, struct tmk_arena *arena,
         i->param = p;
         i->effect = tmk_fit_effect(g->fit, p, g->largest->number);
         i->effect.known = i->effect.known && i->effect.n_values > 1;
-        i->shape = shape_of(&i->effect);
-        i->text = sentence_of(g, i, arena);
+        i->shape = influence_shape_of(&i->effect);
+        i->text = influence_sentence(g, i, arena);
         if (!i->text)
             return TMK_ENOMEM;
     }
@@ -208,9 +213,9 @@ bool tmk_advice_matters(const struct tmk_results *r, const struct tmk_advice *a,
     return r->params[p].n_values > 1 && (!i || i->shape >= TMK_INFLUENCE_LINEAR);
 }
 
-/* ---- what fits ---- */
+/* ---- limits ---- */
 
-static bool is_whole(const struct tmk_sweep_param *p)
+static bool is_whole_param(const struct tmk_sweep_param *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++)
         if (p->numbers[i] != floor(p->numbers[i]) || fabs(p->numbers[i]) > LARGEST_WHOLE)
@@ -218,14 +223,15 @@ static bool is_whole(const struct tmk_sweep_param *p)
     return true;
 }
 
-/* The largest whole value that fits is a question about what grows, and is counted. */
+/* Whether a limit can be asked for: of parameters that make the peak grow and are counted in whole
+ * numbers. */
 static bool can_be_asked(const struct tmk_results *r, const struct tmk_influence *i)
 {
     return i->shape >= TMK_INFLUENCE_LINEAR && i->shape != TMK_INFLUENCE_FALLS &&
-           is_whole(&r->params[i->param]);
+           is_whole_param(&r->params[i->param]);
 }
 
-/* A batch that matters, else what matters most. */
+/* Find the main parameter: a batch that matters, else the one that matters most. */
 static uint32_t find_main(const struct tmk_results *r, const struct tmk_advice *a)
 {
     uint32_t best = UINT32_MAX;
@@ -244,7 +250,7 @@ static uint32_t find_main(const struct tmk_results *r, const struct tmk_advice *
     return best;
 }
 
-struct limits {
+struct limit_search {
     const struct tmk_survey *g;
     const struct tmk_results *r;
     const struct tmk_fit *reserved;
@@ -252,7 +258,7 @@ struct limits {
     struct tmk_advice *a;
 };
 
-static uint32_t n_kinds(const struct limits *l, uint32_t p)
+static uint32_t n_kinds(const struct limit_search *l, uint32_t p)
 {
     uint32_t n = 1;
     for (uint32_t q = 0; q < l->r->n_params && n <= MOST_KINDS; q++)
@@ -260,8 +266,9 @@ static uint32_t n_kinds(const struct limits *l, uint32_t p)
     return n;
 }
 
-/* Of configurations that are alike in all that matters but `p`, the one that stands for them. */
-static bool stands_for_others(const struct limits *l, uint32_t p, const struct tmk_cell *c)
+/* Whether the cell represents the configurations that are equal in all parameters that matter but
+ * `p`. */
+static bool stands_for_others(const struct limit_search *l, uint32_t p, const struct tmk_cell *c)
 {
     const uint32_t *largest = l->g->largest->cell->choice;
     if (c->choice[p] != largest[p])
@@ -272,14 +279,14 @@ static bool stands_for_others(const struct limits *l, uint32_t p, const struct t
     return true;
 }
 
-static uint64_t room_on(const struct limits *l, uint64_t capacity)
+static uint64_t room_on(const struct limit_search *l, uint64_t capacity)
 {
     uint64_t overhead = l->a->overhead == TMK_BYTES_UNKNOWN ? 0 : l->a->overhead;
     return capacity > overhead ? capacity - overhead : 0;
 }
 
-static void add_limit(struct limits *l, const struct tmk_influence *i, uint32_t cell,
-                      uint64_t capacity)
+static void add_limit_row(struct limit_search *l, const struct tmk_influence *i, uint32_t cell,
+                          uint64_t capacity)
 {
     const struct tmk_fit *sure = l->reserved ? l->reserved : l->g->fit;
     uint64_t room = room_on(l, capacity);
@@ -290,11 +297,12 @@ static void add_limit(struct limits *l, const struct tmk_influence *i, uint32_t 
     to->possible = to->possible > to->sure ? to->possible : to->sure;
 }
 
-/* ---- what was tried goes before what the fit says ---- */
+/* ---- results of tried cells override the fit ---- */
 
-/* Are two cells alike but for `p`; or, with `roughly`, in all that matters but `p`? */
-static bool is_on_line(const struct limits *l, uint32_t p, const struct tmk_cell *a,
-                       const struct tmk_cell *b, bool roughly)
+/* Whether two cells are equal but for `p`; or, with `roughly`, in all parameters that matter but
+ * `p`. */
+static bool is_on_limit_line(const struct limit_search *l, uint32_t p, const struct tmk_cell *a,
+                             const struct tmk_cell *b, bool roughly)
 {
     for (uint32_t q = 0; q < l->r->n_params; q++)
         if (q != p && a->choice[q] != b->choice[q] &&
@@ -303,7 +311,7 @@ static bool is_on_line(const struct limits *l, uint32_t p, const struct tmk_cell
     return true;
 }
 
-static bool has_fitted(const struct limits *l, const struct tmk_cell *c, uint64_t capacity)
+static bool has_fitted(const struct limit_search *l, const struct tmk_cell *c, uint64_t capacity)
 {
     if (!tmk_cell_is_measured(c))
         return false;
@@ -312,15 +320,17 @@ static bool has_fitted(const struct limits *l, const struct tmk_cell *c, uint64_
     return was_there || needs <= room_on(l, capacity);
 }
 
-static bool has_not_fitted(const struct limits *l, const struct tmk_cell *c, uint64_t capacity)
+static bool has_not_fitted(const struct limit_search *l, const struct tmk_cell *c,
+                           uint64_t capacity)
 {
     if (c->outcome == TMK_CELL_OOM)
         return c->capacity != TMK_BYTES_UNKNOWN && c->capacity >= capacity;
     return tmk_cell_is_measured(c) && c->peak_allocated > room_on(l, capacity);
 }
 
-/* Less of it would need more: that this did not fit says nothing of larger ones. */
-static bool falls_at(const struct limits *l, uint32_t p, uint32_t cell, double value)
+/* Whether a larger value would need less: then a value that did not fit says nothing about larger
+ * ones. */
+static bool falls_at(const struct limit_search *l, uint32_t p, uint32_t cell, double value)
 {
     double numbers[TMK_SWEEP_MAX_PARAMS];
     const uint32_t *choice = l->r->cells[cell].choice;
@@ -333,22 +343,24 @@ static bool falls_at(const struct limits *l, uint32_t p, uint32_t cell, double v
     return here.known && there.known && there.bytes < here.bytes;
 }
 
-/* The largest value that has fitted, -1: none; and the smallest above it that has not, INFINITY. */
-static void find_tried(const struct limits *l, const struct tmk_advice_limit *to,
+/* Find the largest value that has fitted, -1: none; and the smallest above it that has not,
+ * INFINITY: none. */
+static void find_tried(const struct limit_search *l, const struct tmk_advice_limit *to,
                        double *ret_fitted, double *ret_failed)
 {
     const struct tmk_results *r = l->r;
     double fitted = -1, failed = INFINITY;
     for (uint32_t c = 0; c < r->n_cells; c++) {
         double value = r->params[to->param].numbers[r->cells[c].choice[to->param]];
-        if (value > fitted && is_on_line(l, to->param, &r->cells[to->cell], &r->cells[c], false) &&
+        if (value > fitted &&
+            is_on_limit_line(l, to->param, &r->cells[to->cell], &r->cells[c], false) &&
             has_fitted(l, &r->cells[c], to->capacity))
             fitted = value;
     }
     for (uint32_t c = 0; c < r->n_cells; c++) {
         double value = r->params[to->param].numbers[r->cells[c].choice[to->param]];
         if (value > fitted && value < failed &&
-            is_on_line(l, to->param, &r->cells[to->cell], &r->cells[c], true) &&
+            is_on_limit_line(l, to->param, &r->cells[to->cell], &r->cells[c], true) &&
             has_not_fitted(l, &r->cells[c], to->capacity) &&
             (fitted >= 0 || !falls_at(l, to->param, to->cell, value)))
             failed = value;
@@ -357,7 +369,7 @@ static void find_tried(const struct limits *l, const struct tmk_advice_limit *to
     *ret_failed = failed;
 }
 
-static void heed_tried(const struct limits *l, struct tmk_advice_limit *to)
+static void heed_tried(const struct limit_search *l, struct tmk_advice_limit *to)
 {
     double fitted, failed;
     find_tried(l, to, &fitted, &failed);
@@ -367,23 +379,23 @@ static void heed_tried(const struct limits *l, struct tmk_advice_limit *to)
     to->possible = to->possible < to->sure ? to->sure : to->possible > most ? most : to->possible;
 }
 
-static void find_limits_of(struct limits *l, const struct tmk_influence *i)
+static void find_limits_of(struct limit_search *l, const struct tmk_influence *i)
 {
-    if (n_kinds(l, i->param) > MOST_KINDS) /* nobody reads that */
+    if (n_kinds(l, i->param) > MOST_KINDS) /* a list that long is not read */
         return;
     for (uint32_t n = 0; n < l->g->n_configs; n++) {
         const struct tmk_survey_config *c = &l->g->configs[n];
         for (uint32_t k = 0; k < l->a->n_capacities && stands_for_others(l, i->param, c->cell);
              k++) {
             struct tmk_advice_limit *to = &l->a->limits[l->a->n_limits];
-            add_limit(l, i, c->number, l->a->capacities[k]);
+            add_limit_row(l, i, c->number, l->a->capacities[k]);
             heed_tried(l, to);
             to->is_far = to->sure != UINT64_MAX && (double)to->sure > 2 * i->effect.to;
         }
     }
 }
 
-static int find_limits(struct limits *l)
+static int find_every_limit(struct limit_search *l)
 {
     size_t room = (size_t)l->a->n_influences * MOST_KINDS * l->a->n_capacities;
     l->a->limits = tmk_arena_take(l->arena, (room + 1) * sizeof *l->a->limits);
@@ -400,13 +412,13 @@ int tmk_advice_make(const struct tmk_survey *g, const struct tmk_fit *reserved, 
 {
     struct tmk_advice a = {.overhead = find_overhead(g->r),
                            .is_side_by_side = ran_side_by_side(g->r)};
-    struct limits l = {.g = g, .r = g->r, .reserved = reserved, .arena = arena, .a = &a};
+    struct limit_search l = {.g = g, .r = g->r, .reserved = reserved, .arena = arena, .a = &a};
     a.capacities = tmk_arena_take(arena, (MOST_CAPACITIES + 1) * sizeof *a.capacities);
     if (!a.capacities || find_influences(g, arena, &a) != 0)
         return TMK_ENOMEM;
     find_capacities(g, capacity, &a);
     a.main_param = find_main(g->r, &a);
-    if (find_limits(&l) != 0)
+    if (find_every_limit(&l) != 0)
         return TMK_ENOMEM;
     *ret = a;
     return 0;

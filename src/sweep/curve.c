@@ -10,32 +10,32 @@
 
 enum { MOST_TERMS = 10, MOST_MOVES = 60, MOST_PAIRED = 64 };
 
-#define GOOD 3e-3   /* of a whole cell: well enough */
-#define EXACT 1e-4  /* of a whole cell: who is nearer than that is there */
-#define ALONE 1e-9  /* a row that nobody else says anything of: its leverage is 1 less this */
-#define BETTER 1e-9 /* of a score, so that rounding makes no circles */
+#define GOOD 3e-3   /* error, as a share of a cell, that is good enough */
+#define EXACT 1e-4  /* error, as a share of a cell, that counts as exact */
+#define ALONE 1e-9  /* a row that no other row constrains has a leverage above 1 - ALONE */
+#define BETTER 1e-9 /* share by which a score must improve, so that rounding causes no cycles */
 
 _Static_assert((int)MOST_TERMS < (int)TMK_NNLS_MOST, "a term more is tried");
 
-/* A set of candidates, and what it is worth. */
-struct trial {
+/* A set of candidates and its score. */
+struct curve_trial {
     uint32_t set[TMK_NNLS_MOST];
     uint32_t n;
     double score;
-    double squares; /* of the errors of rows left out, their mean */
+    double squares; /* mean square of the errors of left-out rows */
 };
 
-struct search {
+struct curve_search {
     const struct tmk_curve_problem *p;
     uint32_t most; /* terms */
-    double *a;     /* the columns of a trial */
+    double *a;     /* columns of a trial */
     struct tmk_nnls fit;
-    struct trial best;
+    struct curve_trial best;
 };
 
-/* Errors of rows left out; returns how many rows stand alone. */
-static uint32_t leave_out(const struct tmk_curve_problem *p, const struct tmk_nnls *fit,
-                          const double *a, double *rest)
+/* Compute the errors of left-out rows; returns how many rows no other row constrains. */
+static uint32_t leave_curve_cells_out(const struct tmk_curve_problem *p, const struct tmk_nnls *fit,
+                                      const double *a, double *rest)
 {
     uint32_t n_alone = 0;
     for (uint32_t i = 0; i < p->m; i++) {
@@ -48,15 +48,16 @@ static uint32_t leave_out(const struct tmk_curve_problem *p, const struct tmk_nn
     return n_alone;
 }
 
-/* Solve for the set; candidates that get nothing leave it. `rest` has room for a number a row. */
-static void judge(struct search *s, struct trial *t, double *rest)
+/* Solve for the set; candidates with coefficient 0 leave it. `rest` has room for a number for each
+ * row. */
+static void judge_trial(struct curve_search *s, struct curve_trial *t, double *rest)
 {
     const struct tmk_curve_problem *p = s->p;
     double squares = 0, cost = 0;
     for (uint32_t k = 0; k < t->n; k++)
         memcpy(s->a + (size_t)k * p->m, p->a + (size_t)t->set[k] * p->m, p->m * sizeof *s->a);
     tmk_nnls_solve(&s->fit, s->a, p->m, t->n, p->b);
-    uint32_t n_alone = leave_out(p, &s->fit, s->a, rest);
+    uint32_t n_alone = leave_curve_cells_out(p, &s->fit, s->a, rest);
     for (uint32_t i = 0; i < p->m; i++)
         squares += rest[i] * rest[i];
     uint32_t n = 0;
@@ -68,11 +69,11 @@ static void judge(struct search *s, struct trial *t, double *rest)
     t->n = n;
     t->squares = squares / p->m;
     t->score = p->m * log(t->squares + EXACT * EXACT) + log(p->m) * (cost + n_alone);
-    if (n >= p->m && p->m > 1) /* says back what it was told */
+    if (n >= p->m && p->m > 1) /* it only reproduces its data */
         t->score = INFINITY;
 }
 
-static bool holds(const struct trial *t, uint32_t candidate)
+static bool trial_holds(const struct curve_trial *t, uint32_t candidate)
 {
     for (uint32_t k = 0; k < t->n; k++)
         if (t->set[k] == candidate)
@@ -80,59 +81,60 @@ static bool holds(const struct trial *t, uint32_t candidate)
     return false;
 }
 
-static void compare(struct search *s, struct trial *t, struct trial *best, double *rest)
+static void compare_trial(struct curve_search *s, struct curve_trial *t, struct curve_trial *best,
+                          double *rest)
 {
-    judge(s, t, rest);
+    judge_trial(s, t, rest);
     if (t->score < best->score - BETTER)
         *best = *t;
 }
 
-/* The best set that is one term in or out away. */
-static struct trial best_neighbour(struct search *s, double *rest)
+/* Find the best set with one term more or less. */
+static struct curve_trial best_neighbour(struct curve_search *s, double *rest)
 {
-    struct trial best = s->best;
+    struct curve_trial best = s->best;
     for (uint32_t j = 0; j < s->p->n && s->best.n < s->most; j++) {
-        struct trial t = s->best;
-        if (holds(&t, j))
+        struct curve_trial t = s->best;
+        if (trial_holds(&t, j))
             continue;
         t.set[t.n++] = j;
-        compare(s, &t, &best, rest);
+        compare_trial(s, &t, &best, rest);
     }
     for (uint32_t k = 0; k < s->best.n; k++) {
-        struct trial t = s->best;
+        struct curve_trial t = s->best;
         t.set[k] = t.set[--t.n];
-        compare(s, &t, &best, rest);
+        compare_trial(s, &t, &best, rest);
     }
     return best;
 }
 
-/* The best that is an exchange away. */
-static struct trial best_exchange(struct search *s, double *rest)
+/* Find the best set with one term exchanged. */
+static struct curve_trial best_exchange(struct curve_search *s, double *rest)
 {
-    struct trial best = s->best;
+    struct curve_trial best = s->best;
     for (uint32_t k = 0; k < s->best.n; k++)
         for (uint32_t j = 0; j < s->p->n; j++) {
-            struct trial t = s->best;
-            if (holds(&t, j))
+            struct curve_trial t = s->best;
+            if (trial_holds(&t, j))
                 continue;
             t.set[k] = j;
-            compare(s, &t, &best, rest);
+            compare_trial(s, &t, &best, rest);
         }
     return best;
 }
 
-/* One term that explains all, mostly the constant: there is nothing to look for. */
-static bool is_exact(const struct search *s)
+/* Whether one term explains everything, mostly the constant: then the search is over. */
+static bool is_exact_search(const struct curve_search *s)
 {
     double m = s->p->m;
     return s->best.n <= 1 && s->best.score < m * log(2 * EXACT * EXACT) + 2 * log(m);
 }
 
-/* From where it is to where no step makes it better. */
-static void climb(struct search *s, double *rest)
+/* Take steps until none improves the set. */
+static void climb_trials(struct curve_search *s, double *rest)
 {
-    for (unsigned move = 0; move < MOST_MOVES && !is_exact(s); move++) {
-        struct trial next = best_neighbour(s, rest);
+    for (unsigned move = 0; move < MOST_MOVES && !is_exact_search(s); move++) {
+        struct curve_trial next = best_neighbour(s, rest);
         if (next.score >= s->best.score)
             next = best_exchange(s, rest);
         if (next.score >= s->best.score)
@@ -141,36 +143,36 @@ static void climb(struct search *s, double *rest)
     }
 }
 
-/* The best two terms beside the first one, which is the constant. */
-static struct trial best_pair(struct search *s, double *rest)
+/* Find the best two terms beside the first one, which is the constant. */
+static struct curve_trial best_pair(struct curve_search *s, double *rest)
 {
-    struct trial best = {.score = INFINITY};
+    struct curve_trial best = {.score = INFINITY};
     for (uint32_t i = 1; i < s->p->n; i++)
         for (uint32_t j = i + 1; j < s->p->n; j++) {
-            struct trial t = {.set = {0, i, j}, .n = 3};
-            compare(s, &t, &best, rest);
+            struct curve_trial t = {.set = {0, i, j}, .n = 3};
+            compare_trial(s, &t, &best, rest);
         }
     return best;
 }
 
-/* From nothing, and where that leads to nothing good, from the best pair: step by step it is easy
- * to go astray with a term that looks like two others together, and not to come back. */
-static void look_for_terms(struct search *s, double *rest)
+/* Search from the empty set, and if the result is not good, from the best pair. Single steps easily
+ * get stuck with a term that looks like two others together. */
+static void look_for_terms(struct curve_search *s, double *rest)
 {
-    judge(s, &s->best, rest);
-    climb(s, rest);
+    judge_trial(s, &s->best, rest);
+    climb_trials(s, rest);
     if (s->best.squares < GOOD * GOOD || s->most < 3 || s->p->n > MOST_PAIRED)
         return;
-    struct trial first = s->best;
+    struct curve_trial first = s->best;
     s->best = best_pair(s, rest);
-    climb(s, rest);
+    climb_trials(s, rest);
     if (first.score <= s->best.score)
         s->best = first;
 }
 
 int tmk_curve_fit(const struct tmk_curve_problem *p, struct tmk_arena *arena, struct tmk_curve *ret)
 {
-    struct search s = {.p = p, .most = p->m * 2 / 3 < MOST_TERMS ? p->m * 2 / 3 : MOST_TERMS};
+    struct curve_search s = {.p = p, .most = p->m * 2 / 3 < MOST_TERMS ? p->m * 2 / 3 : MOST_TERMS};
     size_t room = (size_t)p->m * TMK_NNLS_MOST;
     s.most = s.most > 0 ? s.most : 1;
     s.a = tmk_arena_take(arena, room * sizeof *s.a);
@@ -180,9 +182,9 @@ int tmk_curve_fit(const struct tmk_curve_problem *p, struct tmk_arena *arena, st
         return TMK_ENOMEM;
     look_for_terms(&s, rest);
     uint32_t n;
-    do { /* until all that are in the best set have a part in it */
+    do { /* until all terms of the best set have a coefficient */
         n = s.best.n;
-        judge(&s, &s.best, rest);
+        judge_trial(&s, &s.best, rest);
     } while (s.best.n != n);
     *ret = (struct tmk_curve){
         .m = p->m, .n_chosen = s.best.n, .fit = s.fit, .rest = rest, .score = s.best.score};

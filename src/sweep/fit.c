@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/fit.c - see fit.h: the whole, and its answers. */
+/* sweep/fit.c - see fit.h: making a fit, and its answers. */
 #include "sweep/fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "sweep/fit_internal.h"
+#include "sweep/terms.h"
 
-/* ---- the whole ---- */
+/* ---- making ---- */
 
 static int gather_left_out(struct tmk_fit *f)
 {
@@ -26,7 +30,7 @@ static int gather_left_out(struct tmk_fit *f)
     return 0;
 }
 
-static int make(struct tmk_fit *f, struct tmk_error *err)
+static int make_whole_fit(struct tmk_fit *f, struct tmk_error *err)
 {
     uint32_t most = 0;
     if (tmk_fit_make_groups(f, &most) != 0 || tmk_fit_tell_terms(f) != 0 || gather_left_out(f) != 0)
@@ -47,7 +51,7 @@ int tmk_fit_make(const struct tmk_results *r, enum tmk_fit_of of, struct tmk_fit
         return tmk_fail(err, TMK_ENOMEM, "%s", tmk_result_text(TMK_ENOMEM));
     f->r = r;
     f->of = of;
-    int rc = make(f, err);
+    int rc = make_whole_fit(f, err);
     if (rc != 0) {
         tmk_fit_close(f);
         return rc;
@@ -66,7 +70,7 @@ struct tmk_fit *tmk_fit_close(struct tmk_fit *f)
 
 /* ---- answers ---- */
 
-static const struct tmk_fit_group *group_of(const struct tmk_fit *f, const uint32_t *choice)
+static const struct tmk_fit_group *fit_group_of(const struct tmk_fit *f, const uint32_t *choice)
 {
     for (uint32_t i = 0; i < f->n_groups; i++)
         if (tmk_fit_is_alike(f, f->r->cells[f->groups[i].first_cell].choice, choice, false))
@@ -77,7 +81,7 @@ static const struct tmk_fit_group *group_of(const struct tmk_fit *f, const uint3
 struct tmk_estimate tmk_fit_at(const struct tmk_fit *f, const double *numbers,
                                const uint32_t *choice)
 {
-    const struct tmk_fit_group *g = group_of(f, choice);
+    const struct tmk_fit_group *g = fit_group_of(f, choice);
     double own[TMK_TERMS_PARAMS];
     for (uint32_t k = 0; k < f->n_numbers; k++)
         own[k] = numbers[f->number_of[k]];
@@ -87,7 +91,7 @@ struct tmk_estimate tmk_fit_at(const struct tmk_fit *f, const double *numbers,
 struct tmk_estimate tmk_fit_cell(const struct tmk_fit *f, uint32_t c)
 {
     const uint32_t *choice = f->r->cells[c].choice;
-    const struct tmk_fit_group *g = group_of(f, choice);
+    const struct tmk_fit_group *g = fit_group_of(f, choice);
     double own[TMK_TERMS_PARAMS];
     tmk_fit_numbers(f, choice, own);
     return g ? tmk_fit_group_at(g, own) : (struct tmk_estimate){.known = false};
@@ -95,7 +99,7 @@ struct tmk_estimate tmk_fit_cell(const struct tmk_fit *f, uint32_t c)
 
 const char *tmk_fit_way(const struct tmk_fit *f, uint32_t c)
 {
-    const struct tmk_fit_group *g = group_of(f, f->r->cells[c].choice);
+    const struct tmk_fit_group *g = fit_group_of(f, f->r->cells[c].choice);
     return g ? g->best->name : NULL;
 }
 
@@ -122,7 +126,7 @@ double tmk_fit_left_out_worst(const struct tmk_fit *f)
 double tmk_fit_left_out(const struct tmk_fit *f, uint32_t c)
 {
     const uint32_t *choice = f->r->cells[c].choice;
-    const struct tmk_fit_group *g = group_of(f, choice);
+    const struct tmk_fit_group *g = fit_group_of(f, choice);
     for (uint32_t i = 0; g && i < g->m; i++)
         if (tmk_fit_is_alike(f, f->r->cells[g->row_cell[i]].choice, choice, true))
             return g->best->left_out[i];
@@ -147,8 +151,8 @@ const struct tmk_fit_term *tmk_fit_term(const struct tmk_fit *f, uint32_t i)
     return &f->terms[i];
 }
 
-/* Which of the numbers parameter p is; n_numbers: none. */
-static uint32_t number_at(const struct tmk_fit *f, uint32_t p)
+/* The index of parameter p among the numbers; n_numbers: it is none. */
+static uint32_t fit_number_at(const struct tmk_fit *f, uint32_t p)
 {
     uint32_t k = 0;
     while (k < f->n_numbers && f->number_of[k] != p)
@@ -156,8 +160,8 @@ static uint32_t number_at(const struct tmk_fit *f, uint32_t p)
     return k;
 }
 
-/* The values of number k in the rows of a group. */
-static void find_range(const struct tmk_fit_group *g, uint32_t k, struct tmk_fit_effect *e)
+/* Find the range of number k in the rows of a group. */
+static void find_effect_range(const struct tmk_fit_group *g, uint32_t k, struct tmk_fit_effect *e)
 {
     e->from = g->from[k];
     e->to = g->to[k];
@@ -173,12 +177,12 @@ static void find_range(const struct tmk_fit_group *g, uint32_t k, struct tmk_fit
 struct tmk_fit_effect tmk_fit_effect(const struct tmk_fit *f, uint32_t p, uint32_t c)
 {
     struct tmk_fit_effect e = {.known = false};
-    const struct tmk_fit_group *g = group_of(f, f->r->cells[c].choice);
-    uint32_t k = number_at(f, p);
+    const struct tmk_fit_group *g = fit_group_of(f, f->r->cells[c].choice);
+    uint32_t k = fit_number_at(f, p);
     double from[TMK_TERMS_PARAMS], to[TMK_TERMS_PARAMS];
     if (!g || k == f->n_numbers)
         return e;
-    find_range(g, k, &e);
+    find_effect_range(g, k, &e);
     tmk_fit_numbers(f, f->r->cells[c].choice, from);
     memcpy(to, from, sizeof to);
     from[k] = e.from;
@@ -193,23 +197,23 @@ struct tmk_fit_effect tmk_fit_effect(const struct tmk_fit *f, uint32_t p, uint32
 
 /* ---- the largest that fits ---- */
 
-struct line { /* of a parameter's whole values, all others as they are */
+struct fit_line_span { /* a line over a parameter's whole values, all others fixed */
     const struct tmk_fit_group *g;
     double *numbers;
     uint32_t k;
     bool by_high;
 };
 
-static double bound_at(const struct line *l, uint64_t value)
+static double bound_at(const struct fit_line_span *l, uint64_t value)
 {
     l->numbers[l->k] = (double)value;
     struct tmk_estimate e = tmk_fit_group_at(l->g, l->numbers);
     return !e.known ? INFINITY : l->by_high ? e.high : e.low;
 }
 
-/* Where it is least: with a part that falls (one over the parameter) and one that grows, that is in
- * the middle. All terms are convex, so it has one valley. */
-static uint64_t find_valley(const struct line *l, uint64_t from, uint64_t to)
+/* Find the minimum. With a part that falls (one over the parameter) and one that grows, it is in
+ * the middle. All terms are convex, so there is one valley. */
+static uint64_t find_valley(const struct fit_line_span *l, uint64_t from, uint64_t to)
 {
     while (to - from > 2) {
         uint64_t third = (to - from) / 3, left = from + third, right = to - third;
@@ -224,13 +228,15 @@ static uint64_t find_valley(const struct line *l, uint64_t from, uint64_t to)
     return best;
 }
 
-/* By doubling to where it no longer fits, then by halves. What fits may begin above 1. */
+/* Search the largest value: double it until it no longer fits, then bisect. Values that fit may
+ * begin above 1. */
 static uint64_t search_largest(const struct tmk_fit *f, uint32_t p, uint32_t c, uint64_t capacity,
                                bool by_high)
 {
     const uint64_t endless = UINT64_C(1) << 40;
     double numbers[TMK_TERMS_PARAMS], room = (double)capacity;
-    const struct line l = {group_of(f, f->r->cells[c].choice), numbers, number_at(f, p), by_high};
+    const struct fit_line_span l = {fit_group_of(f, f->r->cells[c].choice), numbers,
+                                    fit_number_at(f, p), by_high};
     if (!l.g || l.k == f->n_numbers || !l.g->terms.varies[l.k])
         return 0;
     tmk_fit_numbers(f, f->r->cells[c].choice, numbers);

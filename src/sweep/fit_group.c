@@ -1,38 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/fit_group.c - a group of a fit: terms, rows left out, estimates; see fit_internal.h.
+/* sweep/fit_group.c - a group of a fit: terms, left-out rows, estimates; see fit_internal.h.
  *
- * Bounds are of two kinds, and the wider one counts. What the model's own errors make of a point
- * (weights of all rows in the estimate, times their errors when left out; categories err together,
- * so their errors are added row by row before they are squared) grows where the point is far from
- * all that was measured. What rows really missed by when they were left out, terms chosen anew,
- * knows of wrong models too, but only where something was measured. Neither knows what a term that
- * was chosen wrongly does outside, so there both are widened, by as much as series with known
- * formulas ask for. A bootstrap was rejected: with
- * a dozen rows that are no random sample, but a grid, it draws designs that nobody would measure.
- */
+ * There are two kinds of bounds, and the wider one counts. The first propagates the model's errors
+ * to a point: the weights of all rows in the estimate, times their errors when left out. Categories
+ * err together, so their errors are added row by row before they are squared. This bound grows with
+ * the distance from all measured points. The second is the error of rows that were left out with
+ * terms chosen again. It also covers wrong models, but only near measured points. Neither covers a
+ * wrongly chosen term outside the measured range, so there both are widened, by as much as series
+ * with known formulas need. A bootstrap was rejected: a dozen rows that are a grid and no random
+ * sample give designs that nobody would measure. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/error.h"
+#include "kit/arena.h"
+#include "sweep/curve.h"
+#include "sweep/fit.h"
 #include "sweep/fit_internal.h"
+#include "sweep/nnls.h"
+#include "sweep/terms.h"
 
-enum { ALL_ROWS = 64, LEAST_ROWS = 16 }; /* that are left out, of few and of very many */
+enum {
+    ALL_ROWS = 64,
+    LEAST_ROWS = 16
+}; /* rows that are left out: all up to ALL_ROWS, at least LEAST_ROWS of very many */
 
-#define PREFERRED 0.8    /* another way must err by less than this much of what categories do */
-#define GOOD_ENOUGH 0.01 /* of a row: then categories, which say why, are kept */
-#define FALL 0.001       /* of a row: less is no fall */
-#define STILL 0.003      /* of a row: more is a change */
-#define OUTSIDE 0.25     /* bounds widen by so much for each range's width outside */
-#define FARTHEST 4       /* and no more from here on: it would say nothing any more */
+#define PREFERRED 0.8    /* another way's error must be below this share of the categories' */
+#define GOOD_ENOUGH 0.01 /* error, as a share of a row: categories, which say why, are kept */
+#define FALL 0.001       /* share of a row: a smaller change is no fall */
+#define STILL 0.003      /* share of a row: a larger difference is a change */
+#define OUTSIDE 0.25     /* bounds widen by this for each width of the range outside */
+#define FARTHEST 4       /* at most this many widths: wider bounds would say nothing */
 
 static double weight_of(const struct tmk_fit_group *g, uint32_t row)
 {
     return sqrt(g->n_repeats[row]) / g->total[row];
 }
 
-/* ---- what the terms are ---- */
+/* ---- choosing terms ---- */
 
-/* The only number in which two rows differ; n_numbers: there are none or several. */
+/* The only number in which two rows differ; n_numbers: there is none, or several. */
 static uint32_t only_difference(const struct tmk_fit_group *g, const double *a, const double *b)
 {
     uint32_t found = g->n_numbers;
@@ -46,8 +55,8 @@ static uint32_t only_difference(const struct tmk_fit_group *g, const double *a, 
     return found;
 }
 
-/* What pairs of rows say that differ in one number alone. A number is capped by another where
- * nothing changes as long as it is the larger one; each must have been seen capped by the other. */
+/* Find hints from pairs of rows that differ in one number. A number is capped by another if nothing
+ * changes while it is the larger one; each must have been seen capped by the other. */
 static void find_hints(const struct tmk_fit_group *g, struct tmk_terms_hints *ret)
 {
     bool seen[TMK_TERMS_PARAMS][TMK_TERMS_PARAMS] = {0};
@@ -98,7 +107,7 @@ static void terms_at(const struct tmk_fit_group *g, const double *numbers, doubl
 
 /* ---- curves ---- */
 
-/* Without row `out` (m: with all). */
+/* Fit a part without row `out` (m: with all rows). */
 static int fit_part(const struct tmk_fit_group *g, const double *y, uint32_t out,
                     struct tmk_arena *arena, struct tmk_curve *ret)
 {
@@ -120,7 +129,7 @@ static int fit_part(const struct tmk_fit_group *g, const double *y, uint32_t out
     return tmk_curve_fit(&p, arena, ret);
 }
 
-/* The estimate of a row by all others: 0 or TMK_ENOMEM. */
+/* Estimate a row from all others: 0 or TMK_ENOMEM. */
 static int estimate_without(const struct tmk_fit_group *g, const struct tmk_fit_way *w,
                             uint32_t out, double *ret)
 {
@@ -141,7 +150,7 @@ static int estimate_without(const struct tmk_fit_group *g, const struct tmk_fit_
     return rc;
 }
 
-/* Every so many rows are left out. */
+/* Every stride-th row is left out. */
 static uint32_t stride_of(uint32_t m)
 {
     uint32_t n = m <= ALL_ROWS ? m : ALL_ROWS * ALL_ROWS / m;
@@ -149,7 +158,8 @@ static uint32_t stride_of(uint32_t m)
     return m / n;
 }
 
-static int leave_out(const struct tmk_fit_group *g, struct tmk_fit_way *w, struct tmk_arena *arena)
+static int leave_way_cells_out(const struct tmk_fit_group *g, struct tmk_fit_way *w,
+                               struct tmk_arena *arena)
 {
     double sum = 0;
     uint32_t n = 0, stride = stride_of(g->m);
@@ -176,7 +186,7 @@ static int solve_way(const struct tmk_fit_group *g, struct tmk_fit_way *w, struc
     for (uint32_t i = 0; i < w->n_parts; i++)
         if (fit_part(g, w->parts[i].y, g->m, arena, &w->parts[i].curve) != 0)
             return TMK_ENOMEM;
-    return leave_out(g, w, arena);
+    return leave_way_cells_out(g, w, arena);
 }
 
 int tmk_fit_rising(const void *va, const void *vb)
@@ -185,7 +195,8 @@ int tmk_fit_rising(const void *va, const void *vb)
     return (a > b) - (a < b);
 }
 
-/* Nine of ten new ones are below it, were they like these; of few, the largest. */
+/* Find the spread: nine of ten new rows like these would err by less; with few rows it is the
+ * largest error. */
 static int find_spread(struct tmk_fit_group *g, struct tmk_arena *arena)
 {
     double *known = tmk_arena_take(arena, g->m * sizeof *known);
@@ -231,15 +242,15 @@ int tmk_fit_group_solve(struct tmk_fit_group *g, struct tmk_arena *arena)
 
 /* ---- estimates ---- */
 
-/* Student's t, of which 5 % are beyond. */
-static double student(uint32_t freedom)
+/* The quantile of Student's t with 5 % beyond it. */
+static double student_quantile(uint32_t freedom)
 {
     static const double table[] = {6.314, 6.314, 2.920, 2.353, 2.132, 2.015,
                                    1.943, 1.895, 1.860, 1.833, 1.812};
-    return freedom < sizeof table / sizeof *table ? table[freedom] : 1.645 + 1.68 / freedom;
+    return freedom < TMK_N(table) ? table[freedom] : 1.645 + 1.68 / freedom;
 }
 
-/* The part that is the largest at a place. */
+/* The largest part at a point. */
 static uint32_t largest_part(const struct tmk_fit_way *w, const double *row)
 {
     uint32_t best = 0;
@@ -249,10 +260,10 @@ static uint32_t largest_part(const struct tmk_fit_way *w, const double *row)
     return best;
 }
 
-/* Variance of the sum of parts [from, end) at a place: of what the rows' errors make of it, and of
- * the error that a new cell has. */
-static double variance(const struct tmk_fit_group *g, uint32_t from, uint32_t end,
-                       const double *row, double value)
+/* The variance of the sum of parts [from, end) at a point: from the rows' errors, plus the error of
+ * a new cell. */
+static double estimate_variance(const struct tmk_fit_group *g, uint32_t from, uint32_t end,
+                                const double *row, double value)
 {
     const struct tmk_fit_part *parts = g->best->parts;
     double *weights = calloc((size_t)(end - from) * g->m, sizeof *weights), sum = 0;
@@ -279,9 +290,9 @@ static bool is_known_place(const struct tmk_fit_group *g, const double *numbers)
     return true;
 }
 
-/* How far outside a place is: in each number by how many times the range that was measured, added
- * up. */
-static double distance(const struct tmk_fit_group *g, const double *numbers)
+/* How far a point is outside the measured range: the distances in each number, in widths of its
+ * range, added up. */
+static double choice_distance(const struct tmk_fit_group *g, const double *numbers)
 {
     double sum = 0;
     for (uint32_t k = 0; k < g->n_numbers; k++) {
@@ -307,10 +318,10 @@ struct tmk_estimate tmk_fit_group_at(const struct tmk_fit_group *g, const double
         value += tmk_curve_value(&w->parts[i].curve, row);
         most = w->parts[i].curve.n_chosen > most ? w->parts[i].curve.n_chosen : most;
     }
-    double error =
-        student(g->m > most ? g->m - most : 1) * sqrt(variance(g, from, end, row, value));
-    double half =
-        fmax(error, g->spread * value) * (1 + OUTSIDE * fmin(distance(g, numbers), FARTHEST));
+    double error = student_quantile(g->m > most ? g->m - most : 1) *
+                   sqrt(estimate_variance(g, from, end, row, value));
+    double half = fmax(error, g->spread * value) *
+                  (1 + OUTSIDE * fmin(choice_distance(g, numbers), FARTHEST));
     return (struct tmk_estimate){.known = isfinite(value),
                                  .bytes = value,
                                  .low = fmax(value - half, 0),

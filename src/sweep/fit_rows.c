@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/fit_rows.c - which cells a fit is made from, in groups and rows; see fit_internal.h. */
+/* sweep/fit_rows.c - the cells that a fit is made from, in groups and rows; see fit_internal.h. */
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/textmap.h"
+#include "sweep/fit.h"
 #include "sweep/fit_internal.h"
+#include "sweep/results.h"
+#include "sweep/terms.h"
 
-enum { MOST_PARTS = 48 }; /* categories or stages; what is more is no category of ours */
+enum { MOST_PARTS = 48 }; /* categories or stages; tidemark has fewer */
 
 /* ---- which cells ---- */
 
@@ -15,8 +21,8 @@ static uint64_t figure_of(const struct tmk_fit *f, const struct tmk_cell *c)
     return f->of == TMK_FIT_RESERVED ? c->peak_reserved : c->peak_allocated;
 }
 
-/* Of very many configurations some, drawn by a hash of their number: every so many would meet the
- * same value of a parameter again and again. */
+/* Whether a configuration is in the sample of very many. A hash of its number decides, because
+ * every n-th one would have the same value of a parameter again and again. */
 static bool is_drawn(const struct tmk_fit *f, const struct tmk_cell *c)
 {
     uint64_t number = (uint64_t)(c - f->r->cells) / f->r->n_repeats;
@@ -30,7 +36,8 @@ static bool has_figure(const struct tmk_fit *f, const struct tmk_cell *c)
     return c->outcome == TMK_CELL_DONE && v != TMK_BYTES_UNKNOWN && v > 0 && is_drawn(f, c);
 }
 
-/* Parameters beyond those that terms can have count as if they were words. */
+/* Find the parameters that are numbers. Those beyond the number that terms can have count as
+ * words. */
 static int find_numbers(struct tmk_fit *f)
 {
     const struct tmk_results *r = f->r;
@@ -65,8 +72,8 @@ void tmk_fit_numbers(const struct tmk_fit *f, const uint32_t *choice, double *re
 
 /* ---- rows ---- */
 
-/* The row of a cell, from how many there are; a new one is the next. */
-static uint32_t row_of(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
+/* The row of a cell; the number of rows if it needs a new one. */
+static uint32_t fit_row_of(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
 {
     for (uint32_t i = g->m; i-- > 0;)
         if (tmk_fit_is_alike(f, f->r->cells[g->row_cell[i]].choice, f->r->cells[cell].choice, true))
@@ -74,7 +81,7 @@ static uint32_t row_of(const struct tmk_fit *f, const struct tmk_fit_group *g, u
     return g->m;
 }
 
-static bool is_in(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
+static bool is_cell_in_group(const struct tmk_fit *f, const struct tmk_fit_group *g, uint32_t cell)
 {
     const struct tmk_cell *cells = f->r->cells;
     return has_figure(f, &cells[cell]) &&
@@ -85,7 +92,7 @@ static int fill_rows(struct tmk_fit *f, struct tmk_fit_group *g)
 {
     uint32_t room = 0;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++)
-        room += is_in(f, g, c);
+        room += is_cell_in_group(f, g, c);
     g->n_numbers = f->n_numbers;
     g->x = tmk_arena_take(&f->arena, (size_t)room * (f->n_numbers + 1) * sizeof *g->x);
     g->row_cell = tmk_arena_take(&f->arena, room * sizeof *g->row_cell);
@@ -94,9 +101,9 @@ static int fill_rows(struct tmk_fit *f, struct tmk_fit_group *g)
     if (!g->x || !g->row_cell || !g->n_repeats || !g->total)
         return TMK_ENOMEM;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
-        if (!is_in(f, g, c))
+        if (!is_cell_in_group(f, g, c))
             continue;
-        uint32_t row = row_of(f, g, c);
+        uint32_t row = fit_row_of(f, g, c);
         if (row == g->m) {
             g->row_cell[g->m++] = c;
             tmk_fit_numbers(f, f->r->cells[c].choice, g->x + (size_t)row * f->n_numbers);
@@ -131,7 +138,7 @@ static int add_way(struct tmk_fit *f, struct tmk_fit_group *g, const char *name,
     return 0;
 }
 
-static int add_whole(struct tmk_fit *f, struct tmk_fit_group *g, const char *name)
+static int add_whole_way(struct tmk_fit *f, struct tmk_fit_group *g, const char *name)
 {
     const char *texts[] = {name};
     struct tmk_fit_way *w;
@@ -141,14 +148,15 @@ static int add_whole(struct tmk_fit *f, struct tmk_fit_group *g, const char *nam
     return 0;
 }
 
-/* What the categories do not add up to is one of its own, so that the sum is the peak. */
+/* Collect the categories' names. The rest of the peak becomes a category of its own, so that the
+ * sum is the peak. */
 static int name_categories(const struct tmk_fit *f, const struct tmk_fit_group *g,
                            struct tmk_textmap *names)
 {
     uint32_t number;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
         const struct tmk_shares *s = &f->r->cells[c].categories;
-        for (uint32_t i = 0; is_in(f, g, c) && i < s->n && names->n < MOST_PARTS; i++)
+        for (uint32_t i = 0; is_cell_in_group(f, g, c) && i < s->n && names->n < MOST_PARTS; i++)
             if (tmk_textmap_put(names, s->rows[i].key, &number) != 0)
                 return TMK_ENOMEM;
     }
@@ -162,9 +170,9 @@ static void fill_categories(const struct tmk_fit *f, const struct tmk_fit_group 
     (void)tmk_textmap_find(names, "unknown", &unknown);
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
         const struct tmk_cell *cell = &f->r->cells[c];
-        if (!is_in(f, g, c))
+        if (!is_cell_in_group(f, g, c))
             continue;
-        uint32_t row = row_of(f, g, c);
+        uint32_t row = fit_row_of(f, g, c);
         double rest = (double)cell->peak_allocated;
         for (uint32_t i = 0; i < cell->categories.n; i++) {
             double bytes = (double)cell->categories.rows[i].bytes;
@@ -177,7 +185,7 @@ static void fill_categories(const struct tmk_fit *f, const struct tmk_fit_group 
     }
 }
 
-static int add_categories(struct tmk_fit *f, struct tmk_fit_group *g)
+static int add_category_way(struct tmk_fit *f, struct tmk_fit_group *g)
 {
     struct tmk_textmap names = {0};
     struct tmk_fit_way *w = NULL;
@@ -198,7 +206,7 @@ static uint64_t stage_peak(const struct tmk_cell *c, const char *name)
     return TMK_BYTES_UNKNOWN;
 }
 
-/* The stages that all cells have; none, unless the largest of them is each cell's peak. */
+/* Collect the stages that all cells have; none, unless the largest of them is each cell's peak. */
 static int name_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
                        struct tmk_textmap *names)
 {
@@ -207,7 +215,7 @@ static int name_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
     for (uint32_t i = 0; i < first->n_stages && names->n < MOST_PARTS; i++) {
         bool is_everywhere = true;
         for (uint32_t c = g->first_cell; c < f->r->n_cells; c++)
-            is_everywhere = is_everywhere && (!is_in(f, g, c) ||
+            is_everywhere = is_everywhere && (!is_cell_in_group(f, g, c) ||
                                               stage_peak(&f->r->cells[c], first->stages[i].name) !=
                                                   TMK_BYTES_UNKNOWN);
         if (is_everywhere && tmk_textmap_put(names, first->stages[i].name, &number) != 0)
@@ -222,10 +230,10 @@ static bool fill_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
 {
     bool is_whole = true;
     for (uint32_t c = g->first_cell; c < f->r->n_cells; c++) {
-        if (!is_in(f, g, c))
+        if (!is_cell_in_group(f, g, c))
             continue;
         const struct tmk_cell *cell = &f->r->cells[c];
-        uint32_t row = row_of(f, g, c);
+        uint32_t row = fit_row_of(f, g, c);
         double most = 0;
         for (uint32_t i = 0; i < w->n_parts; i++) {
             double peak = (double)stage_peak(cell, w->parts[i].name);
@@ -238,7 +246,7 @@ static bool fill_stages(const struct tmk_fit *f, const struct tmk_fit_group *g,
     return is_whole;
 }
 
-static int add_stages(struct tmk_fit *f, struct tmk_fit_group *g)
+static int add_stage_way(struct tmk_fit *f, struct tmk_fit_group *g)
 {
     struct tmk_textmap names = {0};
     struct tmk_fit_way *w = NULL;
@@ -254,15 +262,15 @@ static int add_stages(struct tmk_fit *f, struct tmk_fit_group *g)
 static int add_ways(struct tmk_fit *f, struct tmk_fit_group *g)
 {
     if (f->of == TMK_FIT_RESERVED)
-        return add_whole(f, g, "reserved");
-    int rc = add_categories(f, g);
-    rc = rc == 0 ? add_whole(f, g, "peak") : rc;
-    return rc == 0 ? add_stages(f, g) : rc;
+        return add_whole_way(f, g, "reserved");
+    int rc = add_category_way(f, g);
+    rc = rc == 0 ? add_whole_way(f, g, "peak") : rc;
+    return rc == 0 ? add_stage_way(f, g) : rc;
 }
 
 /* ---- groups ---- */
 
-/* Is it the first of its kind? */
+/* Whether the cell is the first of its group. */
 static bool begins_group(const struct tmk_fit *f, uint32_t c)
 {
     for (uint32_t i = 0; i < c; i++)

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/fit_terms.c - the terms of a fit, for people; see fit_internal.h. */
+/* sweep/fit_terms.c - the terms of a fit as texts; see fit_internal.h. */
 #include <math.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
+#include "sweep/curve.h"
+#include "sweep/fit.h"
 #include "sweep/fit_internal.h"
+#include "sweep/nnls.h"
+#include "sweep/results.h"
+#include "sweep/terms.h"
 
 static const char *where_of(struct tmk_fit *f, const struct tmk_fit_group *g)
 {
@@ -52,7 +59,7 @@ static int tell_part(struct tmk_fit *f, const struct tmk_fit_group *g, const str
     return 0;
 }
 
-/* Of each group its first way, and the one that it is estimated by. */
+/* List the terms of each group's first way, and of the way that makes its estimates. */
 int tmk_fit_tell_terms(struct tmk_fit *f)
 {
     size_t room = 0;

@@ -9,6 +9,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "kit/tree.h"
 #include "sweep/cell_json.h"
 
 /* ---- lines ---- */
@@ -21,7 +23,7 @@ static void put_texts(struct tmk_tree *t, const char *key, const char *const *te
     tmk_tree_end(t);
 }
 
-static void put_head(struct tmk_tree *t, const struct tmk_results *r)
+static void put_journal_head(struct tmk_tree *t, const struct tmk_results *r)
 {
     tmk_tree_object(t, NULL);
     tmk_tree_u64(t, "tidemark_sweep", TMK_JOURNAL_VERSION);
@@ -59,7 +61,7 @@ static void put_measures(struct tmk_tree *t, const struct tmk_cell *c)
     tmk_cell_json_ranks(t, c);
 }
 
-static void put_cell(struct tmk_tree *t, const struct tmk_results *r, uint32_t number)
+static void put_journal_cell(struct tmk_tree *t, const struct tmk_results *r, uint32_t number)
 {
     const struct tmk_cell *c = &r->cells[number];
     tmk_tree_object(t, NULL);
@@ -84,8 +86,8 @@ static int fail_writing(const struct tmk_results *r, struct tmk_error *err)
     return tmk_fail_os(err, TMK_EIO, errno, "cannot write %s/%s", r->folder, TMK_SWEEP_JOURNAL);
 }
 
-static int write_all(int fd, const struct tmk_results *r, const char *bytes, size_t n,
-                     struct tmk_error *err)
+static int write_to_journal(int fd, const struct tmk_results *r, const char *bytes, size_t n,
+                            struct tmk_error *err)
 {
     while (n > 0) {
         ssize_t done = write(fd, bytes, n);
@@ -99,8 +101,9 @@ static int write_all(int fd, const struct tmk_results *r, const char *bytes, siz
     return fdatasync(fd) == 0 || errno == EINVAL ? 0 : fail_writing(r, err);
 }
 
-/* The line of a cell, or with `number` UINT32_MAX the first one. */
-static int add_line(int fd, const struct tmk_results *r, uint32_t number, struct tmk_error *err)
+/* Add the line of a cell, or with `number` UINT32_MAX the first line. */
+static int add_journal_line(int fd, const struct tmk_results *r, uint32_t number,
+                            struct tmk_error *err)
 {
     char *text = NULL;
     size_t n = 0;
@@ -110,10 +113,10 @@ static int add_line(int fd, const struct tmk_results *r, uint32_t number, struct
         return tmk_fail(err, TMK_ENOMEM, "no memory for a line of the journal");
     tmk_tree_init_json(&t, out, 0);
     if (number == UINT32_MAX)
-        put_head(&t, r);
+        put_journal_head(&t, r);
     else
-        put_cell(&t, r, number);
-    int rc = fclose(out) == 0 ? write_all(fd, r, text, n, err)
+        put_journal_cell(&t, r, number);
+    int rc = fclose(out) == 0 ? write_to_journal(fd, r, text, n, err)
                               : tmk_fail(err, TMK_ENOMEM, "no memory for a line of the journal");
     free(text);
     return rc;
@@ -121,10 +124,11 @@ static int add_line(int fd, const struct tmk_results *r, uint32_t number, struct
 
 int tmk_journal_add(int fd, const struct tmk_results *r, uint32_t number, struct tmk_error *err)
 {
-    return add_line(fd, r, number, err);
+    return add_journal_line(fd, r, number, err);
 }
 
-static int open_locked(const struct tmk_results *r, int flags, int *ret_fd, struct tmk_error *err)
+static int open_locked_journal(const struct tmk_results *r, int flags, int *ret_fd,
+                               struct tmk_error *err)
 {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", r->folder, TMK_SWEEP_JOURNAL) < 0)
@@ -162,16 +166,17 @@ static int clear_stillborn(int fd, const struct tmk_results *r, struct tmk_error
 int tmk_journal_make(const struct tmk_results *r, int *ret_fd, struct tmk_error *err)
 {
     int fd = -1;
-    int rc = open_locked(r, O_CREAT, &fd, err);
-    if (rc == 0 &&
-        ((rc = clear_stillborn(fd, r, err)) < 0 || (rc = add_line(fd, r, UINT32_MAX, err)) < 0))
+    int rc = open_locked_journal(r, O_CREAT, &fd, err);
+    if (rc == 0 && ((rc = clear_stillborn(fd, r, err)) < 0 ||
+                    (rc = add_journal_line(fd, r, UINT32_MAX, err)) < 0))
         close(fd);
     if (rc == 0)
         *ret_fd = fd;
     return rc;
 }
 
-/* What was read before the lock was ours must be all there is: a torn line may follow, no other. */
+/* Cut off a torn line. The journal was read before we had the lock, so nothing else may follow what
+ * was read. */
 static int cut_torn(int fd, const struct tmk_results *r, struct tmk_error *err)
 {
     char bytes[4096];
@@ -189,7 +194,7 @@ static int cut_torn(int fd, const struct tmk_results *r, struct tmk_error *err)
 int tmk_journal_go_on(const struct tmk_results *r, int *ret_fd, struct tmk_error *err)
 {
     int fd = -1;
-    int rc = open_locked(r, 0, &fd, err);
+    int rc = open_locked_journal(r, 0, &fd, err);
     if (rc == 0 && (rc = cut_torn(fd, r, err)) < 0)
         close(fd);
     if (rc == 0)

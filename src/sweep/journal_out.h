@@ -13,8 +13,8 @@
  *      "ranks":[{"rank":null,"pid":77,"device":"cuda:0","peak_allocated":1024,
  *                "peak_reserved":2097152}]}
  *
- * each on one line. A line is one write, then synced. The file is locked while a sweep writes, so
- * that two never share a folder. */
+ * Each of these is one line. A line is one write, then synced. The file is locked while a sweep
+ * writes, so that two never share a folder. */
 #ifndef TMK_SWEEP_JOURNAL_OUT_H
 #define TMK_SWEEP_JOURNAL_OUT_H
 
@@ -22,14 +22,13 @@
 
 enum { TMK_JOURNAL_VERSION = 1 };
 
-/* Whether this is the beginning of a journal's first line, or nothing: whoever made it was killed
- * before there was anything to go on with. */
+/* Whether this is empty, or an incomplete first line of a journal: the sweep that made it was
+ * killed before there was anything to resume. */
 bool tmk_journal_is_stillborn(const char *bytes, size_t n);
-/* Make the folder's journal with its first line, from results that are laid out. 0 and *ret_fd,
- * TMK_EBUSY when a sweep writes it, TMK_EIO when it exists, but for a stillborn one, or cannot be
- * made. */
+/* Make the folder's journal with its first line, from results that are laid out. 0 and *ret_fd;
+ * TMK_EBUSY: a sweep is writing it; TMK_EIO: it cannot be made, or exists and is not stillborn. */
 int tmk_journal_make(const struct tmk_results *r, int *ret_fd, struct tmk_error *err);
-/* Go on with one that was loaded: what is torn at its end is cut off. The same results. */
+/* Continue a journal that was loaded; a torn line at its end is cut off. Returns as above. */
 int tmk_journal_go_on(const struct tmk_results *r, int *ret_fd, struct tmk_error *err);
 /* Append cell `number` as it is now. 0, TMK_ENOMEM or TMK_EIO. */
 int tmk_journal_add(int fd, const struct tmk_results *r, uint32_t number, struct tmk_error *err);

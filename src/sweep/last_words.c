@@ -7,24 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+
 enum { LONGEST_LINE = 1024 };
 
-static const char what[] = "what():"; /* of C++ */
+static const char what[] = "what():"; /* printed by C++ */
 
-static bool ends_with(const char *text, size_t n, const char *end)
+static bool span_ends_with(const char *text, size_t n, const char *end)
 {
     size_t n_end = strlen(end);
     return n >= n_end && strncmp(text + n - n_end, end, n_end) == 0;
 }
 
-/* "[rank0]: ", which torch puts before each line of a rank's traceback. */
+/* Skip "[rank0]: ", which torch puts before each line of a rank's traceback. */
 static const char *skip_rank(const char *line)
 {
     const char *close = strncmp(line, "[rank", 5) == 0 ? strstr(line, "]: ") : NULL;
     return close ? close + 3 : line;
 }
 
-/* The length of the class of a line like "torch.cuda.OutOfMemoryError: text" or "MemoryError"; 0:
+/* The length of the class in a line like "torch.cuda.OutOfMemoryError: text" or "MemoryError"; 0:
  * it is no such line. */
 static size_t exception_class(const char *line)
 {
@@ -32,7 +34,8 @@ static size_t exception_class(const char *line)
     while (isalnum((unsigned char)line[n]) || line[n] == '_' || line[n] == '.')
         n++;
     bool ends = line[n] == '\0' || (line[n] == ':' && line[n + 1] == ' ');
-    return ends && (ends_with(line, n, "Error") || ends_with(line, n, "Exception")) ? n : 0;
+    return ends && (span_ends_with(line, n, "Error") || span_ends_with(line, n, "Exception")) ? n
+                                                                                              : 0;
 }
 
 static bool tells(const char *line)
@@ -43,9 +46,9 @@ static bool tells(const char *line)
         "Cannot allocate memory", "can't allocate memory",
     };
     size_t n = exception_class(line);
-    if (n > 0 && ends_with(line, n, "MemoryError"))
+    if (n > 0 && span_ends_with(line, n, "MemoryError"))
         return true;
-    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
+    for (size_t i = 0; i < TMK_N(phrases); i++)
         if (strstr(line, phrases[i]))
             return true;
     return false;
@@ -54,7 +57,7 @@ static bool tells(const char *line)
 bool tmk_last_words_tell_oom(const char *text)
 {
     char last[LONGEST_LINE] = "", error[LONGEST_LINE] = "";
-    bool is_indented = false; /* the line before: code of a traceback */
+    bool is_indented = false; /* the line before is code of a traceback */
     while (text && *text) {
         size_t n = strcspn(text, "\n");
         snprintf(last, sizeof last, "%.*s", (int)n, text);
@@ -70,7 +73,7 @@ bool tmk_last_words_tell_oom(const char *text)
 bool tmk_last_words_tell_kill(const char *text)
 {
     static const char *const phrases[] = {"SIGKILL", "Killed", "signal 9", "exitcode  : -9"};
-    for (size_t i = 0; text && i < sizeof phrases / sizeof *phrases; i++)
+    for (size_t i = 0; text && i < TMK_N(phrases); i++)
         if (strstr(text, phrases[i]))
             return true;
     return false;

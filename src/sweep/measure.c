@@ -5,26 +5,36 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "base/error.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "model/run.h"
+#include "passes/group.h"
 #include "passes/oom/ooms.h"
 #include "passes/peak.h"
 #include "passes/quality.h"
+#include "passes/segment_sums.h"
 #include "passes/stages.h"
 #include "passes/steps.h"
-#include "sweep/held_peak.h"
+#include "sweep/driver_peak.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 #include "trace/stops.h"
 
-/* Blocks behind a refusal that are no clearing up any more: it goes on without steps. */
+/* More blocks than this after an OOM are no clean-up: the program continues without steps. */
 enum { WENT_ON_BLOCKS = 1000 };
 
-struct best {                       /* the device of a process that decides */
-    const struct tmk_step_row *row; /* of its peak; NULL: no block was ever reported */
-    uint64_t reserved_bytes;        /* most of all time, TMK_BYTES_UNKNOWN: not known */
+struct deciding_device {            /* the device that decides for a process */
+    const struct tmk_step_row *row; /* the row with its peak; NULL: no block was ever reported */
+    uint64_t reserved_bytes;        /* the peak of reserved bytes, TMK_BYTES_UNKNOWN: not known */
 };
 
-static bool is_larger(const struct tmk_step_row *a, const struct tmk_step_row *b)
+static bool is_larger_peak(const struct tmk_step_row *a, const struct tmk_step_row *b)
 {
     bool a_is_card = a->device != TIDEMARK_HOST, b_is_card = b->device != TIDEMARK_HOST;
     if (a_is_card != b_is_card)
@@ -32,14 +42,14 @@ static bool is_larger(const struct tmk_step_row *a, const struct tmk_step_row *b
     return a->peak_bytes > b->peak_bytes;
 }
 
-/* From the history of steps, which has every peak to the byte. */
-static struct best find_best(const struct tmk_process *p)
+/* Find the device from the history of steps, which has every peak to the byte. */
+static struct deciding_device find_best(const struct tmk_process *p)
 {
-    struct best best = {.reserved_bytes = TMK_BYTES_UNKNOWN};
+    struct deciding_device best = {.reserved_bytes = TMK_BYTES_UNKNOWN};
     uint64_t n = tmk_reader_n_step_rows(p->reader);
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(p->reader, i);
-        if (row->peak_bytes > 0 && (!best.row || is_larger(row, best.row)))
+        if (row->peak_bytes > 0 && (!best.row || is_larger_peak(row, best.row)))
             best.row = row;
     }
     for (uint64_t i = 0; best.row && i < n; i++) {
@@ -52,37 +62,38 @@ static struct best find_best(const struct tmk_process *p)
     return best;
 }
 
-/* ---- what the driver said, and what came behind a refusal ---- */
+/* ---- the driver's samples, and events after an OOM ---- */
 
-struct card {
+struct watched_gpu {
     uint16_t device;
-    uint64_t total_bytes, used_bytes; /* TMK_BYTES_UNKNOWN: not told */
+    uint64_t total_bytes, used_bytes; /* TMK_BYTES_UNKNOWN: not known */
 };
 
-struct watch {
-    struct card cards[TMK_MAX_DEVICES];
+struct driver_watch {
+    struct watched_gpu cards[TMK_MAX_DEVICES];
     uint32_t n_cards;
     uint64_t n_steps;
-    bool step_began;   /* since the last refusal */
-    uint64_t n_blocks; /* allocated since then, where it was */
-    uint16_t refused;  /* the device */
+    bool step_began;     /* a step began since the last OOM */
+    uint64_t n_blocks;   /* blocks allocated since then on the same device */
+    uint16_t oom_device; /* the device of the last OOM */
 };
 
-/* Made when new; NULL: there are too many. */
-static struct card *card_of(struct watch *w, uint16_t device)
+/* Find a GPU, adding a new one; NULL: there are too many. */
+static struct watched_gpu *watched_gpu_of(struct driver_watch *w, uint16_t device)
 {
     for (uint32_t i = 0; i < w->n_cards; i++)
         if (w->cards[i].device == device)
             return &w->cards[i];
     if (w->n_cards == TMK_MAX_DEVICES)
         return NULL;
-    w->cards[w->n_cards] = (struct card){device, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
+    w->cards[w->n_cards] = (struct watched_gpu){device, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
     return &w->cards[w->n_cards++];
 }
 
-static void on_sample(struct watch *w, uint16_t device, const struct tmk_sample_body *sample)
+static void on_driver_sample(struct driver_watch *w, uint16_t device,
+                             const struct tmk_sample_body *sample)
 {
-    struct card *c = card_of(w, device);
+    struct watched_gpu *c = watched_gpu_of(w, device);
     if (!c)
         return;
     c->total_bytes = sample->total_bytes;
@@ -91,46 +102,46 @@ static void on_sample(struct watch *w, uint16_t device, const struct tmk_sample_
         c->used_bytes = sample->used_bytes;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_measured_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                              struct tmk_block *b)
 {
-    struct watch *w = arg;
+    struct driver_watch *w = arg;
     (void)rp;
     (void)b;
     if (ev->kind == TMK_KIND_SAMPLE)
-        on_sample(w, ev->device, &ev->sample);
+        on_driver_sample(w, ev->device, &ev->sample);
     if (ev->kind == TMK_KIND_STEP || ev->kind == TMK_KIND_OOM)
         w->step_began = ev->kind == TMK_KIND_STEP;
     if (ev->kind == TMK_KIND_OOM) {
         w->n_blocks = 0;
-        w->refused = ev->device;
+        w->oom_device = ev->device;
     }
-    w->n_blocks += ev->kind == TMK_KIND_ALLOC && ev->device == w->refused;
+    w->n_blocks += ev->kind == TMK_KIND_ALLOC && ev->device == w->oom_device;
     w->n_steps += ev->kind == TMK_KIND_STEP;
 }
 
 /* ---- a process ---- */
 
-struct look { /* what one replay finds out */
+struct measurement { /* the results of one replay */
     struct tmk_process *p;
-    struct best best;
-    struct watch watch;
-    struct tmk_held_peak held; /* what no framework handed out */
+    struct deciding_device best;
+    struct driver_watch watch;
+    struct tmk_driver_peak held; /* memory outside frameworks' allocators */
     struct tmk_peak *peak;
     struct tmk_stages *stages;
     struct tmk_ooms *ooms;
     struct tmk_quality quality;
 };
 
-static void close_look(struct look *l)
+static void close_measurement(struct measurement *l)
 {
     l->peak = tmk_peak_close(l->peak);
     l->stages = tmk_stages_close(l->stages);
     l->ooms = tmk_ooms_close(l->ooms);
-    tmk_held_peak_fini(&l->held);
+    tmk_driver_peak_fini(&l->held);
 }
 
-static int open_look(struct look *l)
+static int open_measurement(struct measurement *l)
 {
     uint16_t device = l->best.row ? l->best.row->device : TIDEMARK_HOST;
     struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .device = device};
@@ -140,21 +151,21 @@ static int open_look(struct look *l)
     if (rc == 0)
         rc = tmk_ooms_open(l->p, &l->ooms);
     if (rc == 0)
-        rc = tmk_held_peak_init(&l->held, l->p);
+        rc = tmk_driver_peak_init(&l->held, l->p);
     return rc;
 }
 
-static int replay(struct look *l, struct tmk_error *err)
+static int replay_for_measurement(struct measurement *l, struct tmk_error *err)
 {
     struct tmk_visitor visitors[] = {
         tmk_peak_visitor(l->peak),
         tmk_stages_visitor(l->stages),
         tmk_ooms_visitor(l->ooms),
-        tmk_held_peak_visitor(&l->held),
-        {.arg = &l->watch, .event = on_event},
+        tmk_driver_peak_visitor(&l->held),
+        {.arg = &l->watch, .event = on_measured_event},
     };
     struct tmk_replay rp;
-    int rc = tmk_process_sweep(l->p, visitors, sizeof visitors / sizeof visitors[0], &rp, err);
+    int rc = tmk_process_sweep(l->p, visitors, TMK_N(visitors), &rp, err);
     if (rc < 0)
         return rc;
     rc = tmk_peak_finish(l->peak, &rp, err);
@@ -181,7 +192,7 @@ static bool add_share(struct tmk_shares *s, struct tmk_arena *a, const char *key
     return copy != NULL;
 }
 
-/* Largest first; only what was put together out of several can be out of order. */
+/* Sort shares, the largest first; only combined ones can be out of order. */
 static void sort_shares(struct tmk_shares *s)
 {
     for (uint32_t i = 1; i < s->n; i++)
@@ -192,7 +203,7 @@ static void sort_shares(struct tmk_shares *s)
         }
 }
 
-/* Of `whole`; what no block accounts for is unknown. */
+/* Make the shares of `whole`; bytes that no block accounts for are unknown. */
 static int make_shares(struct tmk_peak *peak, enum tmk_by by, uint64_t whole, const char *nameless,
                        struct tmk_arena *a, struct tmk_shares *ret)
 {
@@ -213,12 +224,12 @@ static int make_shares(struct tmk_peak *peak, enum tmk_by by, uint64_t whole, co
     if (!good)
         return TMK_ENOMEM;
     sort_shares(&s);
-    if (sum <= whole) /* more cannot be: the trace is damaged */
+    if (sum <= whole) /* a larger sum means that the trace is damaged */
         *ret = s;
     return 0;
 }
 
-static int take_shares(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+static int take_shares(struct measurement *l, struct tmk_arena *a, struct tmk_cell *c)
 {
     uint64_t whole = c->peak_allocated;
     if (!tmk_peak_found(l->peak) || tmk_peak_bytes(l->peak) != whole)
@@ -233,7 +244,7 @@ static int take_shares(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
 
 /* ---- into the cell ---- */
 
-static int take_stages(const struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+static int take_stages(const struct measurement *l, struct tmk_arena *a, struct tmk_cell *c)
 {
     uint32_t n = tmk_stages_n(l->stages);
     c->stages = tmk_arena_take(a, (n + 1) * sizeof *c->stages);
@@ -256,7 +267,7 @@ static int take_stages(const struct look *l, struct tmk_arena *a, struct tmk_cel
     return 0;
 }
 
-static int take_steps(const struct look *l, struct tmk_cell *c)
+static int take_step_times(const struct measurement *l, struct tmk_cell *c)
 {
     struct tmk_steps *steps = NULL;
     int rc = tmk_steps_open(l->p, l->best.row->device, &steps);
@@ -267,13 +278,14 @@ static int take_steps(const struct look *l, struct tmk_cell *c)
     return 0;
 }
 
-/* The device and what its driver said of it. */
-static int take_device(struct look *l, uint16_t device, struct tmk_arena *a, struct tmk_cell *c)
+/* Take the device and its driver's figures. */
+static int take_device(struct measurement *l, uint16_t device, struct tmk_arena *a,
+                       struct tmk_cell *c)
 {
     char name[24];
     tmk_device_name(device, name);
     c->device = tmk_arena_text(a, name, strlen(name));
-    const struct card *card = card_of(&l->watch, device);
+    const struct watched_gpu *card = watched_gpu_of(&l->watch, device);
     if (card) {
         c->capacity = card->total_bytes;
         c->peak_device = card->used_bytes;
@@ -281,12 +293,12 @@ static int take_device(struct look *l, uint16_t device, struct tmk_arena *a, str
     uint64_t n = tmk_ooms_n_kept(l->ooms);
     const struct tmk_oom *oom = n > 0 ? tmk_ooms_get(l->ooms, n - 1) : NULL;
     if (oom && oom->device == device && oom->capacity_bytes)
-        c->capacity = oom->capacity_bytes; /* what the allocator may have of it */
+        c->capacity = oom->capacity_bytes; /* the allocator's limit */
     return c->device ? 0 : TMK_ENOMEM;
 }
 
-/* A process whose framework told of its blocks. */
-static int take_blocks(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+/* Take the figures of a process with blocks that its framework reported. */
+static int take_blocks(struct measurement *l, struct tmk_arena *a, struct tmk_cell *c)
 {
     const struct tmk_step_row *row = l->best.row;
     c->peak_allocated = row->peak_bytes;
@@ -294,7 +306,7 @@ static int take_blocks(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
     c->peak_step = row->step < 0 ? -1 : row->step;
     int rc = take_device(l, row->device, a, c);
     if (rc == 0)
-        rc = take_steps(l, c);
+        rc = take_step_times(l, c);
     if (rc == 0)
         rc = take_shares(l, a, c);
     if (rc == 0)
@@ -308,8 +320,8 @@ static int one_share(struct tmk_arena *a, const char *key, uint64_t bytes, struc
     return ret->rows && add_share(ret, a, key, bytes) ? 0 : TMK_ENOMEM;
 }
 
-/* A process that asked the driver itself: who in it is all that is known. */
-static int take_held(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+/* Take the figures of a process that asked the driver itself: only the owners are known. */
+static int take_held(struct measurement *l, struct tmk_arena *a, struct tmk_cell *c)
 {
     const struct tmk_device_sums *peak = &l->held.peak;
     c->peak_allocated = c->peak_reserved = peak->bytes;
@@ -319,7 +331,8 @@ static int take_held(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
     int rc = c->components.rows ? take_device(l, peak->device, a, c) : TMK_ENOMEM;
     for (uint32_t i = 0; i < TMK_SUMS_MAX_OWNERS && rc == 0; i++)
         if (peak->owners[i].bytes > 0 &&
-            !add_share(&c->components, a, tmk_held_peak_owner(&l->held, i), peak->owners[i].bytes))
+            !add_share(&c->components, a, tmk_driver_peak_owner(&l->held, i),
+                       peak->owners[i].bytes))
             rc = TMK_ENOMEM;
     sort_shares(&c->components);
     if (rc == 0)
@@ -327,8 +340,8 @@ static int take_held(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
     return rc == 0 ? one_share(a, "other", peak->bytes, &c->at_stage) : rc;
 }
 
-/* Blocks on a card go before segments, and a card before the host. */
-static int take_process(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
+/* Blocks on a GPU go before segments, and a GPU before the host. */
+static int take_process_peaks(struct measurement *l, struct tmk_arena *a, struct tmk_cell *c)
 {
     bool has_card = l->best.row && l->best.row->device != TIDEMARK_HOST;
     if (!has_card && l->held.found)
@@ -336,9 +349,9 @@ static int take_process(struct look *l, struct tmk_arena *a, struct tmk_cell *c)
     return l->best.row ? take_blocks(l, a, c) : 0;
 }
 
-/* "rank 1 ran out of memory in step 3 (forward): 1.2 GiB more on cuda:0, 22.1 of 24.0 GiB in use".
- */
-static int tell_oom(const struct look *l, struct tmk_arena *a, struct tmk_measured *ret)
+/* Write Write "rank 1 ran out of memory in step 3 (forward): 1.2 GiB more on cuda:0, 22.1 of 24.0
+ * GiB in use". */
+static int tell_oom(const struct measurement *l, struct tmk_arena *a, struct tmk_measured *ret)
 {
     uint64_t n = tmk_ooms_n_kept(l->ooms);
     const struct tmk_oom *o = tmk_ooms_get(l->ooms, n - 1);
@@ -362,10 +375,10 @@ static int tell_oom(const struct look *l, struct tmk_arena *a, struct tmk_measur
     return ret->oom ? 0 : TMK_ENOMEM;
 }
 
-/* ---- traces that do not tell all ---- */
+/* ---- incomplete traces ---- */
 
-/* Why the largest sum that was seen need not be the peak, in the caller's buffer; false: it is. */
-static bool find_hole(const struct look *l, char *buffer, size_t size)
+/* Say in the caller's buffer why the largest sum seen may not be the peak; false: it is. */
+static bool find_trace_gap(const struct measurement *l, char *buffer, size_t size)
 {
     const struct tmk_quality *q = &l->quality;
     char amount[TMK_AMOUNT_BYTES];
@@ -393,13 +406,13 @@ static void forget_peak(struct tmk_cell *c)
     c->categories.n = c->components.n = c->at_stage.n = c->n_stages = 0;
 }
 
-/* "rank 1: recording stopped after 2.1 s: the disk was full; its peak is not known (20.6 MiB were
- * seen)". */
-static int look_for_hole(const struct look *l, struct tmk_arena *a, struct tmk_cell *c,
+/* Write Write "rank 1: recording stopped after 2.1 s: the disk was full; its peak is not known
+ * (20.6 MiB were seen)". */
+static int look_for_hole(const struct measurement *l, struct tmk_arena *a, struct tmk_cell *c,
                          struct tmk_measured *ret)
 {
     char hole[160], who[40] = "", size[TMK_AMOUNT_BYTES], seen[TMK_AMOUNT_BYTES + 24] = "";
-    if (!find_hole(l, hole, sizeof hole))
+    if (!find_trace_gap(l, hole, sizeof hole))
         return 0;
     if (l->p->rank >= 0)
         snprintf(who, sizeof who, "rank %" PRId64 ": ", l->p->rank);
@@ -422,22 +435,22 @@ static const struct tmk_cell nothing = {.peak_step = -1,
 static int measure_process(struct tmk_process *p, struct tmk_arena *a, struct tmk_cell *c,
                            struct tmk_measured *ret, struct tmk_error *err)
 {
-    struct look l = {.p = p, .best = find_best(p)};
-    int rc = open_look(&l);
+    struct measurement l = {.p = p, .best = find_best(p)};
+    int rc = open_measurement(&l);
     if (rc == 0)
-        rc = replay(&l, err);
+        rc = replay_for_measurement(&l, err);
     if (rc == 0)
-        rc = take_process(&l, a, c);
+        rc = take_process_peaks(&l, a, c);
     if (rc == 0 && tmk_ooms_n(l.ooms) > 0)
         rc = tell_oom(&l, a, ret);
     if (rc == 0)
         rc = look_for_hole(&l, a, c, ret);
-    close_look(&l);
+    close_measurement(&l);
     return rc;
 }
 
-/* Does what was measured of `a` decide, rather than `b`? */
-static bool decides(const struct tmk_cell *a, const struct tmk_cell *b)
+/* Whether the figures of `a` decide rather than those of `b`. */
+static bool cell_decides(const struct tmk_cell *a, const struct tmk_cell *b)
 {
     bool a_is_card = strcmp(a->device, "cpu") != 0;
     bool b_is_card = b->device && strcmp(b->device, "cpu") != 0;
@@ -456,8 +469,8 @@ static void add_rank(struct tmk_cell *c, const struct tmk_process *p, const stru
                                                     .peak_reserved = m->peak_reserved};
 }
 
-/* All but what the sweep knows by itself. */
-static void adopt(struct tmk_cell *c, const struct tmk_cell *best)
+/* Take over everything but the fields that the sweep itself sets. */
+static void adopt_cell(struct tmk_cell *c, const struct tmk_cell *best)
 {
     struct tmk_cell all = *best;
     all.choice = c->choice;
@@ -483,16 +496,16 @@ static int measure_all(struct tmk_run *run, struct tmk_arena *a, struct tmk_cell
         if (rc < 0 || !m.device)
             continue;
         add_rank(c, p, &m);
-        if (decides(&m, &best))
+        if (cell_decides(&m, &best))
             best = m;
     }
     struct tmk_error unread;
     if (tmk_run_n_unreadable(run, &unread) > 0 && !ret->incomplete)
         ret->incomplete = tmk_arena_format(a, "%s; the peak is not known", unread.text);
-    if (ret->incomplete) /* another process may have had more */
+    if (ret->incomplete) /* another process may have used more */
         forget_peak(&best);
     ret->found = best.device != NULL;
-    adopt(c, &best);
+    adopt_cell(c, &best);
     return rc;
 }
 

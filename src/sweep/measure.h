@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/measure.h - what the run of a configuration says of its memory.
+/* sweep/measure.h - measure the memory of a configuration from its run.
  *
- * Each process of the run is replayed once. The peak is that of the device that decides whether the
- * configuration fits: the accelerator with the largest peak of all processes, or the host where no
- * accelerator was used. Of a program that no framework's allocator serves (JAX, CUDA C) it is what
- * it held of the driver, and its components are the libraries that asked. Shares of it add up to it
- * exactly; where the trace cannot say what all of it was (--max-size gave that part up), there are
- * none. A process whose trace ends before it does, or has holes, has no peak that is known, and so
- * has the configuration: what was seen of it may be less. */
+ * Each process of the run is replayed once. The peak is the peak of the device that decides whether
+ * the configuration fits: the accelerator with the largest peak of all processes, or the host if no
+ * accelerator was used. For a program without a framework's allocator (JAX, CUDA C) it is the
+ * memory reserved from the driver, and its components are the libraries that asked for it. Shares
+ * add up to the peak exactly; if the trace cannot explain all of it (--max-size dropped that part),
+ * there are no shares. If a process's trace is incomplete, neither the process nor the
+ * configuration has a known peak, because the real one may be higher. */
 #ifndef TMK_SWEEP_MEASURE_H
 #define TMK_SWEEP_MEASURE_H
 
 #include "sweep/results.h"
 
 struct tmk_measured {
-    bool found;      /* a process reported a block, or held some of a card */
-    bool ran_out;    /* a process was refused memory, and that was not the allocator's first try */
-    bool went_on;    /* then: another step, or very many blocks, came behind the last time, in each
-                      * such process */
-    const char *oom; /* then: a sentence about the last time */
-    const char *incomplete; /* why the peak is not known though some was seen; NULL: it is whole */
+    bool found;      /* a process reported a block, or reserved GPU memory */
+    bool ran_out;    /* a process had an OOM that was not just the allocator's first try */
+    bool went_on;    /* then: another step, or very many blocks, followed the last OOM in each such
+                        process */
+    const char *oom; /* then: a sentence about the last OOM */
+    const char
+        *incomplete; /* why the peak is not known although events were seen; NULL: it is known */
 };
 
-/* Fill in device, capacity, peaks, steps, shares, stages and ranks of *c, texts from the arena,
- * from the run at `path`. 0 and *ret; without traces nothing is found. TMK_ENOMEM or a read's
- * failure otherwise: *c is then as far as it came. */
+/* Fill in device, capacity, peaks, steps, shares, stages and ranks of *c from the run at `path`,
+ * with texts from the arena. 0 and *ret; without traces `found` is false. On TMK_ENOMEM or a failed
+ * read, *c is filled in partly. */
 int tmk_measure_run(const char *path, struct tmk_arena *a, struct tmk_cell *c,
                     struct tmk_measured *ret, struct tmk_error *err);
 

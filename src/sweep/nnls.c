@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep/nnls.c - see nnls.h.
  *
- * Columns are made orthonormal one by one (Gram and Schmidt, twice, which is as good as
- * Householder's for columns that are not dependent), so that the normal equations, which square the
- * condition, are never made. All columns at once are tried first: where no coefficient is negative,
- * that is the answer, and it mostly is. */
+ * Columns are made orthonormal one by one (Gram-Schmidt, twice, which is as good as Householder's
+ * method for independent columns). So the normal equations, which square the condition number, are
+ * never formed. All columns at once are tried first: if no coefficient is negative, that is the
+ * answer, and it usually is. */
 #include "sweep/nnls.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define DEPENDENT 1e-7 /* of its length, that must be left of a column */
-#define FLAT 1e-11     /* a slope that is none */
+#define DEPENDENT 1e-7 /* share of its length that must be left of a column */
+#define FLAT 1e-11     /* a slope below this is none */
 
-struct problem {
+struct nnls_problem {
     const double *a, *b;
     uint32_t m, n;
 };
@@ -27,8 +27,8 @@ double tmk_dot(const double *a, const double *b, uint32_t m)
     return sum;
 }
 
-/* Column j behind those used. False: it depends on them. */
-static bool push(struct tmk_nnls *s, const struct problem *p, uint32_t j)
+/* Add column j behind the used ones. False: it depends on them. */
+static bool push_column(struct tmk_nnls *s, const struct nnls_problem *p, uint32_t j)
 {
     const double *column = p->a + (size_t)j * p->m;
     double *q = s->q + (size_t)s->n_used * p->m;
@@ -57,8 +57,8 @@ static bool push(struct tmk_nnls *s, const struct problem *p, uint32_t j)
     return true;
 }
 
-/* The coefficients of the used columns, whatever their sign. */
-static void solve_used(const struct tmk_nnls *s, const struct problem *p, double *z)
+/* Solve for the coefficients of the used columns, with any sign. */
+static void solve_used(const struct tmk_nnls *s, const struct nnls_problem *p, double *z)
 {
     for (uint32_t i = s->n_used; i-- > 0;) {
         z[i] = tmk_dot(s->q + (size_t)i * p->m, p->b, p->m);
@@ -76,14 +76,14 @@ static bool all_above(const double *z, uint32_t n)
     return true;
 }
 
-static void keep(struct tmk_nnls *s, const double *z)
+static void keep_solution(struct tmk_nnls *s, const double *z)
 {
     memset(s->x, 0, sizeof s->x);
     for (uint32_t i = 0; i < s->n_used; i++)
         s->x[s->used[i]] = z[i];
 }
 
-static bool is_used(const struct tmk_nnls *s, uint32_t j)
+static bool is_column_used(const struct tmk_nnls *s, uint32_t j)
 {
     for (uint32_t i = 0; i < s->n_used; i++)
         if (s->used[i] == j)
@@ -91,15 +91,16 @@ static bool is_used(const struct tmk_nnls *s, uint32_t j)
     return false;
 }
 
-/* The column along which the rest falls most, or n. */
-static uint32_t steepest(const struct tmk_nnls *s, const struct problem *p, const bool *refused)
+/* Find the column along which the residual falls most, or n. */
+static uint32_t steepest(const struct tmk_nnls *s, const struct nnls_problem *p,
+                         const bool *refused)
 {
     uint32_t best = p->n;
     double most = FLAT * sqrt(tmk_dot(p->b, p->b, p->m));
     for (uint32_t j = 0; j < p->n; j++) {
         const double *column = p->a + (size_t)j * p->m;
         double length = sqrt(tmk_dot(column, column, p->m)), slope = tmk_dot(column, p->b, p->m);
-        if (refused[j] || is_used(s, j) || !(length > 0))
+        if (refused[j] || is_column_used(s, j) || !(length > 0))
             continue;
         for (uint32_t i = 0; i < s->n_used; i++) {
             const double *q = s->q + (size_t)i * p->m;
@@ -113,18 +114,19 @@ static uint32_t steepest(const struct tmk_nnls *s, const struct problem *p, cons
     return best;
 }
 
-/* Only those of the used that are above 0 in x. */
-static void drop_zeros(struct tmk_nnls *s, const struct problem *p)
+/* Keep only the used columns with x above 0. */
+static void drop_zeros(struct tmk_nnls *s, const struct nnls_problem *p)
 {
     uint32_t old[TMK_NNLS_MOST], n = s->n_used;
     memcpy(old, s->used, sizeof old);
     s->n_used = 0;
     for (uint32_t i = 0; i < n; i++)
         if (s->x[old[i]] > 0)
-            (void)push(s, p, old[i]);
+            (void)push_column(s, p, old[i]);
 }
 
-/* As far from x towards z as none becomes negative; the one that stops it becomes 0. */
+/* Go from x towards z as far as no coefficient becomes negative; the one that stops it becomes
+ * 0. */
 static void step_towards(struct tmk_nnls *s, const double *z)
 {
     double part = 1;
@@ -142,15 +144,15 @@ static void step_towards(struct tmk_nnls *s, const double *z)
     }
 }
 
-/* Bring in column j. False: it brings nothing. */
-static bool take_in(struct tmk_nnls *s, const struct problem *p, uint32_t j)
+/* Take in column j. False: it does not improve the fit. */
+static bool take_in(struct tmk_nnls *s, const struct nnls_problem *p, uint32_t j)
 {
     double z[TMK_NNLS_MOST] = {0};
     uint32_t own = s->n_used;
-    if (!push(s, p, j))
+    if (!push_column(s, p, j))
         return false;
     solve_used(s, p, z);
-    if (!(z[own] > 0)) { /* rounding: by its slope it would be */
+    if (!(z[own] > 0)) { /* due to rounding: by its slope it should be above 0 */
         s->n_used = own;
         return false;
     }
@@ -159,21 +161,21 @@ static bool take_in(struct tmk_nnls *s, const struct problem *p, uint32_t j)
         drop_zeros(s, p);
         solve_used(s, p, z);
     }
-    keep(s, z);
+    keep_solution(s, z);
     return true;
 }
 
 void tmk_nnls_solve(struct tmk_nnls *s, const double *a, uint32_t m, uint32_t n, const double *b)
 {
-    const struct problem p = {.a = a, .b = b, .m = m, .n = n};
+    const struct nnls_problem p = {.a = a, .b = b, .m = m, .n = n};
     double z[TMK_NNLS_MOST];
     bool refused[TMK_NNLS_MOST] = {false};
     uint32_t j = 0;
     s->n_used = 0;
-    while (j < n && push(s, &p, j))
+    while (j < n && push_column(s, &p, j))
         j++;
     solve_used(s, &p, z);
-    keep(s, z);
+    keep_solution(s, z);
     if (j == n && all_above(z, n))
         return;
     s->n_used = 0;
@@ -199,7 +201,7 @@ double tmk_nnls_leverage(const struct tmk_nnls *s, uint32_t m, uint32_t i)
 
 void tmk_nnls_weights(const struct tmk_nnls *s, uint32_t m, const double *row, double *ret)
 {
-    double v[TMK_NNLS_MOST]; /* of r' v = row */
+    double v[TMK_NNLS_MOST]; /* solves r' v = row */
     memset(ret, 0, m * sizeof *ret);
     for (uint32_t i = 0; i < s->n_used; i++) {
         v[i] = row[s->used[i]];
@@ -213,7 +215,7 @@ void tmk_nnls_weights(const struct tmk_nnls *s, uint32_t m, const double *row, d
 
 double tmk_nnls_spread(const struct tmk_nnls *s, uint32_t i)
 {
-    double v[TMK_NNLS_MOST] = {0}, sum = 0; /* of r' v = e_i */
+    double v[TMK_NNLS_MOST] = {0}, sum = 0; /* solves r' v = e_i */
     for (uint32_t k = i; k < s->n_used; k++) {
         v[k] = k == i ? 1 : 0;
         for (uint32_t j = i; j < k; j++)

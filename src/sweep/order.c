@@ -2,25 +2,26 @@
 /* sweep/order.c - see order.h.
  *
  * The values of a parameter lie on a line from 0 to 1, by rank. A value's level is how often the
- * line must be halved to meet it: 0 for the ends, 1 for the middle, 2 for the quarters. A
- * configuration has the level of its highest value, and the sum of the places as its size. */
+ * line must be halved to reach it: 0 for the ends, 1 for the middle, 2 for the quarters. A
+ * configuration's level is that of its highest value; its size is the sum of its values' places. */
 #include "sweep/order.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "sweep/params.h"
 
-struct key {
+struct order_key {
     uint32_t number;
     uint32_t repeat;
-    unsigned phase; /* 0 the first, 1 corners, 2 and more what lies between, UINT_MAX the last */
+    unsigned phase; /* 0: the first; 1: corners; 2 and more: between; UINT_MAX: the last */
     double size;
 };
 
 /* How many of the parameter's values are smaller. */
-static uint32_t rank_of(const struct tmk_sweep_param *p, uint32_t value)
+static uint32_t value_rank_of(const struct tmk_sweep_param *p, uint32_t value)
 {
     uint32_t rank = 0;
     if (!p->numbers)
@@ -31,7 +32,7 @@ static uint32_t rank_of(const struct tmk_sweep_param *p, uint32_t value)
     return rank;
 }
 
-static double place_of(uint32_t rank, uint32_t n)
+static double rank_place(uint32_t rank, uint32_t n)
 {
     return n > 1 ? (double)rank / (n - 1) : 0;
 }
@@ -46,22 +47,22 @@ static unsigned level_of(uint32_t rank, uint32_t n)
     return level;
 }
 
-struct table { /* of one parameter, by value */
+struct order_table { /* figures of one parameter, by value */
     double place[TMK_SWEEP_MAX_VALUES];
     unsigned level[TMK_SWEEP_MAX_VALUES];
 };
 
-static void fill_table(struct table *t, const struct tmk_sweep_param *p)
+static void fill_table(struct order_table *t, const struct tmk_sweep_param *p)
 {
     for (uint32_t i = 0; i < p->n_values; i++) {
-        uint32_t rank = rank_of(p, i);
-        t->place[i] = place_of(rank, p->n_values);
+        uint32_t rank = value_rank_of(p, i);
+        t->place[i] = rank_place(rank, p->n_values);
         t->level[i] = level_of(rank, p->n_values);
     }
 }
 
-static void add_param(struct key *keys, uint32_t n, const struct tmk_results *r, uint32_t param,
-                      struct table *t)
+static void add_param(struct order_key *keys, uint32_t n, const struct tmk_results *r,
+                      uint32_t param, struct order_table *t)
 {
     fill_table(t, &r->params[param]);
     for (uint32_t i = 0; i < n; i++) {
@@ -72,9 +73,9 @@ static void add_param(struct key *keys, uint32_t n, const struct tmk_results *r,
     }
 }
 
-static int by_size(const void *a, const void *b)
+static int by_number_size(const void *a, const void *b)
 {
-    const struct key *x = a, *y = b;
+    const struct order_key *x = a, *y = b;
     if (x->repeat != y->repeat)
         return x->repeat < y->repeat ? -1 : 1;
     if (x->phase != y->phase)
@@ -84,8 +85,8 @@ static int by_size(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The smallest and the largest configuration that the constraints leave; all repeats of them. */
-static void mark_ends(struct key *keys, uint32_t n, uint32_t n_repeats)
+/* Mark all repeats of the smallest and the largest configuration that the constraints leave. */
+static void mark_ends(struct order_key *keys, uint32_t n, uint32_t n_repeats)
 {
     uint32_t least = 0, most = 0;
     for (uint32_t i = 1; i < n; i++) {
@@ -96,23 +97,23 @@ static void mark_ends(struct key *keys, uint32_t n, uint32_t n_repeats)
     }
     for (uint32_t i = 0; i < n_repeats && n > 0; i++) {
         keys[most + i].phase = UINT_MAX;
-        keys[least + i].phase = 0; /* of one configuration, which is both */
+        keys[least + i].phase = 0; /* there is one configuration, which is both */
     }
 }
 
 int tmk_order_cells(const struct tmk_results *r, uint32_t *ret, uint32_t *ret_n)
 {
-    struct key *keys = calloc(r->n_cells ? r->n_cells : 1, sizeof *keys);
-    struct table *table = calloc(1, sizeof *table);
+    struct order_key *keys = calloc(r->n_cells ? r->n_cells : 1, sizeof *keys);
+    struct order_table *table = calloc(1, sizeof *table);
     uint32_t n = 0;
     for (uint32_t i = 0; keys && i < r->n_cells; i++)
         if (r->cells[i].outcome != TMK_CELL_EXCLUDED)
-            keys[n++] = (struct key){.number = i, .repeat = r->cells[i].repeat, .phase = 1};
+            keys[n++] = (struct order_key){.number = i, .repeat = r->cells[i].repeat, .phase = 1};
     if (keys && table) {
         for (uint32_t i = 0; i < r->n_params; i++)
             add_param(keys, n, r, i, table);
         mark_ends(keys, n, r->n_repeats);
-        qsort(keys, n, sizeof *keys, by_size);
+        qsort(keys, n, sizeof *keys, by_number_size);
         for (uint32_t i = 0; i < n; i++)
             ret[i] = keys[i].number;
         *ret_n = n;

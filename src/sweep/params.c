@@ -9,7 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* Names whose TIDEMARK_ variable means something to us already, and words of constraints. */
+#include "base/array.h"
+#include "base/error.h"
+#include "kit/arena.h"
+
+/* Names with a TIDEMARK_ variable that has a meaning already, and words of constraints. */
 static const char *const taken[] = {
     "run",           "ranks",      "max_size", "cpu_tensors", "native",  "no_stacks", "no_modules",
     "no_categories", "no_symbols", "off",      "lib",         "library", "ring_dir",  "debug_dir",
@@ -21,13 +25,14 @@ enum { MAX_NUMBER_BYTES = 40 };
 
 /* ---- values as they are read ---- */
 
-struct values { /* grows in the arena by doubling; what is left behind is little */
+struct value_list { /* grows in the arena by doubling, which wastes little */
     struct tmk_arena *arena;
     const char **rows;
     uint32_t n, room;
 };
 
-static int add_value(struct values *v, const char *text, size_t n_text, struct tmk_error *err)
+static int add_param_value(struct value_list *v, const char *text, size_t n_text,
+                           struct tmk_error *err)
 {
     if (n_text == 0)
         return tmk_fail(err, TMK_EINVAL, "a value is empty");
@@ -52,7 +57,7 @@ bool tmk_param_number(const char *text, double *ret)
 {
     char *end;
     if (!isdigit((unsigned char)text[0]) && !(text[0] && strchr("+-.", text[0])))
-        return false; /* no blanks, "inf" or "nan" */
+        return false; /* refuses blanks, "inf" and "nan" */
     double number = strtod(text, &end);
     if (end == text || *end || !isfinite(number) || strpbrk(text, "xX"))
         return false;
@@ -60,7 +65,7 @@ bool tmk_param_number(const char *text, double *ret)
     return true;
 }
 
-static bool number_of(const char *text, size_t n, double *ret)
+static bool text_number(const char *text, size_t n, double *ret)
 {
     char copy[MAX_NUMBER_BYTES];
     if (n == 0 || n >= sizeof copy)
@@ -72,32 +77,32 @@ static bool number_of(const char *text, size_t n, double *ret)
 
 /* ---- ranges ---- */
 
-struct range {
+struct value_range {
     double from, to, step;
     bool multiplies;
 };
 
-/* "128..1024", "128..1024..128", "128..1024*2". False: it is none. */
-static bool read_range(const char *text, size_t n, struct range *ret)
+/* Parse "128..1024", "128..1024..128" or "128..1024*2". False: it is no range. */
+static bool read_range(const char *text, size_t n, struct value_range *ret)
 {
-    struct range r = {.step = 1};
+    struct value_range r = {.step = 1};
     const char *end = text + n, *dots = memmem(text, n, "..", 2);
-    if (!dots || !number_of(text, (size_t)(dots - text), &r.from))
+    if (!dots || !text_number(text, (size_t)(dots - text), &r.from))
         return false;
     const char *to = dots + 2, *behind = memmem(to, (size_t)(end - to), "..", 2);
     const char *star = memchr(to, '*', (size_t)(end - to));
     const char *to_end = behind ? behind : star ? star : end;
     const char *step = behind ? behind + 2 : star ? star + 1 : end;
     r.multiplies = !behind && star;
-    if (!number_of(to, (size_t)(to_end - to), &r.to))
+    if (!text_number(to, (size_t)(to_end - to), &r.to))
         return false;
-    if (step < end && !number_of(step, (size_t)(end - step), &r.step))
+    if (step < end && !text_number(step, (size_t)(end - step), &r.step))
         return false;
     *ret = r;
     return to_end == end || step < end;
 }
 
-static int check_range(const struct range *r, const char *text, int n, struct tmk_error *err)
+static int check_range(const struct value_range *r, const char *text, int n, struct tmk_error *err)
 {
     char shown[64];
     snprintf(shown, sizeof shown, "%.*s", n, text);
@@ -110,32 +115,32 @@ static int check_range(const struct range *r, const char *text, int n, struct tm
     return 0;
 }
 
-/* From the start by so many steps at once, not by adding up: 0.1..0.5..0.1 has five values. */
-static double value_at(const struct range *r, uint32_t i)
+/* Multiply the steps rather than add them up, so that 0.1..0.5..0.1 has five values. */
+static double value_at(const struct value_range *r, uint32_t i)
 {
     return r->multiplies ? r->from * pow(r->step, i) : r->from + r->step * i;
 }
 
-static int add_range(struct values *v, const struct range *r, struct tmk_error *err)
+static int add_value_range(struct value_list *v, const struct value_range *r, struct tmk_error *err)
 {
     double slack = 1e-9 * (fabs(r->to) + fabs(r->step));
     for (uint32_t i = 0; value_at(r, i) <= r->to + slack; i++) {
         char text[MAX_NUMBER_BYTES];
         int n = snprintf(text, sizeof text, "%.12g", value_at(r, i));
-        int rc = add_value(v, text, (size_t)n, err);
+        int rc = add_param_value(v, text, (size_t)n, err);
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-static int add_item(struct values *v, const char *text, size_t n, struct tmk_error *err)
+static int add_value_item(struct value_list *v, const char *text, size_t n, struct tmk_error *err)
 {
-    struct range r;
+    struct value_range r;
     if (!read_range(text, n, &r))
-        return add_value(v, text, n, err);
+        return add_param_value(v, text, n, err);
     int rc = check_range(&r, text, (int)n, err);
-    return rc < 0 ? rc : add_range(v, &r, err);
+    return rc < 0 ? rc : add_value_range(v, &r, err);
 }
 
 /* ---- a parameter ---- */
@@ -147,7 +152,7 @@ static int check_name(const char *name, struct tmk_error *err)
         return tmk_fail(err, TMK_EINVAL,
                         "'%s' is no name of a parameter: letters, digits and _, as in seq=128,256",
                         name);
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+    for (size_t i = 0; i < TMK_N(taken); i++)
         if (strcasecmp(name, taken[i]) == 0)
             return tmk_fail(err, TMK_EINVAL,
                             "a parameter cannot be called '%s', tidemark has a "
@@ -166,8 +171,8 @@ static int check_twice(const struct tmk_sweep_param *p, struct tmk_error *err)
     return 0;
 }
 
-/* Numbers, if all are. */
-static int read_numbers(struct tmk_sweep_param *p, struct tmk_arena *a)
+/* Set the numbers, if all values are numbers. */
+static int read_param_numbers(struct tmk_sweep_param *p, struct tmk_arena *a)
 {
     double *numbers = tmk_arena_take(a, p->n_values * sizeof *numbers);
     if (!numbers)
@@ -179,15 +184,15 @@ static int read_numbers(struct tmk_sweep_param *p, struct tmk_arena *a)
     return 0;
 }
 
-static int finish(const struct values *v, const char *name, struct tmk_sweep_param *ret,
-                  struct tmk_error *err)
+static int finish_param(const struct value_list *v, const char *name, struct tmk_sweep_param *ret,
+                        struct tmk_error *err)
 {
     struct tmk_sweep_param p = {.name = name, .values = v->rows, .n_values = v->n};
     if (p.n_values == 0)
         return tmk_fail(err, TMK_EINVAL, "%s has no values", name);
     int rc = check_twice(&p, err);
     if (rc == 0)
-        rc = read_numbers(&p, v->arena);
+        rc = read_param_numbers(&p, v->arena);
     if (rc == 0)
         *ret = p;
     return rc;
@@ -201,27 +206,27 @@ int tmk_param_parse(const char *text, struct tmk_arena *a, struct tmk_sweep_para
         return tmk_fail(err, TMK_EINVAL, "'%s' has no '=': a parameter is NAME=VALUE,VALUE...",
                         text);
     const char *name = tmk_arena_text(a, text, (size_t)(equals - text));
-    struct values v = {.arena = a};
+    struct value_list v = {.arena = a};
     int rc = name ? check_name(name, err) : TMK_ENOMEM;
     for (const char *at = equals + 1; rc == 0; at++) {
         size_t n = strcspn(at, ",");
-        rc = add_item(&v, at, n, err);
+        rc = add_value_item(&v, at, n, err);
         at += n;
         if (!*at)
             break;
     }
-    return rc < 0 ? rc : finish(&v, name, ret, err);
+    return rc < 0 ? rc : finish_param(&v, name, ret, err);
 }
 
 int tmk_param_make(const char *name, const char *const *values, uint32_t n, struct tmk_arena *a,
                    struct tmk_sweep_param *ret, struct tmk_error *err)
 {
     const char *copy = tmk_arena_text(a, name, strlen(name));
-    struct values v = {.arena = a};
+    struct value_list v = {.arena = a};
     int rc = copy ? check_name(copy, err) : TMK_ENOMEM;
     for (uint32_t i = 0; i < n && rc == 0; i++)
-        rc = add_value(&v, values[i], strlen(values[i]), err);
-    return rc < 0 ? rc : finish(&v, copy, ret, err);
+        rc = add_param_value(&v, values[i], strlen(values[i]), err);
+    return rc < 0 ? rc : finish_param(&v, copy, ret, err);
 }
 
 /* ---- all of them ---- */

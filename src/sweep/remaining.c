@@ -4,7 +4,7 @@
 
 #include "sweep/order.h"
 
-enum { MAX_NEAR = 256 }; /* cells that are asked: the sum stays cheap however large the grid */
+enum { MAX_NEAR = 256 }; /* cells that are averaged, so that a large grid stays cheap */
 
 static double seconds_like(const struct tmk_results *r, const struct tmk_cell *c,
                            const uint32_t *known, uint32_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/results.c - see results.h: the grid laid out. The journal is read in results_in.c and
- * written in journal_out.c. */
+/* sweep/results.c - see results.h; this file lays out the grid. results_in.c reads the journal,
+ * journal_out.c writes it. */
 #include "sweep/results.h"
 
 #include <stdlib.h>
@@ -113,7 +113,8 @@ struct tmk_results *tmk_results_close(struct tmk_results *r)
 
 /* ---- the cells ---- */
 
-static int read_wheres(struct tmk_results *r, const struct tmk_where ***ret, struct tmk_error *err)
+static int read_result_wheres(struct tmk_results *r, const struct tmk_where ***ret,
+                              struct tmk_error *err)
 {
     const struct tmk_where **wheres = tmk_arena_take(r->arena, (r->n_wheres + 1) * sizeof(void *));
     int rc = wheres ? 0 : TMK_ENOMEM;
@@ -124,9 +125,9 @@ static int read_wheres(struct tmk_results *r, const struct tmk_where ***ret, str
     return rc;
 }
 
-/* 1: all hold, 0: one does not. */
-static int is_allowed(const struct tmk_results *r, const struct tmk_where *const *wheres,
-                      const uint32_t *choice, struct tmk_error *err)
+/* Whether all constraints hold: 1, 0, or an error. */
+static int is_choice_allowed(const struct tmk_results *r, const struct tmk_where *const *wheres,
+                             const uint32_t *choice, struct tmk_error *err)
 {
     int holds = 1;
     for (uint32_t i = 0; i < r->n_wheres && holds == 1; i++)
@@ -134,7 +135,7 @@ static int is_allowed(const struct tmk_results *r, const struct tmk_where *const
     return holds;
 }
 
-static void forget(struct tmk_cell *c)
+static void forget_cell(struct tmk_cell *c)
 {
     c->device = c->message = c->run = c->log = NULL;
     c->capacity = c->peak_allocated = c->peak_reserved = c->peak_device = TMK_BYTES_UNKNOWN;
@@ -148,7 +149,7 @@ static int lay_out_choice(struct tmk_results *r, const struct tmk_where *const *
     if (!choice)
         return TMK_ENOMEM;
     tmk_params_choice(r->params, r->n_params, number, choice);
-    int allowed = is_allowed(r, wheres, choice, err);
+    int allowed = is_choice_allowed(r, wheres, choice, err);
     if (allowed < 0)
         return allowed;
     for (uint32_t repeat = 0; repeat < r->n_repeats; repeat++) {
@@ -156,7 +157,7 @@ static int lay_out_choice(struct tmk_results *r, const struct tmk_where *const *
         c->choice = choice;
         c->repeat = repeat;
         c->outcome = allowed ? TMK_CELL_PENDING : TMK_CELL_EXCLUDED;
-        forget(c);
+        forget_cell(c);
     }
     return 0;
 }
@@ -169,7 +170,7 @@ int tmk_results_lay_out(struct tmk_results *r, struct tmk_error *err)
     if (rc == 0)
         rc = tmk_params_n_cells(r->params, r->n_params, r->n_repeats, &n, err);
     if (rc == 0)
-        rc = read_wheres(r, &wheres, err);
+        rc = read_result_wheres(r, &wheres, err);
     if (rc < 0)
         return rc;
     r->cells = tmk_arena_take(r->arena, n * sizeof *r->cells);

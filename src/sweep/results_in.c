@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep/results_in.c - the journal of a sweep, read: see results.h.
+/* sweep/results_in.c - read the journal of a sweep: see results.h.
  *
- * The first line must be good. Of the others, what does not parse, or is about a cell that the grid
- * does not have, is counted and passed over: that cell is then tried again. Of two lines about one
- * cell the later one holds. */
+ * The first line must be good. Another line that does not parse, or is about a cell outside the
+ * grid, is counted and skipped; its cell is then tried again. Of two lines about one cell the later
+ * one counts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/json_in.h"
 #include "kit/shell.h"
 #include "sweep/journal_out.h"
@@ -31,7 +34,7 @@ static bool is_null(struct tmk_json_in *j)
     return true;
 }
 
-static bool is_true(struct tmk_json_in *j)
+static bool is_json_true(struct tmk_json_in *j)
 {
     bool is = tmk_json_in_peek(j) == 't';
     tmk_json_in_skip(j);
@@ -49,27 +52,27 @@ static int64_t number_or_none(struct tmk_json_in *j)
     return n > INT64_MAX ? -1 : (int64_t)n;
 }
 
-static const char *text_or_null(struct tmk_json_in *j)
+static const char *read_text_or_null(struct tmk_json_in *j)
 {
     return is_null(j) ? NULL : tmk_json_in_text(j);
 }
 
-static void complain(struct tmk_json_in *j, const char *problem)
+static void complain_about_json(struct tmk_json_in *j, const char *problem)
 {
     if (!j->problem)
         j->problem = problem;
 }
 
-/* Room for one more row of an array that grows in the arena; NULL after a problem. */
-static void *add_row(struct tmk_json_in *j, void **rows, uint32_t *n, size_t row_bytes)
+/* Make room for one more row of an array that grows in the arena; NULL after a problem. */
+static void *add_json_row(struct tmk_json_in *j, void **rows, uint32_t *n, size_t row_bytes)
 {
-    bool is_full = (*n & (*n - 1)) == 0; /* room is for powers of two */
+    bool is_full = (*n & (*n - 1)) == 0; /* room grows in powers of two */
     if (*n == MAX_ROWS)
-        complain(j, "there are too many of these");
+        complain_about_json(j, "there are too many of these");
     else if (is_full) {
         void *more = tmk_arena_take(j->texts, (*n ? 2 * (size_t)*n : 1) * row_bytes);
         if (!more)
-            complain(j, "out of memory");
+            complain_about_json(j, "out of memory");
         else if (*rows)
             memcpy(more, *rows, *n * row_bytes);
         *rows = more ? more : *rows;
@@ -84,7 +87,7 @@ static void read_texts(struct tmk_json_in *j, const char ***ret, uint32_t *ret_n
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
         const char *text = tmk_json_in_text(j);
-        const char **row = add_row(j, &rows, ret_n, sizeof *row);
+        const char **row = add_json_row(j, &rows, ret_n, sizeof *row);
         if (row)
             *row = text;
     }
@@ -93,7 +96,7 @@ static void read_texts(struct tmk_json_in *j, const char ***ret, uint32_t *ret_n
 
 /* ---- the first line ---- */
 
-static void read_param(struct tmk_json_in *j, struct tmk_sweep_param *p)
+static void read_json_param(struct tmk_json_in *j, struct tmk_sweep_param *p)
 {
     const char *key, *name = NULL, **values = NULL;
     uint32_t n = 0;
@@ -107,18 +110,18 @@ static void read_param(struct tmk_json_in *j, struct tmk_sweep_param *p)
         else
             tmk_json_in_skip(j);
     if (!j->problem && (!name || tmk_param_make(name, values, n, j->texts, p, &err) < 0))
-        complain(j, "a parameter cannot be read");
+        complain_about_json(j, "a parameter cannot be read");
 }
 
-static void read_params(struct tmk_json_in *j, struct tmk_results *r)
+static void read_json_params(struct tmk_json_in *j, struct tmk_results *r)
 {
     void *rows = NULL;
-    r->n_params = 0; /* of a key that comes twice the later one holds */
+    r->n_params = 0; /* if a key comes twice, the later one counts */
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
-        struct tmk_sweep_param *p = add_row(j, &rows, &r->n_params, sizeof *p);
+        struct tmk_sweep_param *p = add_json_row(j, &rows, &r->n_params, sizeof *p);
         if (p)
-            read_param(j, p);
+            read_json_param(j, p);
     }
     r->params = rows;
 }
@@ -131,7 +134,7 @@ static void read_head_value(struct tmk_json_in *j, struct tmk_results *r, const 
     else if (strcmp(key, "title") == 0)
         r->title = tmk_json_in_text(j);
     else if (strcmp(key, "params") == 0)
-        read_params(j, r);
+        read_json_params(j, r);
     else if (strcmp(key, "where") == 0)
         read_texts(j, &r->wheres, &r->n_wheres);
     else if (strcmp(key, "command") == 0)
@@ -139,9 +142,9 @@ static void read_head_value(struct tmk_json_in *j, struct tmk_results *r, const 
     else if (strcmp(key, "options") == 0)
         read_texts(j, &r->options, &r->n_options);
     else if (strcmp(key, "cwd") == 0)
-        r->cwd = text_or_null(j);
+        r->cwd = read_text_or_null(j);
     else if (strcmp(key, "has_secret") == 0)
-        r->has_secret = is_true(j);
+        r->has_secret = is_json_true(j);
     else if (strcmp(key, "repeats") == 0) {
         uint64_t n = tmk_json_in_u64(j);
         r->n_repeats = n > TMK_SWEEP_MAX_CELLS ? 0 : (uint32_t)n;
@@ -177,7 +180,7 @@ static void read_shares(struct tmk_json_in *j, struct tmk_shares *ret)
     tmk_json_in_object(j);
     while ((key = tmk_json_in_key(j))) {
         uint64_t bytes = tmk_json_in_u64(j);
-        struct tmk_share *s = add_row(j, &rows, &ret->n, sizeof *s);
+        struct tmk_share *s = add_json_row(j, &rows, &ret->n, sizeof *s);
         if (s)
             *s = (struct tmk_share){key, bytes};
     }
@@ -218,7 +221,7 @@ static void read_rank(struct tmk_json_in *j, struct tmk_cell_rank *k)
         else if (strcmp(key, "pid") == 0)
             k->pid = tmk_json_in_u64(j);
         else if (strcmp(key, "device") == 0)
-            k->device = text_or_null(j);
+            k->device = read_text_or_null(j);
         else if (strcmp(key, "peak_allocated") == 0)
             k->peak_allocated = bytes_or_unknown(j);
         else if (strcmp(key, "peak_reserved") == 0)
@@ -233,7 +236,7 @@ static void read_stages(struct tmk_json_in *j, struct tmk_cell *c)
     c->n_stages = 0;
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
-        struct tmk_cell_stage *s = add_row(j, &rows, &c->n_stages, sizeof *s);
+        struct tmk_cell_stage *s = add_json_row(j, &rows, &c->n_stages, sizeof *s);
         if (s)
             read_stage(j, s);
     }
@@ -246,7 +249,7 @@ static void read_ranks(struct tmk_json_in *j, struct tmk_cell *c)
     c->n_ranks = 0;
     tmk_json_in_array(j);
     while (tmk_json_in_item(j)) {
-        struct tmk_cell_rank *k = add_row(j, &rows, &c->n_ranks, sizeof *k);
+        struct tmk_cell_rank *k = add_json_row(j, &rows, &c->n_ranks, sizeof *k);
         if (k)
             read_rank(j, k);
     }
@@ -261,15 +264,15 @@ static void read_outcome(struct tmk_json_in *j, struct tmk_cell *c)
             c->outcome = (enum tmk_cell_outcome)o;
             return;
         }
-    complain(j, "this outcome is not known");
+    complain_about_json(j, "this outcome is not known");
 }
 
 static const char *read_message(struct tmk_json_in *j)
 {
-    const char *text = text_or_null(j);
+    const char *text = read_text_or_null(j);
     char *own = text ? tmk_arena_text(j->texts, text, strlen(text)) : NULL;
     if (text && !own)
-        complain(j, "out of memory");
+        complain_about_json(j, "out of memory");
     if (own)
         tmk_message_clean(own);
     return own;
@@ -280,11 +283,11 @@ static bool read_text_value(struct tmk_json_in *j, struct tmk_cell *c, const cha
     if (strcmp(key, "message") == 0)
         c->message = read_message(j);
     else if (strcmp(key, "run") == 0)
-        c->run = text_or_null(j);
+        c->run = read_text_or_null(j);
     else if (strcmp(key, "log") == 0)
-        c->log = text_or_null(j);
+        c->log = read_text_or_null(j);
     else if (strcmp(key, "device") == 0)
-        c->device = text_or_null(j);
+        c->device = read_text_or_null(j);
     else if (strcmp(key, "outcome") == 0)
         read_outcome(j, c);
     else
@@ -315,7 +318,7 @@ static bool read_number_value(struct tmk_json_in *j, struct tmk_cell *c, const c
     return true;
 }
 
-static void read_value(struct tmk_json_in *j, struct tmk_cell *c, const char *key)
+static void read_cell_value(struct tmk_json_in *j, struct tmk_cell *c, const char *key)
 {
     if (read_text_value(j, c, key) || read_number_value(j, c, key))
         return;
@@ -333,7 +336,7 @@ static void read_value(struct tmk_json_in *j, struct tmk_cell *c, const char *ke
         tmk_json_in_skip(j);
 }
 
-/* The shares of something add up to it, whoever wrote the line. */
+/* Whether shares add up to their whole. The line may have been written by anything. */
 static bool is_sum(const struct tmk_shares *s, uint64_t whole)
 {
     uint64_t sum = 0;
@@ -366,7 +369,7 @@ int tmk_results_apply(struct tmk_results *r, const char *line, size_t n, struct 
         if (strcmp(key, "cell") == 0)
             number = tmk_json_in_u64(&j);
         else
-            read_value(&j, &c, key);
+            read_cell_value(&j, &c, key);
     tmk_json_in_end(&j);
     if (j.problem)
         return tmk_fail(err, TMK_EDAMAGED, "%s", j.problem);
@@ -380,8 +383,8 @@ int tmk_results_apply(struct tmk_results *r, const char *line, size_t n, struct 
 
 /* ---- the file ---- */
 
-static int read_bytes(int fd, char *to, size_t n, size_t *ret_n, const char *path,
-                      struct tmk_error *err)
+static int read_journal_bytes(int fd, char *to, size_t n, size_t *ret_n, const char *path,
+                              struct tmk_error *err)
 {
     size_t done = 0;
     while (done < n) {
@@ -408,7 +411,7 @@ static int read_open(int fd, const char *path, char **ret, size_t *ret_n, struct
     char *bytes = malloc((size_t)st.st_size + 1);
     if (!bytes)
         return TMK_ENOMEM;
-    int rc = read_bytes(fd, bytes, (size_t)st.st_size, ret_n, path, err);
+    int rc = read_journal_bytes(fd, bytes, (size_t)st.st_size, ret_n, path, err);
     if (rc < 0)
         free(bytes);
     else
@@ -416,9 +419,9 @@ static int read_open(int fd, const char *path, char **ret, size_t *ret_n, struct
     return rc;
 }
 
-static int read_file(const char *path, char **ret, size_t *ret_n, struct tmk_error *err)
+static int read_journal_file(const char *path, char **ret, size_t *ret_n, struct tmk_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* whatever stands there */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* there may be any kind of file */
     if (fd < 0 && errno == ENOENT)
         return tmk_fail(err, TMK_ENOENT, "there is no %s: it is not the folder of a sweep", path);
     if (fd < 0)
@@ -473,7 +476,7 @@ int tmk_results_load(const char *folder, struct tmk_results **ret, struct tmk_er
     size_t n = 0;
     if (asprintf(&path, "%s/%s", folder, TMK_SWEEP_JOURNAL) < 0)
         return tmk_fail(err, TMK_ENOMEM, "no memory for the sweep");
-    int rc = read_file(path, &bytes, &n, err);
+    int rc = read_journal_file(path, &bytes, &n, err);
     if (rc == 0 && bytes)
         rc = tmk_results_parse(folder, bytes, n, ret, err);
     free(bytes);

@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
+
 /* ---- configurations ---- */
 
 static void take_cell(struct tmk_survey *g, uint32_t number)
@@ -63,7 +67,7 @@ bool tmk_survey_is_estimated(const struct tmk_survey *g, const struct tmk_survey
 
 /* ---- all of them ---- */
 
-static void add_capacity(struct tmk_survey *g, uint64_t bytes, bool *is_one)
+static void add_survey_capacity(struct tmk_survey *g, uint64_t bytes, bool *is_one)
 {
     if (bytes == 0 || bytes == TMK_BYTES_UNKNOWN)
         return;
@@ -71,12 +75,12 @@ static void add_capacity(struct tmk_survey *g, uint64_t bytes, bool *is_one)
     g->capacity = bytes;
 }
 
-static void measure(struct tmk_survey *g)
+static void measure_survey(struct tmk_survey *g)
 {
     bool is_one = true;
     for (uint32_t i = 0; i < g->n_configs; i++) {
         const struct tmk_survey_config *c = &g->configs[i];
-        add_capacity(g, c->cell->capacity, &is_one);
+        add_survey_capacity(g, c->cell->capacity, &is_one);
         g->n_measured += c->has_peak;
         if (c->has_peak && (!g->largest || c->cell->peak_allocated > g->most)) {
             g->largest = c;
@@ -87,10 +91,10 @@ static void measure(struct tmk_survey *g)
         g->capacity = 0;
 }
 
-/* ---- which parameters matter ---- */
+/* ---- effects of parameters ---- */
 
-/* By configuration: the peak, or its estimate, as gaps (constraints, what ran out of memory) would
- * set the large configurations of one value against the small ones of another; 0: not known. */
+/* List each configuration's peak, or its estimate; 0: not known. With gaps (constraints, OOMs)
+ * large configurations of one value would be compared with small ones of another. */
 static double *take_peaks(struct tmk_survey *g)
 {
     double *peaks = tmk_arena_take(&g->arena, g->n_configs * sizeof *peaks);
@@ -101,18 +105,19 @@ static double *take_peaks(struct tmk_survey *g)
     return peaks;
 }
 
-struct mean {
+struct repeat_mean {
     double sum;
     uint32_t n;
 };
 
-/* How far apart the means over each value of a parameter are; `means` has a row for each value. */
+/* The effect of a parameter: the distance between the means over each of its values. `means` has a
+ * row for each value. */
 static double effect_of(const struct tmk_survey *g, uint32_t p, const double *peaks,
-                        struct mean *means)
+                        struct repeat_mean *means)
 {
     double least = INFINITY, most = 0;
     for (uint32_t i = 0; i < g->n_configs; i++) {
-        struct mean *m = &means[g->configs[i].cell->choice[p]];
+        struct repeat_mean *m = &means[g->configs[i].cell->choice[p]];
         m->sum += peaks[i];
         m->n += peaks[i] > 0;
     }
@@ -136,7 +141,8 @@ static int order_params(struct tmk_survey *g)
     for (uint32_t p = 0; p < r->n_params; p++) {
         if (r->params[p].n_values < 2)
             continue;
-        struct mean *means = tmk_arena_take(&g->arena, r->params[p].n_values * sizeof *means);
+        struct repeat_mean *means =
+            tmk_arena_take(&g->arena, r->params[p].n_values * sizeof *means);
         if (!means)
             return TMK_ENOMEM;
         effects[p] = effect_of(g, p, peaks, means);
@@ -150,9 +156,9 @@ static int order_params(struct tmk_survey *g)
 
 /* ---- names ---- */
 
-/* The names, and the values chosen of them; `choice` NULL: no values. NULL without memory. */
-static const char *list(struct tmk_survey *g, const uint32_t *choice, bool has_names,
-                        const char *between)
+/* List the names and the chosen values; `choice` NULL: no values. NULL: no memory. */
+static const char *list_choice_names(struct tmk_survey *g, const uint32_t *choice, bool has_names,
+                                     const char *between)
 {
     char *text = NULL;
     size_t n = 0;
@@ -177,8 +183,8 @@ static const char *list(struct tmk_survey *g, const uint32_t *choice, bool has_n
 static int name_config(struct tmk_survey *g, struct tmk_survey_config *c)
 {
     uint32_t n = g->r->n_repeats;
-    c->name = list(g, c->cell->choice, true, " ");
-    c->values = list(g, c->cell->choice, false, ", ");
+    c->name = list_choice_names(g, c->cell->choice, true, " ");
+    c->values = list_choice_names(g, c->cell->choice, false, ", ");
     if (!c->name || !c->values)
         return TMK_ENOMEM;
     if (!c->has_peak || c->n_ill == 0)
@@ -190,16 +196,16 @@ static int name_config(struct tmk_survey *g, struct tmk_survey_config *c)
 
 static int name_configs(struct tmk_survey *g)
 {
-    g->names = list(g, NULL, true, ", ");
+    g->names = list_choice_names(g, NULL, true, ", ");
     int rc = g->names ? 0 : TMK_ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < g->n_configs; i++)
         rc = name_config(g, &g->configs[i]);
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- making ---- */
 
-static int make_fit(struct tmk_survey *g)
+static int make_survey_fit(struct tmk_survey *g)
 {
     struct tmk_error err = {0};
     int rc = tmk_fit_make(g->r, TMK_FIT_ALLOCATED, &g->fit, &err);
@@ -212,12 +218,12 @@ static int make_fit(struct tmk_survey *g)
 int tmk_survey_init(struct tmk_survey *g, const struct tmk_results *r)
 {
     *g = (struct tmk_survey){.r = r};
-    int rc = make_fit(g);
+    int rc = make_survey_fit(g);
     if (rc == 0)
         rc = make_configs(g);
     if (rc != 0)
         return rc;
-    measure(g);
+    measure_survey(g);
     rc = order_params(g);
     return rc == 0 ? name_configs(g) : rc;
 }

@@ -2,9 +2,10 @@
 /* sweep/survey.h - a sweep as every view shows it: each configuration once, however often it was
  * repeated.
  *
- * A configuration is shown by its deciding cell: the repeat with the largest peak, as that is what
- * a GPU must have room for. The page, the console, the files and the pictures take the cell, the
- * largest configuration, the order of the parameters and the estimates from here, so they agree.
+ * A configuration is represented by its deciding cell: the repeat with the largest peak, because a
+ * GPU must have room for that one. The page, the console, the files and the pictures take the cell,
+ * the largest configuration, the order of the parameters and the estimates from here, so they
+ * agree.
  *
  *     struct tmk_survey g;
  *     if (tmk_survey_init(&g, results) != 0) ... TMK_ENOMEM
@@ -14,17 +15,18 @@
 #ifndef TMK_SWEEP_SURVEY_H
 #define TMK_SWEEP_SURVEY_H
 
+#include "kit/arena.h"
 #include "sweep/fit.h"
 #include "sweep/results.h"
 
 struct tmk_survey_config {
     const struct tmk_cell *cell; /* the deciding one; without a peak the first that was tried */
-    uint32_t number;             /* of that cell */
-    bool has_peak;               /* it ended well, and its peak is known */
-    uint32_t n_well, n_ill;      /* repeats that ended well, and that did not */
-    const char *name;            /* "seq=128 batch=8": the parameters with several values; all where
-                                  * none has several; "the command" without parameters */
-    const char *values;          /* "128, 8": for lists whose lines would be too long */
+    uint32_t number;             /* that cell's number */
+    bool has_peak;               /* the cell ended well, and its peak is known */
+    uint32_t n_well, n_ill;      /* how many repeats ended well, and how many did not */
+    const char *name;    /* "seq=128 batch=8": the parameters with several values; all if none has
+                            several; "the command" without parameters */
+    const char *values;  /* "128, 8": for lists with lines that would be too long */
     const char *repeats; /* "2 of 3" where some repeats ended well and some did not, else NULL */
 };
 
@@ -37,26 +39,28 @@ struct tmk_survey {
     uint32_t n_measured;                     /* configurations that have a peak */
     uint32_t n_cells[TMK_CELL_HOPELESS + 1]; /* by outcome */
     uint32_t n_peakless;                     /* cells that ended well, but have no peak */
-    const struct tmk_survey_config *largest; /* the first with the largest peak; NULL: none has */
-    uint64_t most;                           /* that peak; 0: none */
+    const struct tmk_survey_config
+        *largest;      /* the first with the largest peak; NULL: none has a peak */
+    uint64_t most;     /* that peak; 0: none */
     uint32_t *order;   /* parameters with several values, the one with the largest effect first */
     uint32_t n_order;  /* how many of those */
-    uint64_t capacity; /* of the devices, if it is the same for all; 0 else */
-    const char *names; /* "seq, batch": of what the configurations' values are */
-    const char *repeats_note; /* what "2 of 3" means where a configuration has it, else NULL */
+    uint64_t capacity; /* of the devices, if it is the same for all; else 0 */
+    const char *names; /* "seq, batch": the parameters that `values` belong to */
+    const char *repeats_note; /* the meaning of "2 of 3" if a configuration has it, else NULL */
     struct tmk_arena arena;
 };
 
-/* 0 or TMK_ENOMEM; fini in both cases. The results are borrowed until then. */
+/* Make a survey. 0 or TMK_ENOMEM; call fini in both cases. The results are borrowed until then. */
 int tmk_survey_init(struct tmk_survey *g, const struct tmk_results *r);
 void tmk_survey_fini(struct tmk_survey *g);
 
 /* The configuration with these choices. */
 const struct tmk_survey_config *tmk_survey_at(const struct tmk_survey *g, const uint32_t *choice);
-/* What the configuration would need; not known without a fit. */
+/* Estimate what the configuration needs; not known without a fit. */
 struct tmk_estimate tmk_survey_estimate(const struct tmk_survey *g,
                                         const struct tmk_survey_config *c);
-/* Whether an estimate is shown for it: it is known, and there is no measured peak. */
+/* Whether views show an estimate for the configuration: it is known, and there is no measured
+ * peak. */
 bool tmk_survey_is_estimated(const struct tmk_survey *g, const struct tmk_survey_config *c,
                              struct tmk_estimate *ret);
 

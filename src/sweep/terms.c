@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cells {
+struct term_cells {
     const double *x;
     uint32_t n, n_params;
 };
 
-/* ---- which factors there are ---- */
+/* ---- factors ---- */
 
-/* Different values of a parameter, counted up to three. */
-static unsigned n_values(const struct cells *c, uint32_t p)
+/* Count the different values of a parameter, up to three. */
+static unsigned n_cell_values(const struct term_cells *c, uint32_t p)
 {
     double first = c->x[p], other = NAN;
     for (uint32_t i = 1; i < c->n; i++) {
@@ -29,7 +29,7 @@ static unsigned n_values(const struct cells *c, uint32_t p)
     return isnan(other) ? 1 : 2;
 }
 
-static bool is_above_zero(const struct cells *c, uint32_t p)
+static bool is_above_zero(const struct term_cells *c, uint32_t p)
 {
     for (uint32_t i = 0; i < c->n; i++)
         if (!(c->x[(size_t)i * c->n_params + p] > 0))
@@ -39,13 +39,14 @@ static bool is_above_zero(const struct cells *c, uint32_t p)
 
 enum { MOST_FACTORS = 24 };
 
-struct factors {
+struct factor_list {
     struct tmk_factor items[MOST_FACTORS];
     bool may_square[MOST_FACTORS];
     uint32_t n;
 };
 
-static void add_factor(struct factors *f, uint32_t a, uint32_t b, bool is_inverse, bool may_square)
+static void add_factor(struct factor_list *f, uint32_t a, uint32_t b, bool is_inverse,
+                       bool may_square)
 {
     if (f->n == MOST_FACTORS)
         return;
@@ -53,12 +54,12 @@ static void add_factor(struct factors *f, uint32_t a, uint32_t b, bool is_invers
     f->may_square[f->n++] = may_square;
 }
 
-static void find_factors(const struct cells *c, const struct tmk_terms_hints *hints,
-                         struct tmk_terms *t, struct factors *ret)
+static void find_factors(const struct term_cells *c, const struct tmk_terms_hints *hints,
+                         struct tmk_terms *t, struct factor_list *ret)
 {
     ret->n = 0;
     for (uint32_t p = 0; p < c->n_params; p++) {
-        unsigned n = n_values(c, p);
+        unsigned n = n_cell_values(c, p);
         t->varies[p] = n > 1;
         if (n > 1)
             add_factor(ret, p, p, false, n > 2);
@@ -72,21 +73,23 @@ static void find_factors(const struct cells *c, const struct tmk_terms_hints *hi
             add_factor(ret, p, p, true, false);
 }
 
-/* ---- which products ---- */
+/* ---- products ---- */
 
-static bool share(const struct tmk_factor *f, const struct tmk_factor *g)
+static bool share_a_parameter(const struct tmk_factor *f, const struct tmk_factor *g)
 {
     return f->a == g->a || f->a == g->b || f->b == g->a || f->b == g->b;
 }
 
-static void add_term(struct tmk_terms *t, const struct factors *f, const uint32_t *which, uint8_t n)
+static void add_term(struct tmk_terms *t, const struct factor_list *f, const uint32_t *which,
+                     uint8_t n)
 {
     struct tmk_term term = {.n = n};
     for (uint8_t i = 0; i < n; i++) {
         term.factors[i] = f->items[which[i]];
         for (uint8_t j = 0; j < i; j++) {
             bool is_square = which[i] == which[j];
-            if (is_square ? !f->may_square[which[i]] : share(&term.factors[i], &term.factors[j]))
+            if (is_square ? !f->may_square[which[i]]
+                          : share_a_parameter(&term.factors[i], &term.factors[j]))
                 return;
         }
     }
@@ -94,10 +97,10 @@ static void add_term(struct tmk_terms *t, const struct factors *f, const uint32_
         t->items[t->n++] = term;
 }
 
-/* All products of `n` factors from the `from`-th on, of which `at` are chosen; no cubes, and one
- * square at most. */
-static void add_products(struct tmk_terms *t, const struct factors *f, uint32_t *which, uint8_t at,
-                         uint8_t n, bool has_square)
+/* Add all products of `n` factors from the `from`-th on, with `at` factors chosen already; no
+ * cubes, and at most one square. */
+static void add_products(struct tmk_terms *t, const struct factor_list *f, uint32_t *which,
+                         uint8_t at, uint8_t n, bool has_square)
 {
     if (at == n) {
         add_term(t, f, which, n);
@@ -111,12 +114,12 @@ static void add_products(struct tmk_terms *t, const struct factors *f, uint32_t 
     }
 }
 
-/* Of low degree first: where there is no room for all, it is high ones that are left out. */
+/* Low degrees come first, so that high ones are left out if there is no room for all. */
 void tmk_terms_find(const double *x, uint32_t n, uint32_t n_params,
                     const struct tmk_terms_hints *hints, struct tmk_terms *ret)
 {
-    const struct cells cells = {.x = x, .n = n, .n_params = n_params};
-    struct factors f;
+    const struct term_cells cells = {.x = x, .n = n, .n_params = n_params};
+    struct factor_list f;
     uint32_t which[TMK_TERM_FACTORS];
     memset(ret, 0, sizeof *ret);
     find_factors(&cells, hints, ret, &f);
@@ -157,8 +160,8 @@ bool tmk_term_has(const struct tmk_term *t, uint32_t p, int *ret_power)
     return power != 0;
 }
 
-static void write_factor(FILE *out, const struct tmk_factor *f, unsigned power,
-                         const char *const *names)
+static void write_factor_text(FILE *out, const struct tmk_factor *f, unsigned power,
+                              const char *const *names)
 {
     if (f->a == f->b)
         fputs(names[f->a], out);
@@ -168,7 +171,7 @@ static void write_factor(FILE *out, const struct tmk_factor *f, unsigned power,
         fprintf(out, "^%u", power);
 }
 
-static bool is_same(const struct tmk_factor *f, const struct tmk_factor *g)
+static bool is_same_factor(const struct tmk_factor *f, const struct tmk_factor *g)
 {
     return f->a == g->a && f->b == g->b && f->is_inverse == g->is_inverse;
 }
@@ -181,13 +184,13 @@ static void write_side(FILE *out, const struct tmk_term *t, bool is_inverse,
         unsigned power = 1;
         if (t->factors[i].is_inverse != is_inverse)
             continue;
-        while (i + 1 < t->n && is_same(&t->factors[i], &t->factors[i + 1])) {
+        while (i + 1 < t->n && is_same_factor(&t->factors[i], &t->factors[i + 1])) {
             power++;
             i++;
         }
         if (!is_first || is_inverse)
             fputc(is_inverse ? '/' : '*', out);
-        write_factor(out, &t->factors[i], power, names);
+        write_factor_text(out, &t->factors[i], power, names);
         is_first = false;
     }
     if (is_first && !is_inverse)

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "sweep/params.h"
 
 static const char repeat_name[] = "repeat";
 
-/* The bytes of the name in "{NAME}" at `at`; 0: it is none. */
+/* The length of the name in "{NAME}" at `at`; 0: there is none. */
 static size_t name_at(const char *at)
 {
     size_t n = 0;
@@ -46,8 +47,8 @@ int tmk_word_check(const char *word, const struct tmk_results *r, struct tmk_err
     return 0;
 }
 
-static void put_value(FILE *out, const struct tmk_results *r, const struct tmk_cell *c,
-                      const char *name, size_t n)
+static void put_word_value(FILE *out, const struct tmk_results *r, const struct tmk_cell *c,
+                           const char *name, size_t n)
 {
     int p = tmk_params_find(r->params, r->n_params, name, n);
     if (p >= 0)
@@ -71,7 +72,7 @@ char *tmk_word_fill(const char *word, const struct tmk_results *r, const struct 
             fputc('{', out);
             at++;
         } else if (n > 0) {
-            put_value(out, r, c, at + 1, n);
+            put_word_value(out, r, c, at + 1, n);
             at += n + 1;
         } else {
             fputc(*at, out);

@@ -12,6 +12,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/region.h"
+#include "trace/layout.h"
+#include "trace/state.h"
 
 struct drain_page {
     struct tmk_page *page;

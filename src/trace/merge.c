@@ -23,9 +23,12 @@
 #include "trace/account.h"
 #include "trace/disk_share.h"
 #include "trace/drain.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
 #include "trace/replay.h"
+#include "trace/ring.h"
 #include "trace/ring_file.h"
-#include "trace/snapshot.h"
+#include "trace/state.h"
 #include "trace/writer.h"
 
 enum { OWN_LOOKS = 50, FOREIGN_LOOKS = 3, LOOK_WAIT_NS = 10000000 };

@@ -11,11 +11,13 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/crc32.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/region.h"
 #include "trace/pylines.h"
+#include "trace/segments.h"
 #include "trace/snapshot.h"
 
 enum {

@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bytes.h"
 #include "trace/layout.h"
 #include "trace/state.h"
 

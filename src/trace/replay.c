@@ -7,6 +7,10 @@
 
 #include <stdlib.h>
 
+#include "base/bytes.h"
+#include "base/error.h"
+#include "trace/layout.h"
+#include "trace/segments.h"
 #include "trace/snapshot.h"
 
 int tmk_replay_init(struct tmk_replay *rp, const struct tmk_state_limits *limits)

@@ -8,8 +8,10 @@
 #ifndef TMK_TRACE_REPLAY_H
 #define TMK_TRACE_REPLAY_H
 
+#include "base/error.h"
 #include "trace/events.h"
 #include "trace/reader.h"
+#include "trace/segments.h"
 #include "trace/state.h"
 
 struct tmk_replay;

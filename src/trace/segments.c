@@ -2,7 +2,6 @@
 /* trace/segments.c - see segments.h. A removed segment leaves no gap among the items. */
 #include "trace/segments.h"
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/valid.h"
 

@@ -3,7 +3,9 @@
 #include "trace/snapshot.h"
 
 #include "base/error.h"
+#include "base/region.h"
 #include "trace/layout.h"
+#include "trace/segments.h"
 
 /* ---- sections ---- */
 

@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/valid.h"
 #include "tidemark/tidemark.h"

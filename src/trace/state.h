@@ -238,9 +238,9 @@ uint32_t tmk_state_name(const struct tmk_state *s, const struct tmk_block *b);
 /* A copy of the block with its category and name filled in. */
 struct tmk_block tmk_state_settled(const struct tmk_state *s, const struct tmk_block *b);
 
-/* The events. `b` may be NULL (no entry): the totals still move. Time must not decrease,
- * but where a damaged trace is replayed, it does: nothing here breaks then. Before an
- * alloc at an entry that is live, replace() takes the old block off: its free was lost. */
+/* The events. `b` may be NULL (no entry): the totals still move. Time must not decrease; in a
+ * damaged trace it does, which breaks nothing here. Before an alloc at an entry that is live,
+ * replace() takes the old block off: its free was lost. */
 void tmk_state_replace(struct tmk_state *s, struct tmk_block *b);
 void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
                      uint32_t thread, const struct tmk_shape *shape);

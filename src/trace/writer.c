@@ -15,6 +15,8 @@
 #include "base/fd.h"
 #include "base/file_lock.h"
 #include "base/text.h"
+#include "trace/layout.h"
+#include "trace/state.h"
 
 enum {
     FRONT_SLACK = TMK_PERMANENT_MAX_BYTES,   /* kept free ahead of the tail: room for one copy */

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "trace/layout.h"
 #include "trace/packer.h"
 
 /* Returns whether the file may grow by `bytes`; granted bytes count for the run. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kit/amount.h"
+#include "passes/forecast.h"
 #include "tui/grid.h"
 
 const struct tmk_key_help tmk_key_helps[] = {
@@ -30,9 +32,9 @@ struct tmk_choice tmk_choice_start(bool ascii, const char *filter)
     return start;
 }
 
-/* ---- which processes, in which order ---- */
+/* ---- order of processes ---- */
 
-static bool is_shown(const struct tmk_choice *v, const struct tmk_top_process *p)
+static bool is_process_shown(const struct tmk_choice *v, const struct tmk_top_process *p)
 {
     char pid[16];
     snprintf(pid, sizeof pid, "%" PRIu32, p->pid);
@@ -40,15 +42,15 @@ static bool is_shown(const struct tmk_choice *v, const struct tmk_top_process *p
            strcasestr(p->user, v->filter) || strstr(pid, v->filter);
 }
 
-/* By risk, then by how soon. */
+/* Order by risk, then by how soon. */
 static int64_t urgency_of(const struct tmk_forecast *f)
 {
     double seconds = f->has_time && f->seconds_to_oom < 1e12 ? f->seconds_to_oom : 1e12;
     return (int64_t)f->risk * 10000000000000 - (int64_t)seconds;
 }
 
-/* Of a column of numbers; unknown is less than anything. */
-static int64_t number_of(const struct tmk_top_process *p, enum tmk_sort sort)
+/* The number to sort by in a column of numbers; unknown is less than anything. */
+static int64_t sort_number_of(const struct tmk_top_process *p, enum tmk_sort sort)
 {
     uint64_t bytes = TMK_BYTES_UNKNOWN;
     bool has_job = p->is_watched && p->job.has_memory;
@@ -82,9 +84,10 @@ static int64_t number_of(const struct tmk_top_process *p, enum tmk_sort sort)
     return bytes > INT64_MAX ? -1 : (int64_t)bytes;
 }
 
-/* Numbers: the largest first, but for names of things (PID, rank); texts: by the alphabet. */
-static int compare(const struct tmk_top_process *a, const struct tmk_top_process *b,
-                   enum tmk_sort sort)
+/* Compare two processes: numbers with the largest first, except those that name things (PID, rank);
+ * texts by the alphabet. */
+static int compare_processes(const struct tmk_top_process *a, const struct tmk_top_process *b,
+                             enum tmk_sort sort)
 {
     if (sort == TMK_SORT_USER)
         return strcmp(a->user, b->user);
@@ -92,23 +95,23 @@ static int compare(const struct tmk_top_process *a, const struct tmk_top_process
         return strcmp(a->command, b->command);
     if (sort == TMK_SORT_DEVICES)
         return strverscmp(a->devices, b->devices);
-    int64_t na = number_of(a, sort), nb = number_of(b, sort);
+    int64_t na = sort_number_of(a, sort), nb = sort_number_of(b, sort);
     int order = (na > nb) - (na < nb);
     return sort == TMK_SORT_PID || sort == TMK_SORT_RANK ? order : -order;
 }
 
-struct ordering {
+struct process_ordering {
     const struct tmk_choice *v;
     const struct tmk_top_process *processes;
 };
 
 static int by_choice(const void *va, const void *vb, void *arg)
 {
-    const struct ordering *o = arg;
+    const struct process_ordering *o = arg;
     const struct tmk_top_process *a = &o->processes[*(const uint32_t *)va];
     const struct tmk_top_process *b = &o->processes[*(const uint32_t *)vb];
-    int order = compare(a, b, o->v->sort);
-    if (order == 0) /* so that rows do not dance */
+    int order = compare_processes(a, b, o->v->sort);
+    if (order == 0) /* so that rows do not change places */
         return a->pid < b->pid ? -1 : a->pid > b->pid;
     return o->v->is_reversed ? -order : order;
 }
@@ -117,9 +120,9 @@ uint32_t tmk_choice_order(const struct tmk_choice *v, const struct tmk_top_model
 {
     uint32_t n = 0;
     for (uint64_t i = 0; i < m->n_processes; i++)
-        if (is_shown(v, &m->processes[i]))
+        if (is_process_shown(v, &m->processes[i]))
             ret[n++] = (uint32_t)i;
-    struct ordering ordering = {v, m->processes};
+    struct process_ordering ordering = {v, m->processes};
     if (n > 1)
         qsort_r(ret, n, sizeof *ret, by_choice, &ordering);
     return n;
@@ -136,7 +139,8 @@ uint32_t tmk_choice_selected(const struct tmk_choice *v, const struct tmk_top_mo
 
 /* ---- keys ---- */
 
-/* Select the row that is `by` rows further, or of the `place` on the screen that was clicked. */
+/* Select the row that is `by` rows further, or the one at `place` on the screen that was
+ * clicked. */
 static void select_row(struct tmk_choice *v, const struct tmk_top_model *m, int64_t by,
                        const uint32_t *place)
 {
@@ -150,24 +154,24 @@ static void select_row(struct tmk_choice *v, const struct tmk_top_model *m, int6
     free(order);
 }
 
-static void scroll(struct tmk_choice *v, int64_t by, const struct tmk_hits *hits)
+static void scroll_list(struct tmk_choice *v, int64_t by, const struct tmk_hits *hits)
 {
     int64_t to = (int64_t)v->scroll + by;
     v->scroll = to < 0 ? 0 : to > hits->scroll_most ? hits->scroll_most : (unsigned)to;
 }
 
-static void move(struct tmk_choice *v, int64_t by, const struct tmk_top_model *m,
-                 const struct tmk_hits *hits)
+static void move_selection(struct tmk_choice *v, int64_t by, const struct tmk_top_model *m,
+                           const struct tmk_hits *hits)
 {
     if (v->shown == TMK_SHOWN_LIST)
         select_row(v, m, by, NULL);
     else
-        scroll(v, by, hits);
+        scroll_list(v, by, hits);
 }
 
 static void open_details(struct tmk_choice *v, const struct tmk_top_model *m)
 {
-    select_row(v, m, 0, NULL); /* so that somebody is selected */
+    select_row(v, m, 0, NULL); /* so that a process is selected */
     if (v->pid == 0)
         return;
     v->shown = TMK_SHOWN_DETAILS;
@@ -180,7 +184,7 @@ static void sort_by(struct tmk_choice *v, enum tmk_sort sort)
     v->sort = sort;
 }
 
-/* The next column that is on the screen. */
+/* Sort by the next column that is on the screen. */
 static void sort_next(struct tmk_choice *v, int by, const struct tmk_hits *hits)
 {
     for (unsigned i = 0; i < hits->n_heads; i++)
@@ -193,8 +197,8 @@ static void sort_next(struct tmk_choice *v, int by, const struct tmk_hits *hits)
     v->sort = TMK_SORT_PID;
 }
 
-static void click(struct tmk_choice *v, const struct tmk_key *key, const struct tmk_top_model *m,
-                  const struct tmk_hits *hits)
+static void click_at(struct tmk_choice *v, const struct tmk_key *key, const struct tmk_top_model *m,
+                     const struct tmk_hits *hits)
 {
     if (v->shown != TMK_SHOWN_LIST)
         return;
@@ -209,7 +213,7 @@ static void click(struct tmk_choice *v, const struct tmk_key *key, const struct 
         open_details(v, m);
 }
 
-static void back(struct tmk_choice *v)
+static void go_back(struct tmk_choice *v)
 {
     if (v->shown == TMK_SHOWN_HELP)
         v->shown = v->before_help;
@@ -219,20 +223,20 @@ static void back(struct tmk_choice *v)
         v->filter[0] = '\0';
 }
 
-static void press(struct tmk_choice *v, uint32_t c, const struct tmk_top_model *m,
-                  const struct tmk_hits *hits)
+static void press_key(struct tmk_choice *v, uint32_t c, const struct tmk_top_model *m,
+                      const struct tmk_hits *hits)
 {
     if (c == 'q' && v->shown == TMK_SHOWN_LIST)
         v->ends = true;
     else if (c == 'q')
-        back(v);
+        go_back(v);
     else if (c == ' ')
         v->is_paused = !v->is_paused;
     else if ((c == '?' || c == 'h') && v->shown != TMK_SHOWN_HELP) {
         v->before_help = v->shown;
         v->shown = TMK_SHOWN_HELP;
     } else if (c == 'j' || c == 'k')
-        move(v, c == 'j' ? 1 : -1, m, hits);
+        move_selection(v, c == 'j' ? 1 : -1, m, hits);
     else if (v->shown != TMK_SHOWN_LIST)
         return;
     else if (c == 's' || c == '>')
@@ -245,8 +249,8 @@ static void press(struct tmk_choice *v, uint32_t c, const struct tmk_top_model *
         v->is_typing = true;
 }
 
-/* A character into the filter, or the last one out of it. */
-static void edit(struct tmk_choice *v, const struct tmk_key *key)
+/* Add a character to the filter, or remove the last one. */
+static void edit_filter(struct tmk_choice *v, const struct tmk_key *key)
 {
     size_t n = strlen(v->filter);
     char text[5];
@@ -269,27 +273,27 @@ void tmk_choice_key(struct tmk_choice *v, const struct tmk_key *key, const struc
 {
     int64_t leap = hits->n_rows > 1 ? hits->n_rows - 1 : 10;
     if (v->is_typing) {
-        edit(v, key);
+        edit_filter(v, key);
         return;
     }
     switch (key->kind) {
     case TMK_KEY_UP:
-        move(v, -1, m, hits);
+        move_selection(v, -1, m, hits);
         break;
     case TMK_KEY_DOWN:
-        move(v, 1, m, hits);
+        move_selection(v, 1, m, hits);
         break;
     case TMK_KEY_PAGE_UP:
-        move(v, -leap, m, hits);
+        move_selection(v, -leap, m, hits);
         break;
     case TMK_KEY_PAGE_DOWN:
-        move(v, leap, m, hits);
+        move_selection(v, leap, m, hits);
         break;
     case TMK_KEY_HOME:
-        move(v, -(int64_t)UINT32_MAX, m, hits);
+        move_selection(v, -(int64_t)UINT32_MAX, m, hits);
         break;
     case TMK_KEY_END:
-        move(v, UINT32_MAX, m, hits);
+        move_selection(v, UINT32_MAX, m, hits);
         break;
     case TMK_KEY_LEFT:
         v->graph -= v->graph > 0;
@@ -303,13 +307,13 @@ void tmk_choice_key(struct tmk_choice *v, const struct tmk_key *key, const struc
         break;
     case TMK_KEY_ESCAPE:
     case TMK_KEY_BACKSPACE:
-        back(v);
+        go_back(v);
         break;
     case TMK_KEY_CLICK:
-        click(v, key, m, hits);
+        click_at(v, key, m, hits);
         break;
     case TMK_KEY_CHARACTER:
-        press(v, key->c, m, hits);
+        press_key(v, key->c, m, hits);
         break;
     case TMK_KEY_NONE:
     case TMK_KEY_RESIZE:

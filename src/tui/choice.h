@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/choice.h - what somebody who looks at `top` has chosen, and how keys change it.
+/* tui/choice.h - what the user of `top` has chosen, and how keys change it.
  *
- * No terminal and no clock in it: a key is a value, and what a click means is said by the hits that
- * the last picture left. */
+ * It needs no terminal and no clock: a key is a value, and the hits that the last picture left give
+ * a click its meaning. */
 #ifndef TMK_TUI_CHOICE_H
 #define TMK_TUI_CHOICE_H
 
@@ -30,23 +30,23 @@ enum { TMK_FILTER_BYTES = 64 };
 
 struct tmk_choice {
     enum tmk_shown shown, before_help;
-    uint32_t pid;    /* selected; 0 or one that is gone: the first */
+    uint32_t pid;    /* the selected process; 0 or one that has ended: the first */
     unsigned top;    /* first row of the table that is shown */
-    unsigned scroll; /* of the details */
+    unsigned scroll; /* scroll position of the details */
     unsigned graph;  /* the first device that has a graph */
     enum tmk_sort sort;
     bool is_reversed;
-    bool is_typing; /* the filter */
+    bool is_typing; /* the user is typing the filter */
     bool is_paused;
     bool ends;
     bool ascii;
     char filter[TMK_FILTER_BYTES];
 };
 
-/* What one starts with: by used memory, the most first. `filter` may be NULL. */
+/* The choices at the start: sorted by used memory, the most first. `filter` may be NULL. */
 struct tmk_choice tmk_choice_start(bool ascii, const char *filter);
 
-/* Where things are on a picture. */
+/* The positions of things on a picture. */
 struct tmk_hits {
     unsigned table_y, n_rows; /* rows of the table that are shown, from this line on */
     unsigned top;             /* the first of them */
@@ -79,17 +79,17 @@ enum tmk_key_kind {
 
 struct tmk_key {
     enum tmk_key_kind kind;
-    uint32_t c;    /* of a character */
-    unsigned x, y; /* of a click */
+    uint32_t c;    /* the character */
+    unsigned x, y; /* the position of a click */
 };
 
 void tmk_choice_key(struct tmk_choice *v, const struct tmk_key *key, const struct tmk_top_model *m,
                     const struct tmk_hits *hits);
 
-/* The processes that the filter leaves, in order: their places in the model, `ret` having room for
- * all. Returns how many. */
+/* List the processes that the filter leaves, in order: their indices in the model. `ret` has room
+ * for all. Returns how many. */
 uint32_t tmk_choice_order(const struct tmk_choice *v, const struct tmk_top_model *m, uint32_t *ret);
-/* The place in that order of the selected one. */
+/* The selected process's index in that order. */
 uint32_t tmk_choice_selected(const struct tmk_choice *v, const struct tmk_top_model *m,
                              const uint32_t *order, uint32_t n);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/details.c - see details.h.
  *
- * Passes look on during one sweep: what is alive at its end, what was at the peak, and whose the
- * card's memory is. Rows of the first two meet by their keys. */
+ * One sweep feeds several passes: the blocks allocated at its end, those at the peak, and the
+ * account of the GPU's memory. Rows of the first two are joined by their keys. */
 #include "tui/details.h"
 
 #include <stdatomic.h>
@@ -10,17 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
+#include "model/run.h"
+#include "model/watched.h"
 #include "passes/accounting.h"
+#include "passes/group.h"
 #include "passes/peak.h"
 #include "passes/steps.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 #include "tui/errand.h"
 
 #define LEAST_PAUSE_NS 3000000000u
-enum { REST = 100 }; /* at most 1 % of a core while somebody looks at it */
+enum { REST = 100 }; /* at most 1 % of a core while the details are on the screen */
 
 static const enum tmk_by keys_of[] = {
     [TMK_DETAILS_CATEGORIES] = TMK_BY_CATEGORY,
@@ -30,7 +36,7 @@ static const enum tmk_by keys_of[] = {
 
 struct tmk_details_reader {
     struct tmk_errand errand;
-    struct tmk_details next; /* the errand's while it is out */
+    struct tmk_details next; /* belongs to the errand while that runs */
     atomic_uint percent;
     uint64_t cost_ns;
     struct tmk_details shown;
@@ -39,17 +45,18 @@ struct tmk_details_reader {
 
 /* ---- rows of two moments ---- */
 
-struct pair { /* of one key */
+struct detail_pair { /* the figures the figures of one key */
     uint64_t now_bytes, peak_bytes;
 };
 
-struct pairs {
+struct detail_pairs {
     struct tmk_textmap keys;
-    struct pair *items;
+    struct detail_pair *items;
     uint64_t room;
 };
 
-static int add_rows(struct pairs *pairs, struct tmk_peak *pass, enum tmk_by by, bool is_now)
+static int add_peak_rows(struct detail_pairs *pairs, struct tmk_peak *pass, enum tmk_by by,
+                         bool is_now)
 {
     const struct tmk_peak_row *rows = NULL;
     uint64_t n = 0;
@@ -62,14 +69,14 @@ static int add_rows(struct pairs *pairs, struct tmk_peak *pass, enum tmk_by by, 
         if (TMK_GROW(pairs->items, pairs->keys.n, pairs->room) < 0)
             return TMK_ENOMEM;
         if (number == known)
-            pairs->items[number] = (struct pair){0};
+            pairs->items[number] = (struct detail_pair){0};
         *(is_now ? &pairs->items[number].now_bytes : &pairs->items[number].peak_bytes) =
             rows[i].bytes;
     }
     return rc;
 }
 
-static int by_bytes(const void *va, const void *vb)
+static int by_pair_bytes(const void *va, const void *vb)
 {
     const struct tmk_details_row *a = va, *b = vb;
     if (a->now_bytes != b->now_bytes)
@@ -79,8 +86,9 @@ static int by_bytes(const void *va, const void *vb)
     return strcmp(a->key, b->key);
 }
 
-/* Sorted, and as many as there is room for. */
-static int list_pairs(const struct pairs *pairs, struct tmk_details *d, enum tmk_details_list list)
+/* List the pairs, sorted, as many as there is room for. */
+static int list_pairs(const struct detail_pairs *pairs, struct tmk_details *d,
+                      enum tmk_details_list list)
 {
     uint64_t n = pairs->keys.n;
     struct tmk_details_row *all = calloc(n + 1, sizeof *all);
@@ -92,7 +100,7 @@ static int list_pairs(const struct pairs *pairs, struct tmk_details *d, enum tmk
         all[i].now_bytes = pairs->items[i].now_bytes;
         all[i].peak_bytes = pairs->items[i].peak_bytes;
     }
-    qsort(all, n, sizeof *all, by_bytes);
+    qsort(all, n, sizeof *all, by_pair_bytes);
     d->n_rows[list] = n < TMK_DETAILS_ROWS ? (uint32_t)n : TMK_DETAILS_ROWS;
     d->n_more[list] = (uint32_t)n - d->n_rows[list];
     memcpy(d->rows[list], all, d->n_rows[list] * sizeof *all);
@@ -104,10 +112,10 @@ static int take_lists(struct tmk_details *d, struct tmk_peak *now, struct tmk_pe
 {
     int rc = 0;
     for (enum tmk_details_list list = 0; rc == 0 && list < TMK_DETAILS_N_LISTS; list++) {
-        struct pairs pairs = {0};
-        rc = add_rows(&pairs, now, keys_of[list], true);
+        struct detail_pairs pairs = {0};
+        rc = add_peak_rows(&pairs, now, keys_of[list], true);
         if (rc == 0 && d->has_peak)
-            rc = add_rows(&pairs, peak, keys_of[list], false);
+            rc = add_peak_rows(&pairs, peak, keys_of[list], false);
         if (rc == 0)
             rc = list_pairs(&pairs, d, list);
         tmk_textmap_fini(&pairs.keys);
@@ -118,13 +126,14 @@ static int take_lists(struct tmk_details *d, struct tmk_peak *now, struct tmk_pe
 
 /* ---- reading ---- */
 
-static void tell(void *arg, uint32_t done, uint32_t total)
+static void tell_details_progress(void *arg, uint32_t done, uint32_t total)
 {
     struct tmk_details_reader *r = arg;
     atomic_store(&r->percent, total ? (unsigned)((uint64_t)done * 100 / total) : 0);
 }
 
-/* "torch 40.00 GiB, nccl 1.00 GiB, context 512 MiB, others 0 B", as of the last look at it. */
+/* Write "torch 40.00 GiB, nccl 1.00 GiB, context 512 MiB, others 0 B", as of the driver's last
+ * sample. */
 static void take_card(struct tmk_details *d, const struct tmk_device_account *a)
 {
     char size[TMK_AMOUNT_BYTES];
@@ -138,7 +147,7 @@ static void take_card(struct tmk_details *d, const struct tmk_device_account *a)
     } rest[] = {{"context", a->context_bytes},
                 {"others", a->others_bytes},
                 {"unexplained", a->unexplained_bytes}};
-    size_t n_shown = sizeof rest / sizeof rest[0] - (a->unexplained_bytes == 0);
+    size_t n_shown = TMK_N(rest) - (a->unexplained_bytes == 0);
     for (size_t i = 0; i < n_shown && n < sizeof d->card; i++) {
         bool is_known = rest[i].bytes != TMK_BYTES_UNKNOWN;
         n += (size_t)snprintf(d->card + n, sizeof d->card - n, "%s%s %s", i ? ", " : "",
@@ -155,13 +164,13 @@ static void take_accounts(struct tmk_details *d, const struct tmk_accounting *al
     }
 }
 
-static int sweep(struct tmk_details_reader *r, struct tmk_process *p, struct tmk_peak *now,
-                 struct tmk_peak *peak, struct tmk_accounting *accounting)
+static int sweep_details(struct tmk_details_reader *r, struct tmk_process *p, struct tmk_peak *now,
+                         struct tmk_peak *peak, struct tmk_accounting *accounting)
 {
     struct tmk_details *d = &r->next;
     struct tmk_replay rp;
     struct tmk_visitor visitors[] = {
-        {.arg = r, .progress = tell},
+        {.arg = r, .progress = tell_details_progress},
         tmk_accounting_visitor(accounting),
         now ? tmk_peak_visitor(now) : (struct tmk_visitor){0},
         peak ? tmk_peak_visitor(peak) : (struct tmk_visitor){0},
@@ -178,7 +187,7 @@ static int sweep(struct tmk_details_reader *r, struct tmk_process *p, struct tmk
     return rc;
 }
 
-/* What the per-step history says: exact, whatever the sweep found. */
+/* Take the figures of the per-step history: they are exact, whatever the sweep found. */
 static void take_history(struct tmk_details *d, struct tmk_process *p,
                          const struct tmk_step_row *peak)
 {
@@ -201,9 +210,9 @@ static void take_history(struct tmk_details *d, struct tmk_process *p,
     tmk_steps_close(steps);
 }
 
-/* What is alive now and what was at the peak, on the device where most was. */
-static int read_blocks(struct tmk_details_reader *r, struct tmk_process *p,
-                       const struct tmk_step_row *row, struct tmk_accounting *accounting)
+/* Read the blocks allocated now and at the peak, on the device with the highest peak. */
+static int read_block_lists(struct tmk_details_reader *r, struct tmk_process *p,
+                            const struct tmk_step_row *row, struct tmk_accounting *accounting)
 {
     struct tmk_details *d = &r->next;
     struct tmk_peak *now = NULL, *peak = NULL;
@@ -214,7 +223,7 @@ static int read_blocks(struct tmk_details_reader *r, struct tmk_process *p,
     if (rc == 0)
         rc = tmk_peak_open(p, &highest, &peak);
     if (rc == 0)
-        rc = sweep(r, p, now, peak, accounting);
+        rc = sweep_details(r, p, now, peak, accounting);
     d->has_peak = rc == 0 && tmk_peak_found(peak) && tmk_peak_bytes(peak) == row->peak_bytes;
     if (rc == 0)
         rc = take_lists(d, now, peak);
@@ -233,14 +242,15 @@ static int read_process(struct tmk_details_reader *r, struct tmk_process *p)
         take_history(d, p, row);
     int rc = tmk_accounting_open(p, &accounting);
     if (rc == 0)
-        rc = row ? read_blocks(r, p, row, accounting) : sweep(r, p, NULL, NULL, accounting);
+        rc = row ? read_block_lists(r, p, row, accounting)
+                 : sweep_details(r, p, NULL, NULL, accounting);
     if (rc == 0)
         take_accounts(d, accounting);
     tmk_accounting_close(accounting);
     return rc;
 }
 
-static void work(void *arg)
+static void work_on_details(void *arg)
 {
     struct tmk_details_reader *r = arg;
     struct tmk_details *d = &r->next;
@@ -285,7 +295,7 @@ bool tmk_details_look(struct tmk_details_reader *r, uint32_t pid)
         memset(&r->next, 0, sizeof r->next);
         r->next.pid = pid;
         atomic_store(&r->percent, 0);
-        tmk_errand_begin(&r->errand, work, r);
+        tmk_errand_begin(&r->errand, work_on_details, r);
     }
     return is_new;
 }

@@ -4,7 +4,7 @@
 
 #include "base/signals.h"
 
-static void *run(void *arg)
+static void *run_errand(void *arg)
 {
     struct tmk_errand *e = arg;
     e->work(e->arg);
@@ -23,8 +23,8 @@ void tmk_errand_begin(struct tmk_errand *e, void (*work)(void *arg), void *arg)
     e->work = work;
     e->arg = arg;
     atomic_store(&e->is_done, false);
-    tmk_signals_hold(&before); /* they are for the thread that has the terminal */
-    e->is_begun = pthread_create(&e->thread, NULL, run, e) == 0;
+    tmk_signals_hold(&before); /* signals are for the thread that has the terminal */
+    e->is_begun = pthread_create(&e->thread, NULL, run_errand, e) == 0;
     tmk_signals_release(&before);
     if (!e->is_begun) {
         e->work(e->arg);

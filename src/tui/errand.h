@@ -7,8 +7,9 @@
  *     if (tmk_errand_take(&e))        // once it is done
  *         use what `work` wrote to arg
  *
- * What `arg` leads to belongs to the thread from begin until take is true: no lock is needed. A
- * zeroed errand is idle. There is no way to stop one; a program that ends just leaves it. */
+ * From begin until take is true, everything that `arg` leads to belongs to the thread, so no lock
+ * is needed. A zeroed errand is idle. An errand cannot be stopped; a program that ends just leaves
+ * it. */
 #ifndef TMK_TUI_ERRAND_H
 #define TMK_TUI_ERRAND_H
 
@@ -25,9 +26,9 @@ struct tmk_errand {
 };
 
 bool tmk_errand_is_idle(const struct tmk_errand *e);
-/* Where no thread can be had, the work is done before this returns. */
+/* Begin an errand. If no thread can be made, the work is done before this returns. */
 void tmk_errand_begin(struct tmk_errand *e, void (*work)(void *arg), void *arg);
-/* True once for each errand: it has come back. Never waits. */
+/* True once for each errand, when it is done. Never waits. */
 bool tmk_errand_take(struct tmk_errand *e);
 
 #endif

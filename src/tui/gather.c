@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/gather.c - see gather.h.
  *
- * The list of processes is made anew at each look: those that a driver names, and those watched,
- * joined by PID. What is said of a process comes from /proc, which is cheap for the few there are;
- * reading traces is not, and is left to jobs.c and details.c. */
+ * The list of processes is made anew at each look: those that a driver names, and the watched ones,
+ * joined by PID. Facts about a process come from /proc, which is cheap for a few processes. Reading
+ * traces is not, so jobs.c and details.c do that. */
 #include "tui/gather.h"
 
 #include <pwd.h>
@@ -14,16 +14,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/text.h"
+#include "device/device.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/kernel_files.h"
 #include "monitor/selection.h"
+#include "tui/details.h"
+#include "tui/jobs.h"
 
 enum { N_USERS = 32 };
 
-struct user {
+struct user_entry {
     uid_t uid;
-    char name[24]; /* "": a free place */
+    char name[24]; /* "": a free entry */
 };
 
 struct tmk_gather {
@@ -31,8 +36,8 @@ struct tmk_gather {
     struct tmk_devices *devices;
     struct tmk_jobs *jobs;
     struct tmk_details_reader *details;
-    struct tmk_device_processes found; /* of one device */
-    struct user users[N_USERS];
+    struct tmk_device_processes found; /* processes of one device */
+    struct user_entry users[N_USERS];
     struct tmk_top_model model;
 };
 
@@ -41,9 +46,9 @@ static int no_memory(struct tmk_error *err)
     return tmk_fail(err, TMK_ENOMEM, "out of memory");
 }
 
-/* ---- what does not change ---- */
+/* ---- fixed facts ---- */
 
-static int list_devices(struct tmk_gather *g)
+static int list_top_devices(struct tmk_gather *g)
 {
     struct tmk_top_model *m = &g->model;
     m->n_devices = tmk_devices_count(g->devices);
@@ -54,7 +59,7 @@ static int list_devices(struct tmk_gather *g)
         struct tmk_top_device *d = &m->devices[i];
         d->about = *tmk_devices_get(g->devices, i);
         tmk_device_label(g->devices, i, d->label);
-        if (d->about.kind == TMK_DEVICE_HOST) /* though it may also be device 0 */
+        if (d->about.kind == TMK_DEVICE_HOST) /* although it may also be device 0 */
             strcpy(d->label, "host");
     }
     return 0;
@@ -87,7 +92,7 @@ int tmk_gather_open(double interval_s, struct tmk_gather **ret_gather, struct tm
     g->jobs = tmk_jobs_open((uint64_t)(interval_s * 1e9));
     g->details = tmk_details_open();
     int rc = g->jobs && g->details ? tmk_devices_open(&g->roots, &g->devices, err) : no_memory(err);
-    if (rc == 0 && list_devices(g) < 0)
+    if (rc == 0 && list_top_devices(g) < 0)
         rc = no_memory(err);
     if (rc < 0) {
         tmk_gather_close(g);
@@ -119,7 +124,7 @@ struct tmk_top_model *tmk_gather_model(struct tmk_gather *g)
 
 /* ---- devices ---- */
 
-static void remember(struct tmk_top_device *d)
+static void remember_use(struct tmk_top_device *d)
 {
     if (d->n_history == TMK_TOP_HISTORY)
         memmove(d->history, d->history + 1, --d->n_history * sizeof *d->history);
@@ -134,12 +139,12 @@ static void look_at_device(struct tmk_gather *g, unsigned i)
     d->memory = (struct tmk_device_memory){TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN, TMK_BYTES_UNKNOWN};
     if (tmk_devices_memory(g->devices, i, &d->memory, &err) < 0)
         snprintf(d->reason, sizeof d->reason, "%s", err.text);
-    remember(d);
+    remember_use(d);
 }
 
-/* ---- who uses them ---- */
+/* ---- users of devices ---- */
 
-static struct tmk_top_process *find_process(struct tmk_top_model *m, uint32_t pid)
+static struct tmk_top_process *find_top_process(struct tmk_top_model *m, uint32_t pid)
 {
     for (uint64_t i = 0; i < m->n_processes; i++)
         if (m->processes[i].pid == pid)
@@ -147,10 +152,10 @@ static struct tmk_top_process *find_process(struct tmk_top_model *m, uint32_t pi
     return NULL;
 }
 
-/* The process's row, made if need be; NULL without memory. */
+/* The process's row, made if needed; NULL: no memory. */
 static struct tmk_top_process *need_process(struct tmk_top_model *m, uint32_t pid)
 {
-    struct tmk_top_process *p = find_process(m, pid);
+    struct tmk_top_process *p = find_top_process(m, pid);
     if (p)
         return p;
     if (TMK_GROW(m->processes, m->n_processes + 1, m->process_room) < 0)
@@ -175,7 +180,7 @@ static int add_use(struct tmk_top_model *m, unsigned device, const struct tmk_de
     return 0;
 }
 
-/* On a divided card its parts say who uses them. */
+/* List the users of a device. The parts of a divided GPU list their own users. */
 static int look_at_users(struct tmk_gather *g, unsigned i)
 {
     struct tmk_top_device *d = &g->model.devices[i];
@@ -197,7 +202,7 @@ static int look_at_users(struct tmk_gather *g, unsigned i)
     return 0;
 }
 
-/* "0,2-3": labels of devices in a row that have plain numbers are drawn together. */
+/* Write "0,2-3": labels of consecutive devices with plain numbers are joined. */
 static void list_labels(const struct tmk_top_model *m, struct tmk_top_process *p)
 {
     struct tmk_text text;
@@ -219,11 +224,11 @@ static void list_labels(const struct tmk_top_model *m, struct tmk_top_process *p
     }
 }
 
-/* ---- what /proc says of a process ---- */
+/* ---- facts from /proc ---- */
 
 static const char *user_name(struct tmk_gather *g, uid_t uid)
 {
-    struct user *free_place = &g->users[uid % N_USERS];
+    struct user_entry *free_place = &g->users[uid % N_USERS];
     for (unsigned i = 0; i < N_USERS; i++) {
         if (g->users[i].name[0] && g->users[i].uid == uid)
             return g->users[i].name;
@@ -239,7 +244,8 @@ static const char *user_name(struct tmk_gather *g, uid_t uid)
     return free_place->name;
 }
 
-/* Without the folder of its program; what could break a line is a blank. */
+/* Store a command line without the folder of its program; characters that could break a line become
+ * blanks. */
 static void put_command(struct tmk_top_process *p, const char *line)
 {
     size_t n = strcspn(line, " ");
@@ -249,7 +255,7 @@ static void put_command(struct tmk_top_process *p, const char *line)
         *at = ' ';
 }
 
-/* Nothing when there is none. */
+/* Read a process's command line, if it has one. */
 static void read_command(const char *proc, struct tmk_top_process *p)
 {
     char line[TMK_JOB_TEXT_BYTES];
@@ -263,14 +269,14 @@ static void read_command(const char *proc, struct tmk_top_process *p)
         put_command(p, line);
 }
 
-static void describe_process(struct tmk_gather *g, struct tmk_top_process *p)
+static void describe_top_process(struct tmk_gather *g, struct tmk_top_process *p)
 {
     char path[256], text[128];
     struct stat st;
     long pages[2];
     snprintf(path, sizeof path, "%s/%u", g->roots.proc, p->pid);
     if (stat(path, &st) < 0)
-        return; /* of a container that is not seen from here */
+        return; /* it belongs to a container that cannot be seen from here */
     snprintf(p->user, sizeof p->user, "%s", user_name(g, st.st_uid));
     read_command(g->roots.proc, p);
     if (tmk_kernel_file_read(text, sizeof text, "%s/%u/statm", g->roots.proc, p->pid) > 0 &&
@@ -294,14 +300,14 @@ static int add_jobs(struct tmk_gather *g)
         p->is_watched = true;
         p->job = jobs[i];
         if (is_new)
-            describe_process(g, p);
-        if (p->job.command[0]) /* the recorded one: without secrets */
+            describe_top_process(g, p);
+        if (p->job.command[0]) /* the recorded command line is without secrets */
             put_command(p, p->job.command);
     }
     return 0;
 }
 
-static int by_pid(const void *va, const void *vb)
+static int by_top_pid(const void *va, const void *vb)
 {
     const struct tmk_top_process *a = va, *b = vb;
     return a->pid < b->pid ? -1 : a->pid > b->pid;
@@ -310,7 +316,7 @@ static int by_pid(const void *va, const void *vb)
 static void sort_processes(struct tmk_top_model *m)
 {
     if (m->n_processes > 1)
-        qsort(m->processes, m->n_processes, sizeof *m->processes, by_pid);
+        qsort(m->processes, m->n_processes, sizeof *m->processes, by_top_pid);
 }
 
 static int list_processes(struct tmk_gather *g)
@@ -321,7 +327,7 @@ static int list_processes(struct tmk_gather *g)
         if (look_at_users(g, i) < 0)
             return TMK_ENOMEM;
     for (uint64_t i = 0; i < m->n_processes; i++) {
-        describe_process(g, &m->processes[i]);
+        describe_top_process(g, &m->processes[i]);
         list_labels(m, &m->processes[i]);
     }
     int rc = add_jobs(g);

@@ -32,7 +32,7 @@ struct tmk_screen_cell *tmk_grid_cell(const struct tmk_grid *g, unsigned x, unsi
     return x < g->width && y < g->height ? &g->cells[(size_t)y * g->width + x] : NULL;
 }
 
-/* Put one character; a wide one whose right half lies outside is a blank. */
+/* Put one character; a wide one becomes a blank if its right half lies outside. */
 static void put_one(struct tmk_grid *g, unsigned x, unsigned y, size_t columns, enum tmk_ink ink,
                     uint32_t c)
 {
@@ -49,13 +49,13 @@ static void put_one(struct tmk_grid *g, unsigned x, unsigned y, size_t columns, 
         *next = (struct tmk_screen_cell){.c = is_foreign ? '?' : 0, .ink = ink};
 }
 
-/* What of `text` fits. */
+/* Put as much of `text` as fits. */
 static unsigned put_fitting(struct tmk_grid *g, unsigned x, unsigned y, unsigned end,
                             enum tmk_ink ink, const char *text)
 {
     size_t columns;
     for (uint32_t c; (c = tmk_utf8_shown(&text, &columns)) != 0 && x + columns <= end;) {
-        if (columns == 0) /* an accent: the letter stays readable without */
+        if (columns == 0) /* an accent: the letter is readable without it */
             continue;
         put_one(g, x, y, columns, ink, c);
         x += (unsigned)columns;

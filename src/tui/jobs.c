@@ -10,17 +10,21 @@
 #include "base/clock.h"
 #include "kit/grow.h"
 #include "model/run.h"
+#include "model/watched.h"
 #include "passes/steps.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 #include "tui/errand.h"
 
-/* If only one thing were read, what took a millisecond of a core would not be done again for so
- * many; of n things each gets its part of that. */
+/* With one thing to read, reading that took 1 ms of a core is repeated after this many ms. Of n
+ * things each gets its part. */
 enum { REST = 200 };
 #define LIST_PAUSE_NS 5000000000u
-#define MOST_PAUSE_NS 60000000000u /* older than that no figure shall be */
-#define ERRAND_NS 20000000u        /* then those read so far are shown */
+#define MOST_PAUSE_NS 60000000000u /* no figure shall be older */
+#define ERRAND_NS 20000000u        /* the figures read so far are shown then */
 
-struct entry {
+struct job_entry {
     struct tmk_watched where;
     struct tmk_job job;
     uint64_t due_ns;
@@ -30,7 +34,7 @@ struct entry {
 struct tmk_jobs {
     uint64_t interval_ns;
     struct tmk_errand errand;
-    struct entry *entries; /* by PID; the errand's while it is out */
+    struct job_entry *entries; /* by PID; belongs to the errand while that runs */
     uint64_t n_entries;
     uint64_t list_due_ns;
     struct tmk_job *shown;
@@ -39,7 +43,7 @@ struct tmk_jobs {
 
 /* ---- one trace ---- */
 
-/* From the per-step history, which ends with the step that is open. */
+/* Note figures from the per-step history, which ends with the open step. */
 static void note_memory(struct tmk_job *job, const struct tmk_process *p)
 {
     const struct tmk_step_row *peak = tmk_steps_peak(p, true, 0);
@@ -57,7 +61,7 @@ static void note_memory(struct tmk_job *job, const struct tmk_process *p)
     (void)tmk_forecast_of(p, peak->device, NULL, &job->forecast);
 }
 
-static struct tmk_job unread(const struct tmk_watched *w)
+static struct tmk_job unread_job(const struct tmk_watched *w)
 {
     struct tmk_job job = {
         .pid = w->pid, .rank = -1, .step = TMK_NO_STEP, .reserved_bytes = UINT64_MAX};
@@ -65,10 +69,10 @@ static struct tmk_job unread(const struct tmk_watched *w)
     return job;
 }
 
-static void read_entry(struct entry *e)
+static void read_job_entry(struct job_entry *e)
 {
     struct tmk_run *run = NULL;
-    struct tmk_job job = unread(&e->where);
+    struct tmk_job job = unread_job(&e->where);
     if (tmk_run_open_watched(&e->where, &run, NULL) == 0) {
         const struct tmk_process *p = tmk_run_process(run, 0);
         snprintf(job.command, sizeof job.command, "%s", p->command);
@@ -82,30 +86,31 @@ static void read_entry(struct entry *e)
 
 /* ---- the list ---- */
 
-static struct entry *find(const struct tmk_jobs *jobs, const struct tmk_watched *w)
+static struct job_entry *find_job_entry(const struct tmk_jobs *jobs, const struct tmk_watched *w)
 {
     for (uint64_t i = 0; i < jobs->n_entries; i++) {
-        struct entry *e = &jobs->entries[i];
+        struct job_entry *e = &jobs->entries[i];
         if (e->where.pid == w->pid && strcmp(e->where.trace_path, w->trace_path) == 0)
             return e;
     }
     return NULL;
 }
 
-/* Those watched now; of those known already the figures stay. Without memory: as it was. */
-static void list(struct tmk_jobs *jobs)
+/* List the processes watched now; known ones keep their figures. Without memory the list stays as
+ * it was. */
+static void list_jobs(struct tmk_jobs *jobs)
 {
     struct tmk_watched *found = NULL;
     uint32_t n = 0;
     if (tmk_watched_list(&found, &n, NULL) < 0)
         return;
-    struct entry *entries = calloc((size_t)n + 1, sizeof *entries);
+    struct job_entry *entries = calloc((size_t)n + 1, sizeof *entries);
     for (uint32_t i = 0; entries && i < n; i++) {
-        const struct entry *known = find(jobs, &found[i]);
+        const struct job_entry *known = find_job_entry(jobs, &found[i]);
         if (known)
             entries[i] = *known;
         else
-            entries[i].job = unread(&found[i]);
+            entries[i].job = unread_job(&found[i]);
         entries[i].where = found[i];
         entries[i].is_over = false;
     }
@@ -117,7 +122,7 @@ static void list(struct tmk_jobs *jobs)
     jobs->n_entries = n;
 }
 
-/* When something that began at `now` is due again. */
+/* The time at which a reading that began at `now` is due again. */
 static uint64_t due_again(const struct tmk_jobs *jobs, uint64_t now, uint64_t start_cpu_ns,
                           uint64_t least_ns)
 {
@@ -127,7 +132,7 @@ static uint64_t due_again(const struct tmk_jobs *jobs, uint64_t now, uint64_t st
     return now + (rest > least_ns ? rest : least_ns);
 }
 
-static struct entry *next_due(const struct tmk_jobs *jobs, uint64_t now)
+static struct job_entry *next_due(const struct tmk_jobs *jobs, uint64_t now)
 {
     for (uint64_t i = 0; i < jobs->n_entries; i++)
         if (!jobs->entries[i].is_over && jobs->entries[i].due_ns <= now)
@@ -135,20 +140,20 @@ static struct entry *next_due(const struct tmk_jobs *jobs, uint64_t now)
     return NULL;
 }
 
-/* The list, or some of the traces that are due; soon there is something to show. */
-static void work(void *arg)
+/* Read the list, or some of the due traces, so that there is soon something to show. */
+static void work_on_jobs(void *arg)
 {
     struct tmk_jobs *jobs = arg;
     uint64_t now = tmk_clock_monotonic_ns();
     uint64_t start = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID), cpu = start;
     if (jobs->list_due_ns <= now) {
-        list(jobs);
+        list_jobs(jobs);
         jobs->list_due_ns = due_again(jobs, now, cpu, LIST_PAUSE_NS);
         return;
     }
-    struct entry *e;
+    struct job_entry *e;
     while (cpu - start < ERRAND_NS && (e = next_due(jobs, now)) != NULL) {
-        read_entry(e);
+        read_job_entry(e);
         e->due_ns = due_again(jobs, now, cpu, jobs->interval_ns);
         cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     }
@@ -156,7 +161,7 @@ static void work(void *arg)
 
 /* ---- for the screen ---- */
 
-static void show(struct tmk_jobs *jobs)
+static void show_jobs(struct tmk_jobs *jobs)
 {
     if (TMK_GROW(jobs->shown, jobs->n_entries + 1, jobs->shown_room) < 0)
         return;
@@ -166,7 +171,7 @@ static void show(struct tmk_jobs *jobs)
             jobs->shown[jobs->n_shown++] = jobs->entries[i].job;
 }
 
-static bool is_due(const struct tmk_jobs *jobs)
+static bool is_job_due(const struct tmk_jobs *jobs)
 {
     uint64_t now = tmk_clock_monotonic_ns();
     return jobs->list_due_ns <= now || next_due(jobs, now);
@@ -175,7 +180,7 @@ static bool is_due(const struct tmk_jobs *jobs)
 struct tmk_jobs *tmk_jobs_open(uint64_t interval_ns)
 {
     struct tmk_jobs *jobs = calloc(1, sizeof *jobs);
-    if (jobs) /* a little early is in time: ticks are never exact */
+    if (jobs) /* a little early is in time, because ticks are never exact */
         jobs->interval_ns = interval_ns - interval_ns / 10;
     return jobs;
 }
@@ -192,18 +197,18 @@ struct tmk_jobs *tmk_jobs_close(struct tmk_jobs *jobs)
 
 void tmk_jobs_read(struct tmk_jobs *jobs)
 {
-    for (uint64_t i = 0; i <= jobs->n_entries; i++) /* the list, then each of them */
-        work(jobs);
-    show(jobs);
+    for (uint64_t i = 0; i <= jobs->n_entries; i++) /* the list, then each entry */
+        work_on_jobs(jobs);
+    show_jobs(jobs);
 }
 
 bool tmk_jobs_look(struct tmk_jobs *jobs)
 {
     bool is_new = tmk_errand_take(&jobs->errand);
     if (is_new)
-        show(jobs);
-    if (tmk_errand_is_idle(&jobs->errand) && is_due(jobs))
-        tmk_errand_begin(&jobs->errand, work, jobs);
+        show_jobs(jobs);
+    if (tmk_errand_is_idle(&jobs->errand) && is_job_due(jobs))
+        tmk_errand_begin(&jobs->errand, work_on_jobs, jobs);
     return is_new;
 }
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/jobs.h - the watched processes and their figures, read from their traces as of now.
+/* tui/jobs.h - the watched processes and their figures, read from their traces as they are now.
  *
- * Reading costs, and more the longer a trace is. So each thing that is read (the list of watched
- * processes, each trace) says by its own cost when it is due again: half a percent of a core is
- * spent on all together, and only traces that take longer than a tenth of a second, which are read
- * once a minute all the same, may cost more. It happens on a thread of its own. */
+ * Reading costs time, and more for longer traces. So the cost of each thing that is read (the list
+ * of watched processes, each trace) decides when it is due again: all together take half a percent
+ * of a core. Only traces that take longer than a tenth of a second may cost more, because they are
+ * still read once a minute. A thread of its own does the reading. */
 #ifndef TMK_TUI_JOBS_H
 #define TMK_TUI_JOBS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/error.h"
 #include "passes/forecast.h"
 
 enum { TMK_JOB_TEXT_BYTES = 512 };
@@ -19,31 +18,31 @@ enum { TMK_JOB_TEXT_BYTES = 512 };
 struct tmk_job {
     uint32_t pid;
     bool has_memory; /* something was allocated: the figures below are known */
-    uint16_t device; /* where most was, as torch numbers them; as `tidemark ps` */
+    uint16_t device; /* the device with the highest peak, by torch's number; as in `tidemark ps` */
     int64_t rank;    /* -1: none */
     int64_t step;    /* TMK_NO_STEP: before the first */
     uint64_t allocated_bytes;
     uint64_t reserved_bytes; /* UINT64_MAX: not known */
     uint64_t peak_bytes;
-    struct tmk_forecast forecast;     /* of the device */
+    struct tmk_forecast forecast;     /* for that device */
     char run[TMK_JOB_TEXT_BYTES];     /* the folder of its trace */
-    char command[TMK_JOB_TEXT_BYTES]; /* secrets left out; "": the trace cannot be read */
+    char command[TMK_JOB_TEXT_BYTES]; /* without secrets; "": the trace cannot be read */
 };
 
 struct tmk_jobs;
 
-/* NULL without memory. */
+/* Open; NULL: no memory. */
 struct tmk_jobs *tmk_jobs_open(uint64_t interval_ns);
-/* Takes NULL. While it reads, memory is left to the process's end. */
+/* Close; takes NULL. If it is reading, its memory stays until the process ends. */
 struct tmk_jobs *tmk_jobs_close(struct tmk_jobs *jobs);
 
-/* Read all now, and wait for it. */
+/* Read everything now, and wait for it. */
 void tmk_jobs_read(struct tmk_jobs *jobs);
-/* Begin what is due; true when what was begun has come back and the figures are new. */
+/* Begin the reading that is due; true: earlier reading is done and the figures are new. */
 bool tmk_jobs_look(struct tmk_jobs *jobs);
 /* Whether something is being read. */
 bool tmk_jobs_is_busy(const struct tmk_jobs *jobs);
-/* The figures as they were last, by PID; borrowed until look or read. */
+/* The last figures, by PID; borrowed until look or read. */
 const struct tmk_job *tmk_jobs_get(const struct tmk_jobs *jobs, uint32_t *ret_n);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/live.c - see live.h. Look, draw, wait for a key or the next look; nothing here takes long. */
+/* tui/live.c - see live.h. The loop looks, draws, and waits for a key or the next look; nothing
+ * here takes long. */
 #include "tui/live.h"
 
 #include "base/clock.h"
+#include "tui/choice.h"
 #include "tui/gather.h"
+#include "tui/grid.h"
 #include "tui/picture.h"
 #include "tui/screen.h"
 
@@ -18,7 +21,7 @@ struct live {
     bool is_stale; /* the screen shows less than is known */
 };
 
-static int draw(struct live *l)
+static int draw_top(struct live *l)
 {
     struct tmk_grid grid = {0};
     unsigned width, height;
@@ -34,8 +37,8 @@ static int draw(struct live *l)
     return rc;
 }
 
-/* What there is to know now. */
-static int look(struct live *l, struct tmk_error *err)
+/* Gather what is known now. */
+static int look_at_machine(struct live *l, struct tmk_error *err)
 {
     uint64_t now = tmk_clock_monotonic_ns();
     if (now >= l->due_ns) {
@@ -63,11 +66,11 @@ static unsigned wait_ms(const struct live *l)
     return tmk_gather_is_busy(l->gather) && ms > BUSY_MS ? BUSY_MS : (unsigned)ms;
 }
 
-static int loop(struct live *l, struct tmk_error *err)
+static int run_top_loop(struct live *l, struct tmk_error *err)
 {
     while (!l->view.ends && !tmk_screen_is_over()) {
-        int rc = look(l, err);
-        if (rc == 0 && l->is_stale && (rc = draw(l)) < 0)
+        int rc = look_at_machine(l, err);
+        if (rc == 0 && l->is_stale && (rc = draw_top(l)) < 0)
             tmk_fail(err, rc, "out of memory");
         if (rc < 0)
             return rc;
@@ -91,7 +94,7 @@ int tmk_live_run(double interval_s, const char *filter, struct tmk_error *err)
     l.model = tmk_gather_model(l.gather);
     rc = tmk_screen_open(err);
     if (rc == 0)
-        rc = loop(&l, err);
+        rc = run_top_loop(&l, err);
     tmk_screen_close();
     tmk_gather_close(l.gather);
     tmk_screen_reraise();

@@ -12,10 +12,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kit/amount.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
 enum {
     LEAST_WIDTH = 4,
@@ -39,7 +41,7 @@ const char *tmk_short_size(uint64_t bytes, char *buffer)
         snprintf(buffer, TMK_SHORT_BYTES, "-");
         return buffer;
     }
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+    for (size_t i = 0; i < TMK_N(steps); i++) {
         if (bytes >> steps[i].shift == 0)
             continue;
         double value = (double)bytes / (double)((uint64_t)1 << steps[i].shift);
@@ -70,7 +72,7 @@ enum tmk_ink tmk_picture_level(uint64_t part, uint64_t whole)
 
 /* ---- first and last line ---- */
 
-/* "7 processes, 2 watched, driver 580.95.05, CUDA 13.0" */
+/* Write "7 processes, 2 watched, driver 580.95.05, CUDA 13.0". */
 static void say_facts(const struct tmk_top_model *m, const uint32_t *order, uint32_t n,
                       char *buffer, size_t size)
 {
@@ -122,7 +124,7 @@ static void draw_keys(struct tmk_grid *g, const struct tmk_choice *v)
         tmk_grid_fill(g, x, y, 1, TMK_INK_SELECTED, ' ');
         return;
     }
-    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+    for (size_t i = 0; i < TMK_N(hints); i++) {
         if (hints[i].shown != v->shown)
             continue;
         x = tmk_grid_put(g, x, y, g->width > x ? g->width - x : 0, TMK_INK_KEY, hints[i].key);
@@ -145,8 +147,8 @@ static struct tmk_area take_lines(struct tmk_area *from, unsigned n)
     return taken;
 }
 
-/* Of the lines below the devices, those for graphs: what is left when the table has its rows; where
- * that is too little, a third, if the table can do with the rest. */
+/* How many of the lines below the devices graphs get: those that the table leaves; if these are too
+ * few, a third, if the rest is enough for the table. */
 static unsigned graph_lines(unsigned height, uint32_t n_rows)
 {
     unsigned table = 1 + (n_rows < TABLE_LEAST_ROWS ? TABLE_LEAST_ROWS : n_rows);
@@ -159,14 +161,14 @@ static unsigned graph_lines(unsigned height, uint32_t n_rows)
 
 /* ---- notes ---- */
 
-/* What the figures below do not show: a line each. */
+/* Notes about things that the figures below do not show, a line each. */
 struct notes {
     unsigned n;
     char lines[3][320];
 };
 
-/* "who uses device 2 and 3 more is not known: ..."; where a device cannot be asked for its
- * memory either, its own line says why. */
+/* Note "who uses device 2 and 3 more is not known: ...". If a device cannot be asked for its memory
+ * either, its own line says why. */
 static void note_unlisted(struct notes *notes, const struct tmk_top_model *m)
 {
     const struct tmk_top_device *first = NULL;
@@ -187,7 +189,8 @@ static void note_unlisted(struct notes *notes, const struct tmk_top_model *m)
              "who uses device %s%s is not known: %s", first->label, others, first->users_reason);
 }
 
-/* "1,488 more processes on device 0, 12 on 3: ...": as many devices as there is room for. */
+/* Note "1,488 more processes on device 0, 12 on 3: ..." for as many devices as there is room
+ * for. */
 static void note_left_out(struct notes *notes, const struct tmk_top_model *m)
 {
     struct tmk_text text;

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/picture_details.c - one watched process in full, and the page of keys.
  *
- * Three lists, largest first: below each other on a narrow screen, side by side on a wide one, and
- * scrolled together. */
+ * The details have three lists, largest rows first. They are below each other on a narrow screen,
+ * side by side on a wide one, and scroll together. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kit/amount.h"
 #include "model/run.h"
+#include "passes/forecast.h"
+#include "trace/layout.h"
+#include "tui/choice.h"
+#include "tui/details.h"
+#include "tui/grid.h"
+#include "tui/jobs.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
 enum {
     TWO_FROM = 110, /* columns of the screen for two lists side by side, and for three */
@@ -17,7 +25,7 @@ enum {
     BAR_WIDTH = 10,
     GAP = 3,
     HELP_KEYS_WIDTH = 28,
-    LISTS_LEAST_LINES = 4, /* which no fact that says little may take */
+    LISTS_LEAST_LINES = 4, /* facts of little importance may not take these */
 };
 
 static const char *const titles[] = {
@@ -39,7 +47,7 @@ static void put_fact(struct tmk_grid *g, struct tmk_area *area, const char *name
     area->height--;
 }
 
-static void put_memory(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
+static void put_memory_facts(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
 {
     char now[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES] = "-", device[24], text[128];
     if (d->reserved_bytes != UINT64_MAX)
@@ -49,7 +57,7 @@ static void put_memory(struct tmk_grid *g, struct tmk_area *area, const struct t
     put_fact(g, area, tmk_device_name(d->device, device), text);
 }
 
-static void put_peak(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
+static void put_peak_fact(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
 {
     char peak[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], text[128];
     int n = snprintf(text, sizeof text, "%s after %s", tmk_size_text(d->peak_bytes, peak),
@@ -81,7 +89,7 @@ static const struct tmk_top_process *process_of(const struct tmk_top_model *m, u
     return NULL;
 }
 
-/* What the system counts for it, watched or not. */
+/* Put the memory that the system counts for the process, watched or not. */
 static void put_uses(struct tmk_grid *g, struct tmk_area *area, const struct tmk_top_process *p)
 {
     char used[TMK_AMOUNT_BYTES], host[TMK_AMOUNT_BYTES], text[128];
@@ -99,8 +107,8 @@ static void put_uses(struct tmk_grid *g, struct tmk_area *area, const struct tmk
     put_fact(g, area, "uses", text);
 }
 
-static void put_process(struct tmk_grid *g, struct tmk_area *area, const struct tmk_top_model *m,
-                        uint32_t pid)
+static void put_process_facts(struct tmk_grid *g, struct tmk_area *area,
+                              const struct tmk_top_model *m, uint32_t pid)
 {
     char text[TMK_JOB_TEXT_BYTES + 64];
     const struct tmk_top_process *p = process_of(m, pid);
@@ -116,7 +124,7 @@ static void put_process(struct tmk_grid *g, struct tmk_area *area, const struct 
     put_uses(g, area, p);
 }
 
-/* What is not known, and what is not worth a line where there are few, is left out. */
+/* Put the forecast; unknown parts, and less important ones on a small screen, are left out. */
 static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct tmk_forecast *f)
 {
     char text[TMK_FORECAST_TEXT_BYTES];
@@ -126,14 +134,15 @@ static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct
 
 /* ---- lists ---- */
 
-/* Lines of a list: its title, its rows, one that says how many more there are, a blank one. */
+/* Count the lines of a list: its title, its rows, one that says how many more there are, a blank
+ * one. */
 static unsigned list_lines(const struct tmk_details *d, unsigned list)
 {
     return 1 + d->n_rows[list] + (d->n_more[list] > 0) + 1;
 }
 
-static void put_amounts(struct tmk_grid *g, struct tmk_area line, enum tmk_ink ink, const char *now,
-                        const char *peak)
+static void put_list_amounts(struct tmk_grid *g, struct tmk_area line, enum tmk_ink ink,
+                             const char *now, const char *peak)
 {
     unsigned x = line.x + line.width - AMOUNT_WIDTH - BAR_WIDTH - 1;
     tmk_grid_right(g, x - AMOUNT_WIDTH, line.y, AMOUNT_WIDTH, ink, now);
@@ -151,20 +160,20 @@ static void put_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_d
         return;
     tmk_size_text(row->now_bytes, now);
     tmk_size_text(row->peak_bytes, peak);
-    put_amounts(g, line, TMK_INK_PLAIN, now, d->has_peak ? peak : "-");
+    put_list_amounts(g, line, TMK_INK_PLAIN, now, d->has_peak ? peak : "-");
     tmk_picture_bar(g, line.x + line.width - BAR_WIDTH, line.y, BAR_WIDTH, TMK_INK_GRAPH,
                     row->now_bytes, d->now_bytes);
 }
 
-/* Line `i` of a list. */
-static void put_line(struct tmk_grid *g, struct tmk_area line, const struct tmk_details *d,
-                     unsigned list, unsigned i)
+/* Put line `i` of a list. */
+static void put_list_line(struct tmk_grid *g, struct tmk_area line, const struct tmk_details *d,
+                          unsigned list, unsigned i)
 {
     if (i == 0) {
         tmk_grid_fill(g, line.x, line.y, line.width, TMK_INK_HEAD, ' ');
         tmk_grid_put(g, line.x, line.y, line.width, TMK_INK_HEAD, titles[list]);
         if (line.width > 2 * AMOUNT_WIDTH + BAR_WIDTH + 2)
-            put_amounts(g, line, TMK_INK_HEAD, "NOW", "AT PEAK");
+            put_list_amounts(g, line, TMK_INK_HEAD, "NOW", "AT PEAK");
     } else if (i <= d->n_rows[list]) {
         put_row(g, line, d, &d->rows[list][i - 1]);
     } else if (i == d->n_rows[list] + 1 && d->n_more[list] > 0) {
@@ -173,7 +182,7 @@ static void put_line(struct tmk_grid *g, struct tmk_area line, const struct tmk_
     }
 }
 
-/* The lists `from` to `to`, one below the other, from line `skip` on. */
+/* Put the lists `from` to `to`, one below the other, from line `skip` on. */
 static void put_lists(struct tmk_grid *g, struct tmk_area area, const struct tmk_details *d,
                       unsigned from, unsigned to, unsigned skip)
 {
@@ -182,12 +191,12 @@ static void put_lists(struct tmk_grid *g, struct tmk_area area, const struct tmk
         for (unsigned i = 0; i < list_lines(d, list); i++, n++) {
             struct tmk_area line = {area.x, area.y + n - skip, area.width, 1};
             if (n >= skip && n - skip < area.height)
-                put_line(g, line, d, list, i);
+                put_list_line(g, line, d, list, i);
         }
     }
 }
 
-/* Without the last blank. */
+/* Count the lines of some lists, without the last blank one. */
 static unsigned lines_of(const struct tmk_details *d, unsigned from, unsigned to)
 {
     unsigned n = 0;
@@ -199,7 +208,7 @@ static unsigned lines_of(const struct tmk_details *d, unsigned from, unsigned to
 static void put_all_lists(struct tmk_grid *g, struct tmk_area area, const struct tmk_details *d,
                           const struct tmk_choice *v, struct tmk_hits *hits)
 {
-    /* First list of each column of lists. */
+    /* The first list of each column of lists. */
     static const unsigned first[3][4] = {{0, 3, 3, 3}, {0, 2, 3, 3}, {0, 1, 2, 3}};
     unsigned columns = area.width >= THREE_FROM ? 3 : area.width >= TWO_FROM ? 2 : 1;
     unsigned inner = area.width > 2 ? area.width - 2 : area.width;
@@ -221,7 +230,7 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
 {
     const struct tmk_details *d = m->details;
     char text[64];
-    put_process(g, &area, m, v->pid);
+    put_process_facts(g, &area, m, v->pid);
     if (!d) {
         snprintf(text, sizeof text, g->ascii ? "reading... %u %%" : "reading… %u %%",
                  m->details_percent);
@@ -237,10 +246,10 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
                  d->card[0] ? d->card : "nothing has been allocated yet");
         return;
     }
-    put_memory(g, &area, d);
+    put_memory_facts(g, &area, d);
     if (d->card[0])
         put_fact(g, &area, "card", d->card);
-    put_peak(g, &area, d);
+    put_peak_fact(g, &area, d);
     put_steps(g, &area, d);
     put_forecast(g, &area, &d->forecast);
     if (area.height > 1) {
@@ -267,6 +276,6 @@ void tmk_picture_help(struct tmk_grid *g, struct tmk_area area)
                          TMK_INK_PLAIN, h->text);
     }
     y++;
-    for (size_t i = 0; i < sizeof notes / sizeof notes[0] && y < end; i++, y++)
+    for (size_t i = 0; i < TMK_N(notes) && y < end; i++, y++)
         tmk_grid_put(g, area.x + 2, y, area.width - 2, TMK_INK_DIM, notes[i]);
 }

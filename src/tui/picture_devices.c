@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/picture_devices.c - devices: a line each with a bar, and graphs of what was used so far. */
+/* tui/picture_devices.c - draw devices: a line each with a bar, and graphs of their use so far. */
 #include <inttypes.h>
 
+#include "device/device.h"
 #include "kit/amount.h"
+#include "tui/choice.h"
+#include "tui/grid.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
 enum {
     LABEL_WIDTH = 5,
@@ -20,8 +24,8 @@ static double gib(uint64_t bytes)
     return (double)bytes / (double)(1 << 30);
 }
 
-/* What nobody can have any more when so much is used: with what the driver keeps for itself, which
- * it counts apart. Without that a full card would never be full. */
+/* The bytes that no program can have any more: used ones, and those that the driver keeps for
+ * itself and counts separately. Without the latter a full GPU would never look full. */
 static uint64_t taken_bytes(const struct tmk_device_memory *memory, uint64_t used)
 {
     bool has_reserved = memory->reserved_bytes != TMK_BYTES_UNKNOWN;
@@ -44,7 +48,7 @@ static void draw_figures(struct tmk_grid *g, unsigned x, unsigned y, unsigned wi
     tmk_grid_right(g, x, y, width, TMK_INK_PLAIN, text);
 }
 
-static bool is_known(const struct tmk_top_device *d)
+static bool has_device_memory(const struct tmk_top_device *d)
 {
     return d->memory.total_bytes != TMK_BYTES_UNKNOWN && d->memory.used_bytes != TMK_BYTES_UNKNOWN;
 }
@@ -62,7 +66,7 @@ static void draw_device(struct tmk_grid *g, struct tmk_area line, const struct t
     }
     if (end <= x)
         return;
-    if (!is_known(d)) {
+    if (!has_device_memory(d)) {
         const char *why = d->reason[0] ? d->reason : "uses the memory of the host";
         tmk_grid_putf(g, x, line.y, end - x, d->reason[0] ? TMK_INK_WARN : TMK_INK_DIM, "- %s",
                       why);
@@ -94,7 +98,7 @@ void tmk_picture_devices(struct tmk_grid *g, struct tmk_area area, const struct 
 
 /* ---- graphs ---- */
 
-/* Eighths of a character that a sample fills of `height` lines. */
+/* How many eighths of a character a sample fills in `height` lines. */
 static unsigned eighths_of(const struct tmk_top_device *d, uint64_t used, unsigned height)
 {
     if (used == TMK_BYTES_UNKNOWN || used == 0 || d->memory.total_bytes == TMK_BYTES_UNKNOWN ||
@@ -128,7 +132,7 @@ static void draw_column(struct tmk_grid *g, unsigned x, struct tmk_area plot,
     }
 }
 
-/* "0  NVIDIA H100        max 61.04 GiB, last 1 min 16 s" */
+/* Draw the title "0  NVIDIA H100        max 61.04 GiB, last 1 min 16 s". */
 static void draw_panel_title(struct tmk_grid *g, struct tmk_area panel,
                              const struct tmk_top_device *d, unsigned n, double interval_s)
 {
@@ -163,7 +167,7 @@ static void draw_panel(struct tmk_grid *g, struct tmk_area panel, const struct t
                   g->ascii ? '-' : 0x2500);
 }
 
-/* As many panels as there is room for, all of a size. */
+/* Draw as many panels as there is room for, all of one size. */
 void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
                         const struct tmk_choice *v, struct tmk_hits *hits)
 {
@@ -175,7 +179,7 @@ void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct t
     lines = lines ? lines : 1;
     unsigned needed = (m->n_devices + columns - 1) / columns;
     lines = lines < needed ? lines : needed;
-    if (lines == needed) /* none left over in the last line, where that can be */
+    if (lines == needed) /* fill the last line too, if possible */
         columns = (m->n_devices + lines - 1) / lines;
     unsigned shown = columns * lines;
     hits->graph_most = m->n_devices > shown ? m->n_devices - shown : 0;

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/picture_table.c - the processes: a row each, in columns that come and go with the width. */
+/* tui/picture_table.c - draw the processes: a row each, in columns that come and go with the
+ * width. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
+#include "forecast/oom_forecast.h"
 #include "model/run.h"
+#include "passes/forecast.h"
+#include "trace/layout.h"
+#include "tui/choice.h"
+#include "tui/grid.h"
+#include "tui/jobs.h"
 #include "tui/picture_parts.h"
+#include "tui/top_model.h"
 
-struct column {
+struct process_column {
     const char *title;
     enum tmk_sort sort;
-    unsigned width; /* 0: what is left */
+    unsigned width; /* 0: the rest of the line */
     unsigned from;  /* columns of the screen from which on it is shown */
-    bool is_text;   /* begins at the left */
+    bool is_text;   /* aligned left */
 };
 
-/* In this order from left to right. */
-static const struct column columns[] = {
+/* The columns, from left to right. */
+static const struct process_column columns[] = {
     {"PID", TMK_SORT_PID, 7, 0, false},
     {"USER", TMK_SORT_USER, 8, 76, true},
     {"DEV", TMK_SORT_DEVICES, 5, 56, true},
@@ -30,7 +39,7 @@ static const struct column columns[] = {
     {"COMMAND", TMK_SORT_COMMAND, 0, 0, true},
 };
 
-enum { N_COLUMNS = sizeof columns / sizeof columns[0], GAP = 1, CELL_BYTES = TMK_JOB_TEXT_BYTES };
+enum { N_COLUMNS = TMK_N(columns), GAP = 1, CELL_BYTES = TMK_JOB_TEXT_BYTES };
 
 /* ---- cells ---- */
 
@@ -57,7 +66,7 @@ static const char *job_text(const struct tmk_top_process *p, enum tmk_sort sort,
     return buffer;
 }
 
-static const char *known(const char *text)
+static const char *text_or_dash(const char *text)
 {
     return text[0] ? text : "-";
 }
@@ -69,24 +78,24 @@ static const char *cell_text(const struct tmk_top_process *p, enum tmk_sort sort
         snprintf(buffer, CELL_BYTES, "%" PRIu32, p->pid);
         return buffer;
     case TMK_SORT_USER:
-        return known(p->user);
-    case TMK_SORT_DEVICES: /* as the driver says, else as the process itself calls it */
+        return text_or_dash(p->user);
+    case TMK_SORT_DEVICES: /* the driver's label, else the process's own number */
         if (p->devices[0] == '\0' && p->is_watched && p->job.has_memory)
             return tmk_device_name(p->job.device, buffer);
-        return known(p->devices);
+        return text_or_dash(p->devices);
     case TMK_SORT_USED:
         return tmk_short_size(p->used_bytes, buffer);
     case TMK_SORT_HOST:
         return tmk_short_size(p->host_bytes, buffer);
     case TMK_SORT_COMMAND:
-        return known(p->command);
+        return text_or_dash(p->command);
     default:
         return job_text(p, sort, buffer);
     }
 }
 
-static void put_cell(struct tmk_grid *g, const struct column *c, unsigned x, unsigned y,
-                     unsigned width, enum tmk_ink ink, const char *text)
+static void put_table_cell(struct tmk_grid *g, const struct process_column *c, unsigned x,
+                           unsigned y, unsigned width, enum tmk_ink ink, const char *text)
 {
     if (c->is_text)
         tmk_grid_put(g, x, y, width, ink, text);
@@ -96,7 +105,7 @@ static void put_cell(struct tmk_grid *g, const struct column *c, unsigned x, uns
 
 /* ---- lines ---- */
 
-/* Titles, and where they are. */
+/* Draw the titles, and note where they are. */
 static void draw_heads(struct tmk_grid *g, struct tmk_area line, const struct tmk_choice *v,
                        struct tmk_hits *hits)
 {
@@ -107,7 +116,7 @@ static void draw_heads(struct tmk_grid *g, struct tmk_area line, const struct tm
     const char *mark = downward != v->is_reversed ? (g->ascii ? "v" : "↓") : (g->ascii ? "^" : "↑");
     tmk_grid_fill(g, line.x, line.y, line.width, TMK_INK_HEAD, ' ');
     for (unsigned i = 0; i < N_COLUMNS; i++) {
-        const struct column *c = &columns[i];
+        const struct process_column *c = &columns[i];
         unsigned end = line.x + line.width;
         if (line.width < c->from || x >= end)
             continue;
@@ -115,7 +124,7 @@ static void draw_heads(struct tmk_grid *g, struct tmk_area line, const struct tm
         char title[32];
         bool is_sorted = c->sort == v->sort;
         snprintf(title, sizeof title, "%s%s", c->title, is_sorted ? mark : "");
-        put_cell(g, c, x, line.y, width, is_sorted ? TMK_INK_SORTED : TMK_INK_HEAD, title);
+        put_table_cell(g, c, x, line.y, width, is_sorted ? TMK_INK_SORTED : TMK_INK_HEAD, title);
         hits->heads[hits->n_heads].x = x;
         hits->heads[hits->n_heads].width = width;
         hits->heads[hits->n_heads++].sort = c->sort;
@@ -123,9 +132,9 @@ static void draw_heads(struct tmk_grid *g, struct tmk_area line, const struct tm
     }
 }
 
-static const struct column *column_of(enum tmk_sort sort)
+static const struct process_column *column_of(enum tmk_sort sort)
 {
-    const struct column *c = columns;
+    const struct process_column *c = columns;
     while (c->sort != sort)
         c++;
     return c;
@@ -145,16 +154,17 @@ static void draw_row(struct tmk_grid *g, struct tmk_area line, const struct tmk_
             : p->is_watched && sort >= TMK_SORT_ALLOCATED && sort <= TMK_SORT_FORECAST
                 ? TMK_INK_STRONG
                 : TMK_INK_PLAIN;
-        put_cell(g, column_of(sort), hits->heads[i].x, line.y, hits->heads[i].width, ink, text);
+        put_table_cell(g, column_of(sort), hits->heads[i].x, line.y, hits->heads[i].width, ink,
+                       text);
     }
     if (is_selected)
         tmk_grid_ink(g, line.x, line.y, line.width, TMK_INK_SELECTED);
 }
 
-static void say_nothing(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
-                        const struct tmk_choice *v)
+static void say_no_processes(struct tmk_grid *g, struct tmk_area area,
+                             const struct tmk_top_model *m, const struct tmk_choice *v)
 {
-    bool is_whole = true; /* what was asked of the devices has been answered */
+    bool is_whole = true; /* all devices answered */
     for (unsigned i = 0; i < m->n_devices; i++)
         is_whole &= m->devices[i].users_reason[0] == '\0';
     const char *text = v->filter[0] ? "no process fits the filter; Esc clears it"
@@ -165,7 +175,7 @@ static void say_nothing(struct tmk_grid *g, struct tmk_area area, const struct t
         tmk_grid_put(g, area.x + 1, area.y + 1, area.width - 1, TMK_INK_DIM, text);
 }
 
-/* The first row shown: as it was, unless the selected one would not be seen. */
+/* The first row shown: unchanged, unless the selected row would not be visible. */
 static uint32_t first_row(uint32_t top, uint32_t selected, uint32_t n, uint32_t n_shown)
 {
     uint32_t last = n > n_shown ? n - n_shown : 0;
@@ -185,7 +195,7 @@ void tmk_picture_table(struct tmk_grid *g, struct tmk_area area, const struct tm
     hits->head_y = area.y;
     draw_heads(g, area, v, hits);
     if (n == 0) {
-        say_nothing(g, area, m, v);
+        say_no_processes(g, area, m, v);
         return;
     }
     uint32_t n_shown = area.height - 1;

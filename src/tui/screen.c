@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tui/screen.c - see screen.h.
  *
- * curses finds the least to send by itself, but looks at every cell for that; rows that are as they
- * were are not even handed to it. Signals that end us set a flag, and the loop ends in order; these
- * and a resize are blocked but where we wait for keys, so none is lost between a test and the wait.
- * Those of a crash restore the terminal by bytes that were made ready before: nothing else may be
- * called then. */
+ * curses itself finds the least to send, but looks at every cell for that, so unchanged rows are
+ * not even given to it. Signals that end us set a flag, and the loop ends in order. These and a
+ * resize are blocked except while we wait for keys, so none is lost between a test and the wait.
+ * The handler for crashes restores the terminal with bytes that were prepared before, because it
+ * may call nothing else. */
 #include "tui/screen.h"
 
 #define NCURSES_WIDECHAR 1
@@ -24,19 +24,21 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { RESTORE_BYTES = 512, ESCAPE_MS = 100 }; /* over ssh the rest of a key may come late */
+#include "base/array.h"
+
+enum { RESTORE_BYTES = 512, ESCAPE_MS = 100 }; /* over ssh the rest of a key may arrive late */
 
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static const int crashing[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
 
 static struct {
     SCREEN *curses;
-    struct tmk_grid last; /* what is on the screen */
+    struct tmk_grid last; /* what the screen shows now */
     struct termios modes;
     char restore[RESTORE_BYTES];
     size_t n_restore;
     bool is_gone;
-    sigset_t mask; /* of signals, as it was before */
+    sigset_t mask; /* the signal mask as it was before */
 } terminal;
 
 static volatile sig_atomic_t ended_by; /* a signal */
@@ -48,7 +50,7 @@ static void note_end(int number)
     ended_by = number;
 }
 
-static void crash(int number)
+static void end_on_crash(int number)
 {
     if (write(STDOUT_FILENO, terminal.restore, terminal.n_restore) < 0)
         ended_by = number; /* nothing can be done about it */
@@ -57,25 +59,25 @@ static void crash(int number)
     raise(number);
 }
 
-static void handle(const int *numbers, size_t n, void (*handler)(int))
+static void set_handlers(const int *numbers, size_t n, void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler}, before;
-    for (size_t i = 0; i < n; i++) /* what was ignored (nohup) stays so */
+    for (size_t i = 0; i < n; i++) /* ignored signals (nohup) stay ignored */
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
 }
 
-static void block(void)
+static void block_ending_signals(void)
 {
     sigset_t blocked;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGWINCH);
-    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++)
+    for (size_t i = 0; i < TMK_N(ending); i++)
         sigaddset(&blocked, ending[i]);
     sigprocmask(SIG_BLOCK, &blocked, &terminal.mask);
 }
 
-static void unblock(void)
+static void unblock_ending_signals(void)
 {
     sigprocmask(SIG_SETMASK, &terminal.mask, NULL);
 }
@@ -92,7 +94,7 @@ static void prepare_restore(void)
     static const char *const names[] = {"rmkx", "cnorm", "sgr0", "op", "rmcup"};
     static const char mouse_off[] = "\033[?1006l\033[?1000l";
     terminal.n_restore = 0;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < TMK_N(names); i++) {
         char *text = tigetstr(names[i]);
         if (text && text != (char *)-1)
             tputs(text, 1, keep_byte);
@@ -132,24 +134,25 @@ static void choose_colours(void)
     init_pair(TMK_INK_SORTED, COLOR_CYAN, -1);
 }
 
-static int refuse(struct tmk_error *err, const char *before, const char *after)
+static int refuse_screen(struct tmk_error *err, const char *before, const char *after)
 {
     return tmk_fail(err, TMK_EINVAL,
                     "%s TERM=%s%s; try: TERM=xterm-256color tidemark top, or: tidemark top --once",
                     before, terminal_name(), after);
 }
 
-/* curses takes terminals without a cursor to place too, and fills them with lines. */
+/* Start curses. It also accepts terminals that cannot place the cursor, and fills them with lines;
+ * these are refused. */
 static int start_curses(struct tmk_error *err)
 {
     int status = 0;
     if (setupterm(NULL, STDOUT_FILENO, &status) != OK && status != 1)
-        return refuse(err, "this machine does not know the terminal", "");
+        return refuse_screen(err, "this machine does not know the terminal", "");
     if (!cur_term || !cursor_address)
-        return refuse(err, "the terminal", " cannot place its cursor");
+        return refuse_screen(err, "the terminal", " cannot place its cursor");
     terminal.curses = newterm(NULL, stdout, stdin);
     if (!terminal.curses)
-        return refuse(err, "this machine does not know the terminal", "");
+        return refuse_screen(err, "this machine does not know the terminal", "");
     set_term(terminal.curses);
     return 0;
 }
@@ -160,11 +163,11 @@ int tmk_screen_open(struct tmk_error *err)
         return tmk_fail(err, TMK_EINVAL,
                         "this needs a terminal; for a file or a pipe: tidemark top --once");
     tcgetattr(STDIN_FILENO, &terminal.modes);
-    handle(ending, sizeof ending / sizeof ending[0], note_end);
+    set_handlers(ending, TMK_N(ending), note_end);
     int rc = start_curses(err);
     if (rc < 0)
         return rc;
-    block();
+    block_ending_signals();
     set_escdelay(ESCAPE_MS);
     cbreak();
     noecho();
@@ -176,7 +179,7 @@ int tmk_screen_open(struct tmk_error *err)
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
     choose_colours();
     prepare_restore();
-    handle(crashing, sizeof crashing / sizeof crashing[0], crash);
+    set_handlers(crashing, TMK_N(crashing), end_on_crash);
     return 0;
 }
 
@@ -185,9 +188,9 @@ void tmk_screen_close(void)
     if (!terminal.curses)
         return;
     mousemask(0, NULL);
-    if (exit_ca_mode) { /* tmux 3.3 keeps lines of a screen that was resized, unless it is blank */
+    if (exit_ca_mode) { /* tmux 3.3 keeps lines of a resized screen, unless that is blank */
         erase();
-    } else { /* there is no other screen to go back to: the prompt comes here */
+    } else { /* there is no other screen to return to: the prompt comes here */
         move(LINES - 1, 0);
         clrtoeol();
     }
@@ -196,8 +199,8 @@ void tmk_screen_close(void)
     delscreen(terminal.curses);
     terminal.curses = NULL;
     tmk_grid_fini(&terminal.last);
-    handle(crashing, sizeof crashing / sizeof crashing[0], SIG_DFL);
-    unblock();
+    set_handlers(crashing, TMK_N(crashing), SIG_DFL);
+    unblock_ending_signals();
 }
 
 void tmk_screen_reraise(void)
@@ -238,7 +241,7 @@ static attr_t look_of(uint32_t ink)
     return looks[ink < TMK_INK_N ? ink : 0];
 }
 
-static short colour_of(uint32_t ink)
+static short ink_colour(uint32_t ink)
 {
     short foreground = 0, background = 0;
     bool has_pair = ink < TMK_INK_N && COLOR_PAIRS > (int)ink &&
@@ -257,7 +260,7 @@ static void show_row(const struct tmk_grid *g, unsigned y, const short *colours)
         int width = next && next->c == 0 ? 2 : 1;
         wchar_t text[2] = {(wchar_t)cell->c, 0};
         cchar_t out;
-        if (wcwidth(text[0]) != width) /* the terminal's library sees it otherwise */
+        if (wcwidth(text[0]) != width) /* the terminal's library gives it another width */
             text[0] = '?';
         setcchar(&out, text, look_of(cell->ink), colours[cell->ink], NULL);
         mvadd_wchnstr((int)y, (int)x, &out, 1);
@@ -278,7 +281,7 @@ void tmk_screen_show(const struct tmk_grid *g)
     bool is_same_size = last->cells && last->width == g->width && last->height == g->height;
     short colours[TMK_INK_N];
     for (uint32_t ink = 0; ink < TMK_INK_N; ink++)
-        colours[ink] = colour_of(ink);
+        colours[ink] = ink_colour(ink);
     if (!is_same_size)
         erase();
     for (unsigned y = 0; y < g->height; y++)
@@ -288,7 +291,7 @@ void tmk_screen_show(const struct tmk_grid *g)
     if (!is_same_size) {
         tmk_grid_fini(last);
         if (tmk_grid_init(last, g->width, g->height, g->ascii) < 0)
-            return; /* all will be shown again */
+            return; /* everything will be shown again */
     }
     memcpy(last->cells, g->cells, (size_t)g->width * g->height * sizeof *g->cells);
 }
@@ -322,7 +325,7 @@ static struct tmk_key function_key(wint_t c)
     };
     if (c == KEY_MOUSE)
         return mouse_key();
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (size_t i = 0; i < TMK_N(keys); i++)
         if (keys[i].code == c)
             return (struct tmk_key){.kind = keys[i].kind};
     return (struct tmk_key){0};
@@ -348,11 +351,11 @@ static bool try_key(struct tmk_key *ret)
     return true;
 }
 
-/* Those that wait: keys that come without a pause must not keep them out. */
+/* Deliver waiting signals: keys that come without a pause must not keep them out. */
 static void let_signals_in(void)
 {
-    unblock();
-    block();
+    unblock_ending_signals();
+    block_ending_signals();
 }
 
 struct tmk_key tmk_screen_key(unsigned wait_ms)
@@ -364,7 +367,7 @@ struct tmk_key tmk_screen_key(unsigned wait_ms)
         let_signals_in();
         return key;
     }
-    int n = ppoll(&input, 1, &wait, &terminal.mask); /* a signal ends it: a resize is a key */
+    int n = ppoll(&input, 1, &wait, &terminal.mask); /* a signal ends the wait: a resize is a key */
     int waiting = 0;
     bool has_input = n > 0 && (input.revents & POLLIN) && ioctl(0, FIONREAD, &waiting) == 0;
     if (n > 0 && (!has_input || waiting == 0))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/top_model.h - all that `top` can show, as plain data: what gather.c fills in, picture.c
- * draws and --json prints. Unknown is TMK_BYTES_UNKNOWN or an empty text. */
+/* tui/top_model.h - everything that `top` can show, as plain data: gather.c fills it in, picture.c
+ * draws it and --json prints it. Unknown is TMK_BYTES_UNKNOWN or an empty text. */
 #ifndef TMK_TUI_TOP_MODEL_H
 #define TMK_TUI_TOP_MODEL_H
 
@@ -17,8 +17,8 @@ struct tmk_top_device {
     struct tmk_device_memory memory;
     char reason[232];       /* why its memory is not known */
     char users_reason[232]; /* why its processes could not be listed */
-    bool has_users;         /* they were; not asked of the host, nor of a card that has parts */
-    unsigned n_left_out;    /* of them, those that use least, for want of room */
+    bool has_users;      /* its processes were listed; the host and GPUs with parts are not asked */
+    unsigned n_left_out; /* processes left out because there was no room; they use least */
     unsigned n_history;
     uint64_t history[TMK_TOP_HISTORY]; /* used bytes at each look, the newest last */
 };
@@ -27,16 +27,16 @@ struct tmk_top_process {
     uint32_t pid;
     char user[24];
     char command[TMK_JOB_TEXT_BYTES];
-    char devices[TMK_TOP_DEVICES_BYTES]; /* "0", "0,2-3"; "": on none */
-    uint64_t used_bytes;                 /* on all of them, as the driver says */
+    char devices[TMK_TOP_DEVICES_BYTES]; /* "0", "0,2-3"; "": it uses none */
+    uint64_t used_bytes;                 /* on all its devices, by the driver */
     uint64_t host_bytes;                 /* resident */
     bool is_watched;
-    struct tmk_job job; /* of a watched one */
+    struct tmk_job job; /* valid if is_watched */
 };
 
-struct tmk_top_use { /* of a device by a process */
+struct tmk_top_use { /* the use of a device by a process */
     uint32_t pid;
-    unsigned device; /* its place in the list */
+    unsigned device; /* its index in the list */
     uint64_t bytes;
 };
 
@@ -44,7 +44,7 @@ struct tmk_top_model {
     char host[64];
     char clock[16];    /* "12:31:05" */
     char driver[64];   /* "driver 580.95.05, CUDA 13.0" */
-    char problem[256]; /* with a driver */
+    char problem[256]; /* a problem with a driver */
     double interval_s; /* between two looks */
     struct tmk_top_device *devices;
     unsigned n_devices;
@@ -52,8 +52,8 @@ struct tmk_top_model {
     uint64_t n_processes, process_room;
     struct tmk_top_use *uses;
     uint64_t n_uses, use_room;
-    const struct tmk_details *details; /* of the process that is asked for; NULL: not there yet */
-    unsigned details_percent;          /* how far it is read then */
+    const struct tmk_details *details; /* of the process that is asked for; NULL: not read yet */
+    unsigned details_percent;          /* how much of it has been read then */
 };
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep_kit.c - see sweep_kit.h. No memory: the test ends by the null pointer. */
+/* sweep_kit.c - see sweep_kit.h. Without memory the test ends by the null pointer. */
 #include "sweep_kit.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "kit/amount.h"
+#include "kit/arena.h"
 
 static void *take(struct tmk_results *r, size_t n)
 {

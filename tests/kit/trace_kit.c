@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/kit/trace_kit.c - see trace_kit.h. A test that cannot make its files has nothing to say:
+/* tests/kit/trace_kit.c - see trace_kit.h. A test that cannot make its files is meaningless, so
  * every failing system call here ends the program. */
 #include "trace_kit.h"
+#include "base/array.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -10,8 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "base/valid.h"
+#include "trace/kinds.h"
+#include "trace/layout.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 const uint16_t kit_devices[KIT_DEVICES] = {0, 0x100, 0x101};
 
@@ -47,7 +53,8 @@ static uint64_t address_of(uint64_t i)
     return 0x7f0000000000u + i * 512;
 }
 
-/* Sizes as programs have them: few different ones, now and then an odd or an extreme one. */
+/* Choose a size as programs have them: few different ones, now and then an odd or an extreme
+ * one. */
 static uint64_t size_of_block(struct kit_source *s)
 {
     switch (below(s, 50)) {
@@ -62,8 +69,8 @@ static uint64_t size_of_block(struct kit_source *s)
     }
 }
 
-/* A place of the wanted liveness if chance finds one, else any: so a few frees are of nothing and a
- * few allocations hit a live block. */
+/* Pick an address that is live or free as wanted, if chance finds one, else any. So a few frees
+ * free nothing, and a few allocations hit a live block. */
 static void pick_place(struct kit_source *s, bool live, struct tmk_input *ret, bool **ret_live)
 {
     uint64_t device = below(s, KIT_DEVICES), place = below(s, KIT_ADDRESSES);
@@ -98,14 +105,14 @@ static void make_stack(struct kit_source *s, struct tmk_input *ret)
     ret->text_bytes = 4 * n;
 }
 
-/* Codes whose line tables mostly come as whole entries of layout 311. */
+/* Whether a code's line table mostly consists of complete entries of layout 311. */
 static bool has_entries(uint32_t code)
 {
     return code % 2 == 0;
 }
 
-/* A byte of a code's line table, the same whenever it comes: pairs that mean something in every
- * layout, and now and then anything. */
+/* A byte of a code's line table, the same each time: pairs with a meaning in every layout, and now
+ * and then anything. */
 static uint8_t line_byte(uint32_t code, uint64_t at)
 {
     uint64_t chance = tmk_hash_mix(code, at);
@@ -119,7 +126,8 @@ static uint8_t line_byte(uint32_t code, uint64_t at)
     return (uint8_t)(0x80 | (form < 10 ? form : form == 10 ? 13 : 15) << 3 | (chance >> 24 & 7));
 }
 
-/* Parts overlap, come twice or leave a hole. */
+/* Make a part of a line table. Make a part of a line table. Parts overlap, come twice or leave a
+ * hole. */
 static void make_lines(struct kit_source *s, struct tmk_input *ret)
 {
     ret->id = any_id(s, s->n_codes);
@@ -139,7 +147,7 @@ static void make_module(struct kit_source *s, struct tmk_input *ret)
     ret->a = below(s, ret->text_bytes < 20 ? ret->text_bytes + 1u : 21);
 }
 
-/* A module gets its class once, so that the order of chunks does not matter. */
+/* Define a module. It gets its class once, so that the order of chunks does not matter. */
 static void make_torch_module(struct kit_source *s, struct tmk_input *ret)
 {
     ret->id = ++s->n_torch_modules;
@@ -159,7 +167,7 @@ static void make_parameter(struct kit_source *s, struct tmk_input *ret)
     ret->a = below(s, 8) << 16 | kit_devices[below(s, KIT_DEVICES)];
 }
 
-/* The kinds that Python and native frames need, streams, torch's modules and parameters. */
+/* Define what Python and native frames need, streams, torch's modules and parameters. */
 static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
 {
     static const uint64_t layouts[] = {TMK_PY_LINES_39, TMK_PY_LINES_310, TMK_PY_LINES_311, 7};
@@ -188,7 +196,7 @@ static void make_further_definition(struct kit_source *s, struct tmk_input *ret)
     }
 }
 
-/* Any text, or the name of a stage: those mean something. */
+/* Make any text, or the name of a stage, which has a meaning. */
 static void make_string(struct kit_source *s, struct tmk_input *ret)
 {
     static const char *const stages[] = {"forward", "backward", "optimizer",
@@ -198,7 +206,7 @@ static void make_string(struct kit_source *s, struct tmk_input *ret)
         make_text(s, ret, TMK_STRING_MAX_BYTES);
         return;
     }
-    const char *stage = stages[below(s, sizeof stages / sizeof stages[0])];
+    const char *stage = stages[below(s, TMK_N(stages))];
     ret->text = (const uint8_t *)stage;
     ret->text_bytes = (uint32_t)strlen(stage);
 }
@@ -231,7 +239,7 @@ static void make_block_event(struct kit_source *s, struct tmk_input *ret)
     if (ret->kind == TMK_KIND_ALLOC) {
         pick_place(s, below(s, 100) == 0, ret, &live);
         ret->b = size_of_block(s);
-        ret->requested = ret->b % 7 < 4 ? 0 : ret->b - ret->b / 8; /* of some it is known */
+        ret->requested = ret->b % 7 < 4 ? 0 : ret->b - ret->b / 8; /* known for some blocks */
         ret->id = any_id(s, s->n_stacks);
         ret->stream = (uint16_t)(below(s, 4) ? 0 : any_id(s, s->n_streams));
         *live = true;
@@ -245,7 +253,7 @@ static void make_block_event(struct kit_source *s, struct tmk_input *ret)
     }
 }
 
-/* What is reserved of a device, or now and then its end. */
+/* Make an event with a device's reserved bytes, or now and then its end. */
 static void make_device_event(struct kit_source *s, struct tmk_input *ret)
 {
     uint64_t device = below(s, KIT_DEVICES);
@@ -258,7 +266,7 @@ static void make_device_event(struct kit_source *s, struct tmk_input *ret)
     memset(s->live[device], 0, sizeof s->live[device]);
 }
 
-/* A segment begins or ends, one of few, or a device is looked at. */
+/* Begin or end one of a few segments, or sample a device. */
 static void make_driver_event(struct kit_source *s, struct tmk_input *ret)
 {
     ret->device = kit_devices[below(s, KIT_DEVICES)];
@@ -521,7 +529,7 @@ static const char *compare_totals(const struct tmk_state *a, const struct tmk_st
         {"start of the step", a->step_start_ns, b->step_start_ns},
         {"module events", a->n_step_module_events, b->n_step_module_events},
     };
-    for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++)
+    for (size_t i = 0; i < TMK_N(totals); i++)
         if (totals[i].a != totals[i].b)
             return differs(totals[i].what, totals[i].a, totals[i].b);
     return NULL;

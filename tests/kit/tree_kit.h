@@ -11,23 +11,22 @@ struct tree {
     struct tmk_device_roots roots;
 };
 
-/* An empty one, with proc/ and sys/ in it; roots.nvml is a library that is not there. */
+/* Make an empty tree, with proc/ and sys/ in it; roots.nvml is a library that does not exist. */
 void tree_init(struct tree *t);
-/* Remove it all. */
+/* Remove the tree. */
 void tree_fini(struct tree *t);
-/* The same around a test of cmocka's: *state is the tree. */
+/* The same as cmocka's setup and teardown: *state is the tree. */
 int tree_setup(void **state);
 int tree_teardown(void **state);
 
-/* A file at ROOT/NAME, its folders made; written over when there is one. */
+/* Write a file at ROOT/NAME and make its folders; an existing file is overwritten. */
 void tree_file(const struct tree *t, const char *text, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A symbolic link at ROOT/NAME. */
+/* Make a symbolic link at ROOT/NAME. */
 void tree_link(const struct tree *t, const char *target, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The fake NVML ($FAKE_NVML) shall answer by this text from now on, and be what roots.nvml names.
- */
+/* Let the fake NVML ($FAKE_NVML) answer by this text from now on, and roots.nvml name it. */
 void tree_cards(struct tree *t, const char *text);
 
 #endif

@@ -17,8 +17,13 @@
 #include <string.h>
 
 #include "../fault/journal.h"
+#include "base/error.h"
+#include "trace/events.h"
+#include "trace/layout.h"
 #include "trace/merge.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
+#include "trace/state.h"
 
 enum { MAX_THREADS = 65536 };
 

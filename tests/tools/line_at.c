@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "trace/layout.h"
 #include "trace/pylines.h"
 

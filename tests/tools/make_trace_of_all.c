@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "trace/layout.h"
 #include "trace/packer.h"
+#include "trace/state.h"
 #include "trace/writer.h"
 #include "trace_kit.h"
 

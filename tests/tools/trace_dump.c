@@ -9,8 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
 #include "trace/merge.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
+#include "trace/state.h"
 
 static void print_text(const char *text, size_t n)
 {

@@ -7,8 +7,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/error.h"
+#include "trace/layout.h"
 #include "trace/merge.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
+#include "trace/state.h"
 
 static void print_steps(const struct tmk_reader *r)
 {

@@ -18,10 +18,13 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "model/run.h"
 #include "passes/peak.h"
-#include "tidemark/tidemark.h"
+#include "trace/layout.h"
 #include "trace/packer.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 #include "trace/writer.h"
 
 struct maker {

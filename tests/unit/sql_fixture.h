@@ -3,7 +3,14 @@
 #ifndef TMK_TESTS_SQL_FIXTURE_H
 #define TMK_TESTS_SQL_FIXTURE_H
 
+#include "base/error.h"
 #include "maker.h"
+#include "model/run.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/state.h"
+#include "trace/writer.h"
 
 #include "sql/sql.h"
 

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "base/file_lock.h"
+#include "base/error.h"
 #include "trace/account.h"
 #include "trace/layout.h"
 #include "trace/ring.h"

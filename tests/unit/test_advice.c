@@ -8,7 +8,12 @@
 
 #include <cmocka.h>
 
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "sweep/advice.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 #include "sweep_kit.h"
 
 #define MB 1048576.0

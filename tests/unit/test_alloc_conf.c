@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "model/alloc_conf.h"
 
 static const uint64_t mib = 1ull << 20;

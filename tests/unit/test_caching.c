@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "model/alloc_conf.h"
 #include "model/caching_allocator.h"
 #include "model/free_set.h"
 

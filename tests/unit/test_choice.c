@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
-#include "trace/layout.h"
+#include "kit/amount.h"
 #include "tui/choice.h"
+#include "tui/top_model.h"
 
 /* Five processes: PID, used, user, command; of them 30 is watched. */
 static struct tmk_top_process processes[] = {

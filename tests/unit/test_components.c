@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "model/components.h"
 
 struct known {

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "trace/defs.h"
 #include "trace/layout.h"

@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "device/device.h"
+#include "kit/amount.h"
 #include "tree_kit.h"
 
 #define MIB (1ull << 20)

@@ -2,8 +2,13 @@
 /* Two moments compared: traces whose difference is known to the byte. */
 #include "maker.h"
 
+#include "model/run.h"
+#include "passes/diff/align.h"
 #include "passes/diff/diff.h"
 #include "passes/diff/diff_steps.h"
+#include "passes/group.h"
+#include "passes/peak.h"
+#include "tidemark/tidemark.h"
 
 enum { CUDA0 = 0x100 };
 

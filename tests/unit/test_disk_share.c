@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "base/file_lock.h"
 #include "trace/disk_share.h"
 #include "trace_kit.h"

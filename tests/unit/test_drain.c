@@ -15,11 +15,20 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "record/core/intern.h"
 #include "record/core/lane.h"
+#include "record/core/recorder.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
 #include "trace/drain.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
+#include "trace/ring.h"
+#include "trace/state.h"
 #include "trace/writer.h"
 #include "trace_kit.h"
 

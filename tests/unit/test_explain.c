@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Why it ran out: the rules on figures, and scenes of traces made by hand. */
+#include "base/error.h"
+#include "kit/amount.h"
+#include "model/run.h"
 #include "passes/oom/explain.h"
+#include "passes/oom/oom_causes.h"
+#include "passes/oom/oom_fixes.h"
+#include "passes/oom/oom_scene.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
 #include "trace/segments.h"
 
 #include "maker.h"

@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "interop/out/out.h"
 #include "interop/out/perfetto_counter.h"
+#include "interop/out/perfetto_packets.h"
 #include "interop/out/pickle_out.h"
 #include "interop/torch/torch_segments.h"
 #include "trace_kit.h"

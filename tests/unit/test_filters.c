@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "base/filters.h"
+#include "base/text.h"
+#include "trace/layout.h"
 #include "trace/refusals.h"
 
 static void test_status(void **unused)

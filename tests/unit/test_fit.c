@@ -12,7 +12,10 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
 #include "sweep/fit.h"
+#include "sweep/results.h"
 #include "sweep_kit.h"
 
 #define MB 1048576.0

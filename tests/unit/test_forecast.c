@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* When a process runs out, from its trace: against which capacity, when, and why. */
+#include "forecast/oom_forecast.h"
 #include "maker.h"
+#include "model/run.h"
+#include "passes/forecast_samples.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 #include "passes/forecast.h"
 

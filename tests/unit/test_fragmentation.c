@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Fragmentation: gaps between blocks that are laid out by hand, and at random against a map. */
+#include "kit/amount.h"
 #include "maker.h"
+#include "model/run.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
 
 #include "passes/frag/fragmentation.h"
 

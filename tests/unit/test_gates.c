@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "passes/diff/gates.h"
 #include "tidemark/tidemark.h"
 

@@ -9,12 +9,16 @@
 
 #include <cmocka.h>
 
+#include "record/core/fast_path_line.h"
 #include "record/core/fast_path_state.h"
+#include "record/core/lane.h"
+#include "record/core/recorder.h"
 #include "record/loader/import_slots.h"
 #include "record/loader/library.h"
 #include "record/training/bridge_python.h"
 #include "record/training/gradients.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { PLACE = 17, N_PARAMETERS = 6, N_WORDS = 160 };
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "monitor/growth.h"
+#include "monitor/history.h"
 
 #define MIB (1ull << 20)
 #define TENTH_NS 100000000ull

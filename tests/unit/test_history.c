@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "device/device.h"
 #include "monitor/alarm.h"
+#include "monitor/history.h"
 #include "monitor/sampler.h"
 
 #define TENTH_NS 100000000ull

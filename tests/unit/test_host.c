@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "device/device.h"
 #include "device/host.h"
+#include "kit/amount.h"
 #include "tree_kit.h"
 
 static void assert_limit(const struct tree *t, uint64_t limit, uint64_t used)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "kit/grow.h"

@@ -15,10 +15,12 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "inject/arch.h"
-#include "inject/inject.h"
+#include "inject/image.h"
 #include "inject/return_path.h"
 #include "inject/safe_point.h"
+#include "inject/subject.h"
 
 /* ---- refusals ---- */
 

@@ -12,9 +12,13 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "record/core/intern.h"
 #include "record/core/lane.h"
-#include "trace_kit.h"
+#include "record/core/recorder.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/ring.h"
 
 enum { N_PAGES = 600, MAX_IDS = 1 << 17 };
 static const uint8_t id[16] = "names and sites";

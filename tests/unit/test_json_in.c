@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "kit/arena.h"
 #include "kit/json_in.h"
 
 static const char *skip_all(const char *text, size_t n)

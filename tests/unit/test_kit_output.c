@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/csv.h"
 #include "kit/json.h"
 #include "kit/markdown.h"

@@ -3,8 +3,14 @@
  * peak pass says of those moments; and what each stage needed. */
 #include "maker.h"
 
+#include "model/run.h"
+#include "passes/group.h"
 #include "passes/layers.h"
+#include "passes/peak.h"
 #include "passes/stages.h"
+#include "passes/timeline.h"
+#include "tidemark/tidemark.h"
+#include "trace/replay.h"
 
 enum { CUDA0 = 0x100, CUDA1 = 0x101 };
 

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Leaks of traces made by hand: whose they are, how fast, since when. */
 #include "maker.h"
+#include "model/run.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
 
 #include "passes/leak/leaks.h"
 

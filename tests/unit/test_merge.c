@@ -28,9 +28,16 @@
 
 #include "base/clock.h"
 #include "base/crc32.h"
+#include "base/error.h"
 #include "trace/drain.h"
+#include "trace/events.h"
+#include "trace/layout.h"
 #include "trace/merge.h"
+#include "trace/packer.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
+#include "trace/ring.h"
+#include "trace/state.h"
 #include "trace/writer.h"
 #include "trace_kit.h"
 

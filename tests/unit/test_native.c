@@ -18,11 +18,16 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "chain.h"
 #include "record/core/intern.h"
+#include "record/core/lane.h"
+#include "record/core/recorder.h"
 #include "record/native/mapped_files.h"
 #include "record/native/native.h"
 #include "record/native/unwind.h"
+#include "trace/layout.h"
+#include "trace/ring.h"
 
 #define NOINLINE __attribute__((noinline))
 

@@ -3,7 +3,14 @@
  *
  * The model has a linear layer with an adapter, a norm and a head tied to the first layer; its
  * blocks are on cuda:0, made by the main thread (1) and in backward by autograd's (2). */
+#include "maker.h"
+#include "model/run.h"
+#include "passes/group.h"
 #include "sql_fixture.h"
+#include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
 
 #include "passes/peak.h"
 

@@ -15,8 +15,16 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
+#include "base/error.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
 #include "trace/snapshot.h"
+#include "trace/state.h"
 #include "trace/writer.h"
 #include "trace_kit.h"
 

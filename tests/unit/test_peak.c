@@ -2,8 +2,15 @@
 /* Peaks: of traces whose truth is known, by hand and by a model that keeps everything. */
 #include "maker.h"
 
+#include "model/run.h"
+#include "passes/group.h"
 #include "passes/oom/ooms.h"
 #include "passes/peak.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { CUDA0 = 0x100, CUDA1 = 0x101 };
 

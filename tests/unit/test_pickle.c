@@ -14,8 +14,11 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "interop/pickle/feed.h"
 #include "interop/pickle/pickle.h"
 #include "interop/torch/torch_import.h"
+#include "interop/torch/torch_snapshot.h"
 
 /* ---- a pickle by hand ---- */
 

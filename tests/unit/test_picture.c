@@ -12,8 +12,18 @@
 
 #include <cmocka.h>
 
-#include "model/run.h"
+#include "base/error.h"
+#include "device/device.h"
+#include "forecast/oom_forecast.h"
+#include "kit/amount.h"
+#include "passes/forecast.h"
+#include "trace/layout.h"
+#include "tui/choice.h"
+#include "tui/details.h"
+#include "tui/grid.h"
+#include "tui/jobs.h"
 #include "tui/picture.h"
+#include "tui/top_model.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define MIB ((uint64_t)1 << 20)

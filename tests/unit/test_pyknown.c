@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "record/core/lane.h"
+#include "record/core/thread_slot.h"
+#include "record/python/pyframe_hot.h"
 #include "record/python/pyknown.h"
 #include "record/python/pylayout.h"
 #include "record/python/pyread.h"

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "trace/layout.h"
 #include "trace/pylines.h"
 #include "trace_kit.h"

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "record/identity/redact.h"
 #include "record/identity/secret_names.h"
 

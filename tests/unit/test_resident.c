@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "device/device.h"
 #include "device/host.h"
 #include "monitor/growth.h"
 #include "monitor/resident.h"

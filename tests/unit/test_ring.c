@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "trace/layout.h"
 #include "trace/ring.h"
 #include "trace/ring_file.h"
 #include "trace_kit.h"

@@ -12,7 +12,12 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "device/device.h"
+#include "kit/amount.h"
 #include "monitor/device_leaks.h"
+#include "monitor/growth.h"
+#include "monitor/sampler.h"
+#include "monitor/selection.h"
 #include "tree_kit.h"
 
 #define MIB (1ull << 20)

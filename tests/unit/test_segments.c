@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Segments: the table of those alive, whose they are, and the accounts of a card. */
+#include "base/bytes.h"
+#include "base/error.h"
+#include "kit/amount.h"
+#include "model/holders.h"
+#include "model/run.h"
 #include "passes/accounting.h"
 #include "passes/holdings.h"
 #include "passes/oom/ooms.h"
 #include "passes/quality.h"
 #include "passes/segment_rows.h"
+#include "passes/timeline.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 #include "trace/segments.h"
 #include "trace/snapshot.h"
+#include "trace/state.h"
 
 #include "maker.h"
 

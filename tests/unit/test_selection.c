@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "device/device.h"
 #include "monitor/selection.h"
 #include "tree_kit.h"
 

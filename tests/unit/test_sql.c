@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sql.c - a trace made by hand has known rows in every table; the aggregates have known
  * values; what the documentation says of tables and columns is so. */
+#include "maker.h"
+#include "sql/sql.h"
 #include "sql_fixture.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
 
 /* ---- the trace ---- */
 

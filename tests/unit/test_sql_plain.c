@@ -2,7 +2,20 @@
 /* test_sql_plain.c - pseudo-random runs: python.torch_trace is held against a replay of the same
  * events, and every table against a plain SQLite table with the same rows, under queries that make
  * the planner order, group, bound, merge and join in all the ways there are. */
+#include "maker.h"
+#include "model/run.h"
+#include "sql/rows.h"
+#include "sql/schema.h"
+#include "sql/source.h"
+#include "sql/sql.h"
+#include "sql/textpool.h"
 #include "sql_fixture.h"
+#include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 #include <fcntl.h>
 

@@ -14,6 +14,7 @@
 
 #include "tidemark/tidemark.h"
 #include "trace/layout.h"
+#include "trace/packer.h"
 #include "trace/state.h"
 #include "trace_kit.h"
 

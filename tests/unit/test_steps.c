@@ -3,9 +3,12 @@
  * added up over a run: lines of code, marks. */
 #include "maker.h"
 
+#include "model/run.h"
 #include "passes/marks.h"
 #include "passes/sites.h"
 #include "passes/steps.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 /* `n` steps; after step i, `left(i)` bytes stay alive. Within a step there is a spike. */
 static struct tmk_run *make_steps(struct maker *m, int n, uint64_t (*left)(int step))

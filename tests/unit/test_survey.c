@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "sweep/fit.h"
+#include "sweep/results.h"
 #include "sweep/survey.h"
 #include "sweep_kit.h"
 

@@ -12,9 +12,13 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "sweep/order.h"
 #include "sweep/params.h"
 #include "sweep/remaining.h"
+#include "sweep/results.h"
 #include "sweep/where.h"
 #include "sweep/words.h"
 

@@ -11,8 +11,12 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "kit/arena.h"
 #include "sweep/journal_out.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
 #include "trace_kit.h"
 
 static char folder[256], path[300];

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Timelines: most, least and last of each part against a model that looks at every moment. */
 #include "maker.h"
+#include "model/run.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
 
 #include "passes/timeline.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "interop/torch/torch_layout.h"
+#include "model/alloc_conf.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define AT (UINT64_C(1) << 40)

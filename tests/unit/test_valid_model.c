@@ -3,7 +3,11 @@
  * each of them, broken, is found. */
 #include "breaking.h"
 
+#include "model/alloc_conf.h"
+#include "model/caching_allocator.h"
 #include "model/caching_internal.h"
+#include "model/driver_space.h"
+#include "model/free_set.h"
 
 static const uint64_t mib = 1ull << 20;
 
@@ -65,10 +69,11 @@ static struct tmk_caching_allocator *open_model(const char *conf)
     return a;
 }
 
-static struct block *take(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t *ret_number)
+static struct caching_block *take(struct tmk_caching_allocator *a, uint64_t bytes,
+                                  uint32_t *ret_number)
 {
     assert_int_equal(tmk_caching_malloc(a, bytes, 0, ret_number), 1);
-    return block_at(a, *ret_number);
+    return caching_block_at(a, *ret_number);
 }
 
 /* A segment of 20 MiB: allocated, free, pending, allocated, free. Another one was given back. */
@@ -99,8 +104,9 @@ static void blocks(void **unused)
     (void)unused;
     struct scene s = make_scene();
     struct tmk_caching_allocator *a = s.a;
-    struct block *first = block_at(a, s.first), *hole = block_at(a, s.hole);
-    struct block *pending = block_at(a, s.pending), *second = block_at(a, s.second);
+    struct caching_block *first = caching_block_at(a, s.first), *hole = caching_block_at(a, s.hole);
+    struct caching_block *pending = caching_block_at(a, s.pending),
+                         *second = caching_block_at(a, s.second);
     BREAK_MODEL(*a, a->block_room = 2);
     BREAK_MODEL(a->blocks[0], a->blocks[0].size_bytes = 512);
     BREAK_MODEL(*first, first->address += 1);
@@ -142,18 +148,18 @@ static void sets_and_sums(void **unused)
     (void)unused;
     struct scene s = make_scene();
     struct tmk_caching_allocator *a = s.a;
-    struct lane *lane = &a->lanes[0];
+    struct caching_lane *lane = &a->lanes[0];
     BREAK_MODEL(*a, a->lane_room = 1);
     BREAK_MODEL(*lane, lane->is_small = true);
     BREAK_MODEL(*lane, lane->blocks.n++);
     BREAK_MODEL(a->lanes[1].unmapped, a->lanes[1].unmapped.n++);
-    tmk_free_set_remove(&lane->blocks, 2 * mib, block_at(a, s.hole)->address, s.hole);
+    tmk_free_set_remove(&lane->blocks, 2 * mib, caching_block_at(a, s.hole)->address, s.hole);
     assert_false(tmk_caching_is_valid(a));
     assert_int_equal(
-        tmk_free_set_add(&lane->blocks, 2 * mib, block_at(a, s.hole)->address, s.first),
+        tmk_free_set_add(&lane->blocks, 2 * mib, caching_block_at(a, s.hole)->address, s.first),
         0); /* under another's number */
     assert_false(tmk_caching_is_valid(a));
-    tmk_free_set_remove(&lane->blocks, 2 * mib, block_at(a, s.hole)->address, s.first);
+    tmk_free_set_remove(&lane->blocks, 2 * mib, caching_block_at(a, s.hole)->address, s.first);
     assert_int_equal(tmk_caching_insert(a, s.hole), 0);
     assert_int_equal(tmk_free_set_add(&lane->blocks, 4 * mib, 1ull << 40, s.first), 0);
     assert_false(tmk_caching_is_valid(a)); /* a set has one too many */
@@ -187,8 +193,8 @@ static void whole_segment(void **unused)
     uint32_t b;
     take(a, 20 * mib, &b);
     assert_int_equal(tmk_caching_free(a, b), 0);
-    BREAK_MODEL(*block_at(a, b), block_at(a, b)->segment_start = 512);
-    BREAK_MODEL(*block_at(a, b), block_at(a, b)->is_mapped = false);
+    BREAK_MODEL(*caching_block_at(a, b), caching_block_at(a, b)->segment_start = 512);
+    BREAK_MODEL(*caching_block_at(a, b), caching_block_at(a, b)->is_mapped = false);
     tmk_caching_close(a);
 }
 
@@ -210,8 +216,9 @@ static void expandable(void **unused)
     struct tmk_caching_allocator *a = open_model("expandable_segments:True");
     uint32_t b;
     take(a, 12 * mib, &b);
-    struct block *block = block_at(a, b);
-    struct block *rest = block_at(a, block->next), *unmapped = block_at(a, rest->next);
+    struct caching_block *block = caching_block_at(a, b);
+    struct caching_block *rest = caching_block_at(a, block->next),
+                         *unmapped = caching_block_at(a, rest->next);
     assert_false(unmapped->is_mapped);
     assert_int_equal(unmapped->next, 0);
     BREAK_MODEL(*block, block->segment_end = 0);
@@ -222,7 +229,7 @@ static void expandable(void **unused)
     BREAK_MODEL(*a, a->next_address = block->segment_end - 1);
     BREAK_MODEL(*a, a->setup.conf.large_segment_bytes = 16 * mib); /* no whole pages */
     /* All of the segment's blocks together are wrong about where it is. */
-    struct block was[3] = {*block, *rest, *unmapped};
+    struct caching_block was[3] = {*block, *rest, *unmapped};
     uint64_t page = 20 * mib;
     block->segment_start -= page, rest->segment_start -= page, unmapped->segment_start -= page;
     assert_false(tmk_caching_is_valid(a));

@@ -5,8 +5,12 @@
 
 #include <fcntl.h>
 
+#include "base/bytes.h"
 #include "base/crc32.h"
+#include "model/run.h"
 #include "passes/verify.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { CUDA0 = 0x100 };
 

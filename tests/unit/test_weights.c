@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "interop/weights/weight_scan.h"
 #include "interop/weights/weights.h"
 

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What-if: traces made by hand, replayed under settings whose outcome follows from torch's rules.
  */
+#include "kit/amount.h"
 #include "maker.h"
+#include "model/alloc_conf.h"
+#include "model/run.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
 
 #include "passes/whatif/whatif.h"
 

@@ -21,8 +21,15 @@
 
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "base/crc32.h"
+#include "base/error.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
+#include "trace/state.h"
 #include "trace/writer.h"
 #include "trace_kit.h"
 

@@ -4,6 +4,12 @@
 
 #include <math.h>
 
+#include "forecast/oom_forecast.h"
+#include "passes/group.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+
 void tmk_answer_put_step(struct tmk_tree *t, const char *key, int64_t step)
 {
     tmk_tree_i64_if(t, key, step != TMK_NO_STEP, step);

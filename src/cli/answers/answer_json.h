@@ -7,7 +7,7 @@
 #include "kit/tree.h"
 #include "model/run.h"
 #include "passes/forecast.h"
-#include "passes/peak.h"
+#include "passes/group.h"
 
 /* A step; unknown: TMK_NO_STEP. */
 void tmk_answer_put_step(struct tmk_tree *t, const char *key, int64_t step);

@@ -11,6 +11,7 @@
 #include "passes/diff/diff.h"
 #include "passes/diff/diff_steps.h"
 #include "passes/diff/gates.h"
+#include "passes/group.h"
 
 /* The same rank of both runs, or their only processes. */
 struct tmk_diff_pair {

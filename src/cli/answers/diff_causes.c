@@ -6,10 +6,16 @@
 #include <string.h>
 
 #include "cli/answers/diff_answer.h"
+#include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
+#include "model/run.h"
+#include "passes/diff/align.h"
+#include "passes/diff/diff.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 enum { SHOWN_CAUSES = 12, SHOWN_OWNERS = 4 };
 

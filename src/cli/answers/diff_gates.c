@@ -5,10 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/answers/diff_answer.h"
+#include "cli/answers/moment_answer.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "model/run.h"
+#include "passes/diff/diff.h"
+#include "passes/diff/gates.h"
 #include "passes/leak/leaks.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
 
 int tmk_diff_answer_gates(struct tmk_diff_answer *c, const struct tmk_args *args)
 {

@@ -5,6 +5,13 @@
 
 #include "cli/answers/answer_json.h"
 #include "cli/answers/diff_answer.h"
+#include "cli/answers/moment_answer.h"
+#include "kit/tree.h"
+#include "model/run.h"
+#include "passes/diff/diff.h"
+#include "passes/diff/diff_steps.h"
+#include "passes/group.h"
+#include "trace/defs.h"
 
 enum { LISTED_STEPS = 40 };
 
@@ -92,7 +99,7 @@ static void add_cause(struct tmk_tree *t, const struct tmk_diff_answer *x,
     tmk_tree_end(t);
 }
 
-static bool has_changed(const struct tmk_diff_cause *c)
+static bool has_cause_changed(const struct tmk_diff_cause *c)
 {
     const struct tmk_diff_split *s = &c->split;
     return s->resized || s->recounted || s->added || s->gone;
@@ -106,7 +113,7 @@ static void add_diff_causes(struct tmk_tree *t, const struct tmk_diff_answer *c)
     tmk_tree_i64(t, "unexplained", tmk_diff_answer_unexplained(c));
     tmk_tree_list(t, "causes");
     for (uint64_t i = 0; i < tmk_diff_n_causes(c->diff); i++)
-        if (has_changed(tmk_diff_cause(c->diff, i)))
+        if (has_cause_changed(tmk_diff_cause(c->diff, i)))
             add_cause(t, c, tmk_diff_cause(c->diff, i));
     tmk_tree_end(t);
     tmk_tree_bool(t, "names_unwrapped", tmk_diff_unwraps(c->diff));

@@ -7,10 +7,21 @@
 
 #include "base/array.h"
 #include "cli/answers/diff_answer.h"
+#include "cli/answers/moment_answer.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
+#include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
+#include "kit/table.h"
+#include "model/run.h"
+#include "passes/diff/diff.h"
+#include "passes/diff/diff_steps.h"
+#include "passes/diff/gates.h"
+#include "passes/group.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 enum { SHOWN_STEPS = 6, SHOWN_FRAMES = 3 };
 

@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/answers/explain_json.c - see explain_answer.h: for machines. */
 #include "cli/answers/explain_answer.h"
+#include "kit/amount.h"
+#include "kit/tree.h"
+#include "model/run.h"
+#include "passes/leak/leaks.h"
+#include "passes/oom/explain.h"
+#include "passes/oom/oom_causes.h"
+#include "passes/oom/oom_fixes.h"
+#include "passes/oom/oom_scene.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
 
 #include <math.h>
 

@@ -7,11 +7,20 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 #include "cli/front/target.h"
+#include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
+#include "kit/table.h"
+#include "model/run.h"
+#include "passes/leak/leaks.h"
+#include "passes/oom/explain.h"
+#include "passes/oom/oom_causes.h"
+#include "passes/oom/oom_fixes.h"
+#include "passes/oom/oom_scene.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 struct size {
     char text[TMK_AMOUNT_BYTES];

@@ -4,7 +4,12 @@
 
 #include "base/array.h"
 #include "cli/output/chart.h"
+#include "kit/amount.h"
 #include "kit/progress.h"
+#include "model/run.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 
 int tmk_frag_answer_find(struct tmk_frag_answer *a, struct tmk_error *err)
 {

@@ -4,7 +4,13 @@
 
 #include "cli/answers/answer_json.h"
 #include "cli/answers/frag_answer.h"
+#include "kit/amount.h"
+#include "kit/tree.h"
 #include "model/owners.h"
+#include "model/run.h"
+#include "passes/frag/fragmentation.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum { MAX_PINNED = 64, MAX_BLOCKS = 16 };
 

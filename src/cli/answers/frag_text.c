@@ -6,16 +6,24 @@
 
 #include "base/array.h"
 #include "cli/answers/frag_answer.h"
-#include "cli/front/command.h"
 #include "cli/front/target.h"
 #include "cli/output/chart.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/print.h"
+#include "kit/table.h"
 #include "model/owners.h"
-#include "passes/steps.h"
+#include "model/run.h"
+#include "passes/frag/fragmentation.h"
+#include "passes/group.h"
+#include "passes/timeline.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum { SHOWN_PINS = 8, SITE_BYTES = 160 };
 

@@ -8,10 +8,18 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
+#include "model/run.h"
+#include "model/watched.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 #define LIVE_NS 5000000000u
 

@@ -6,6 +6,7 @@
 #include "cli/answers/leak_live.h"
 #include "cli/front/command.h"
 #include "passes/leak/leaks.h"
+#include "trace/state.h"
 
 /* The leaks of one process. */
 struct tmk_leak_process {

@@ -5,8 +5,14 @@
 
 #include "cli/answers/answer_json.h"
 #include "cli/answers/leak_answer.h"
+#include "cli/answers/leak_live.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/tree.h"
+#include "model/run.h"
+#include "passes/leak/leaks.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
 
 struct found {
     const struct tmk_leak_process *item;

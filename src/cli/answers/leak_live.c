@@ -7,12 +7,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/error.h"
+#include "base/wire.h"
 #include "cli/answers/ask.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "device/device.h"
 #include "device/host.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
+#include "model/watched.h"
 
 enum { TIMEOUT_MS = 20000 };
 

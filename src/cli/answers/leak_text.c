@@ -7,11 +7,19 @@
 
 #include "base/array.h"
 #include "cli/answers/leak_answer.h"
+#include "cli/answers/leak_live.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
+#include "kit/table.h"
+#include "model/run.h"
+#include "passes/leak/leaks.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
 
 enum {
     SHOWN_LEAKS = 10,

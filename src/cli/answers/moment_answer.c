@@ -6,10 +6,16 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "base/error.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
+#include "model/run.h"
+#include "passes/steps.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 /* ---- the question ---- */
 

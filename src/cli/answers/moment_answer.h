@@ -9,7 +9,6 @@
 
 #include "passes/peak.h"
 #include "passes/quality.h"
-#include "passes/steps.h"
 
 struct tmk_moment_answer {
     struct tmk_process *p;

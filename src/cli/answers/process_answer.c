@@ -7,10 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/output/say.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
 #include "model/owners.h"
+#include "passes/forecast_samples.h"
+#include "passes/leak/leaks.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 #include "trace/stops.h"
 
 /* ---- gathering ---- */

@@ -7,7 +7,6 @@
 #include "passes/accounting.h"
 #include "passes/forecast.h"
 #include "passes/frag/fragmentation.h"
-#include "passes/leak/leaks.h"
 #include "passes/marks.h"
 #include "passes/oom/ooms.h"
 #include "passes/peak.h"

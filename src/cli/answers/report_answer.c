@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/error.h"
 #include "cli/front/target.h"
 #include "cli/output/chart.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "model/run.h"
+#include "passes/oom/ooms.h"
+#include "passes/steps.h"
 
 /* Explain the chosen process, which takes further sweeps. Only if it ran out of memory. */
 static int explain_chosen(struct tmk_report_answer *r)

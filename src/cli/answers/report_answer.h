@@ -8,6 +8,7 @@
 #include "cli/output/sheet.h"
 #include "kit/tree.h"
 #include "passes/oom/explain.h"
+#include "passes/steps.h"
 
 struct tmk_report_answer {
     struct tmk_run *run;

@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/answers/process_answer.h"
 #include "cli/answers/report_answer.h"
-#include "cli/front/command.h"
+#include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/table.h"
+#include "model/run.h"
+#include "passes/accounting.h"
 
 static void add_account_row(struct tmk_table *t, const char *what, uint64_t bytes, uint64_t whole,
                             const char *how)

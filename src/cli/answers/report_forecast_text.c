@@ -5,9 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/answers/process_answer.h"
 #include "cli/answers/report_answer.h"
+#include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "model/run.h"
+#include "passes/forecast.h"
+#include "passes/oom/ooms.h"
 
 static const char *seconds_text(double seconds, char *buffer)
 {

@@ -4,9 +4,15 @@
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "cli/answers/process_answer.h"
 #include "cli/answers/report_answer.h"
-#include "cli/front/command.h"
+#include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/table.h"
+#include "model/run.h"
+#include "passes/frag/fragmentation.h"
+#include "passes/leak/leaks.h"
+#include "trace/layout.h"
 
 enum { SHOWN_LEAKS = 5, WORTH_A_WORD = 16 << 20, WORTH_PART = 10 };
 

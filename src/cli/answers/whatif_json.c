@@ -2,6 +2,9 @@
 /* cli/answers/whatif_json.c - see whatif_answer.h: for programs. */
 #include "cli/answers/answer_json.h"
 #include "cli/answers/whatif_answer.h"
+#include "kit/amount.h"
+#include "kit/tree.h"
+#include "passes/whatif/whatif.h"
 
 static void add_whatif_oom(struct tmk_tree *t, const struct tmk_whatif_answer *v,
                            const struct tmk_whatif_result *r)

@@ -8,14 +8,16 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/table.h"
-#include "kit/tree.h"
+#include "model/run.h"
+#include "passes/whatif/whatif.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 /* Savings below this are not worth a setting. */
 static const double least_saving = 0.01;

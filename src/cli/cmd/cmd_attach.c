@@ -13,16 +13,21 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "base/filters.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/locate.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/filters_tried.h"
 #include "cli/run/recording.h"
 #include "cli/run/run_folder.h"
 #include "cli/run/watch_options.h"
 #include "inject/inject.h"
+#include "inject/subject.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "trace/layout.h"
 
 enum { TIMEOUT_S = 10, MAX_TIMEOUT_S = 3600 };

@@ -3,14 +3,19 @@
 #include <inttypes.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/refused.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "kit/amount.h"
 #include "kit/print.h"
 #include "kit/progress.h"
 #include "kit/tree.h"
+#include "model/run.h"
 #include "passes/verify.h"
+#include "trace/replay.h"
 
 /* ---- text ---- */
 

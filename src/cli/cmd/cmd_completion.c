@@ -2,6 +2,7 @@
 /* cli/cmd/cmd_completion.c - print a completion script. */
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
+#include "cli/output/say.h"
 
 static int run_completion(const struct tmk_args *args)
 {

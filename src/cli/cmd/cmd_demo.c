@@ -5,10 +5,15 @@
 
 #include "cli/answers/report_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/locate.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
+#include "cli/output/sheet.h"
 #include "cli/run/run_folder.h"
 #include "cli/run/summary.h"
+#include "cli/run/watch.h"
+#include "model/run.h"
 
 #define DEMO_RUN "tidemark-demo.tmk"
 

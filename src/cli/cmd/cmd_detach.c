@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd/cmd_detach.c - stop watching a process that goes on. */
+#include "base/error.h"
+#include "base/wire.h"
 #include "cli/answers/ask.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
+#include "model/watched.h"
 
 static void hear_detached(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
 {

@@ -5,12 +5,21 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/diff_answer.h"
+#include "cli/answers/moment_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
 #include "cli/output/output_file.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "kit/amount.h"
+#include "model/run.h"
+#include "passes/diff/diff.h"
+#include "passes/diff/diff_steps.h"
+#include "passes/group.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 /* ---- which processes ---- */
 

@@ -5,9 +5,12 @@
 
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/locate.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/run_folder.h"
+#include "cli/run/watch.h"
 #include "cli/run/watch_options.h"
 
 /* Print a text in single quotes, which keep everything except themselves. */

@@ -8,11 +8,16 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/wire.h"
 #include "cli/answers/ask.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/tree.h"
+#include "model/watched.h"
 
 #define SECOND_NS 1000000000u
 #define DEFAULT_TIMEOUT_NS (10ull * SECOND_NS)

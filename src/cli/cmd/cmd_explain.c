@@ -3,11 +3,19 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/explain_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
+#include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/progress.h"
+#include "kit/tree.h"
+#include "model/run.h"
+#include "passes/oom/explain.h"
+#include "trace/replay.h"
 
 static int choose_explained(struct tmk_explain_answer *a, const char *rank)
 {

@@ -8,14 +8,26 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/moment_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
 #include "cli/output/export_file.h"
 #include "cli/output/heartbeat.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "interop/out/export.h"
 #include "interop/out/tables_out.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
+#include "kit/progress.h"
+#include "model/run.h"
+#include "passes/peak.h"
+#include "sql/sql.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 struct job {
     const struct tmk_args *args;

@@ -5,11 +5,17 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/frag_answer.h"
 #include "cli/answers/moment_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
-#include "kit/amount.h"
+#include "cli/output/say.h"
+#include "model/run.h"
+#include "passes/frag/fragmentation.h"
+#include "passes/peak.h"
+#include "passes/timeline.h"
 
 /* ---- the command ---- */
 

@@ -3,6 +3,7 @@
  * us and not in the table: main() knows it. */
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
+#include "cli/output/say.h"
 
 static int run_help(const struct tmk_args *args)
 {

@@ -11,12 +11,17 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/unfinished.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/run_content.h"
 #include "interop/torch/torch_import.h"
+#include "interop/torch/torch_snapshot.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/progress.h"
 #include "model/run.h"
 

@@ -5,9 +5,15 @@
 #include "base/array.h"
 #include "cli/answers/leak_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/live/monitor_report.h"
 #include "cli/live/monitoring.h"
+#include "cli/output/say.h"
 #include "kit/amount.h"
+#include "kit/tree.h"
+#include "monitor/device_leaks.h"
+#include "monitor/sampler.h"
+#include "monitor/status.h"
 
 #define DEFAULT_MB 100.0
 #define MOST_MB 1e9

@@ -6,9 +6,14 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/weights/weights_answer.h"
+#include "interop/weights/weight_scan.h"
+#include "interop/weights/weights.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
 

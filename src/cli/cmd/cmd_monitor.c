@@ -2,11 +2,16 @@
 /* cli/cmd/cmd_monitor.c - all monitors in one: profile, oom, leak, fragmentation. */
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/live/follow.h"
 #include "cli/live/monitor_report.h"
+#include "cli/live/monitoring.h"
 #include "cli/live/oom_watch.h"
 #include "cli/output/say.h"
+#include "forecast/device_forecast.h"
 #include "model/watched.h"
+#include "monitor/device_leaks.h"
+#include "monitor/status.h"
 
 #define DEFAULT_LEAK_BYTES (100ull << 20)
 
@@ -25,7 +30,7 @@ static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
                       const struct tmk_args *args, FILE *out)
 {
     double threshold;
-    uint64_t warm_up_ns = TMK_PREDICTION_WARM_UP_NS;
+    uint64_t warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS;
     int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
     if (status == 0)
         status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);

@@ -2,9 +2,20 @@
 /* cli/cmd/cmd_oom.c - is a device almost full, or will it be? Once, or for as long as one likes. */
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/live/monitoring.h"
 #include "cli/live/oom_watch.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "kit/table.h"
+#include "kit/tree.h"
+#include "monitor/alarm.h"
+#include "monitor/sampler.h"
+#include "monitor/status.h"
+#include "monitor/watched_forecast.h"
 
 /* ---- what is printed ---- */
 
@@ -13,7 +24,7 @@ static void add_forecast_cells(struct tmk_table *t, const struct tmk_watched_dev
                                uint64_t warm_up_ns)
 {
     char text[TMK_AMOUNT_BYTES];
-    struct tmk_prediction p = tmk_prediction_of(u, warm_up_ns);
+    struct tmk_device_forecast p = tmk_watched_device_forecast(u, warm_up_ns);
     if (p.has_time)
         tmk_table_cellf(t, "%s, in %s", tmk_risk_text(p.risk_level),
                         tmk_time_text((uint64_t)(p.predicted_oom_time * 1e9), text));
@@ -73,8 +84,8 @@ static void print_oom_json(const struct tmk_oom_watch *w, double threshold)
     tmk_tree_list(&t, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
         const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
-        struct tmk_prediction p = tmk_prediction_of(u, w->warm_up_ns);
-        tmk_prediction_write(&t, NULL, u, &w->alarms[i], &p);
+        struct tmk_device_forecast p = tmk_watched_device_forecast(u, w->warm_up_ns);
+        tmk_device_forecast_write(&t, NULL, u, &w->alarms[i], &p);
     }
     tmk_tree_end(&t);
     tmk_tree_end(&t);
@@ -121,7 +132,7 @@ static int run_oom(const struct tmk_args *args)
     struct tmk_monitoring m = {0};
     double threshold;
     bool once = !tmk_args_get(args, "monitor");
-    uint64_t warm_up_ns = TMK_PREDICTION_WARM_UP_NS;
+    uint64_t warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS;
     if (once && (tmk_args_get(args, "duration") || tmk_args_get(args, "interval") ||
                  tmk_args_get(args, "warm-up"))) {
         tmk_say("--duration, --interval and --warm-up want --monitor: without it, oom looks once");

@@ -4,16 +4,25 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/answer_json.h"
 #include "cli/answers/moment_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
 #include "cli/output/chart.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
+#include "kit/table.h"
 #include "kit/tree.h"
+#include "model/run.h"
+#include "passes/group.h"
+#include "passes/peak.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
 

@@ -6,14 +6,23 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_sweep.h"
 #include "kit/amount.h"
+#include "model/run.h"
 #include "passes/accounting.h"
 #include "passes/steps.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 static const struct kind {
     const char *name;

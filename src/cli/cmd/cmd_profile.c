@@ -2,8 +2,10 @@
 /* cli/cmd/cmd_profile.c - what devices use over time. */
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/live/monitor_report.h"
 #include "cli/live/monitoring.h"
+#include "monitor/status.h"
 
 static int run_profile(const struct tmk_args *args)
 {

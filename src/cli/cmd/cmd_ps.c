@@ -4,15 +4,19 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/answer_json.h"
 #include "cli/cmd/commands.h"
-#include "cli/front/target.h"
-#include "cli/output/sheet.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "kit/amount.h"
 #include "kit/table.h"
 #include "kit/tree.h"
+#include "model/run.h"
+#include "model/watched.h"
 #include "passes/forecast.h"
 #include "passes/steps.h"
+#include "trace/state.h"
 
 struct row { /* of one process */
     const struct tmk_watched *w;

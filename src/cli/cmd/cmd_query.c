@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
 #include "cli/output/heartbeat.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "interop/out/result_out.h"
 #include "kit/table.h"
+#include "model/run.h"
 #include "sql/sql.h"
 
 enum { HELD_ROWS = 1000 };

@@ -5,8 +5,13 @@
 #include "base/array.h"
 #include "cli/answers/report_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
 #include "cli/output/output_file.h"
+#include "cli/output/say.h"
+#include "cli/output/sheet.h"
+#include "kit/tree.h"
+#include "model/run.h"
 
 struct writing {
     const struct tmk_report_answer *report;

@@ -6,7 +6,9 @@
 
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/refused.h"
+#include "cli/output/say.h"
 #include "cli/run/caretaker.h"
 #include "cli/run/filters_tried.h"
 #include "cli/run/leftovers.h"
@@ -15,8 +17,10 @@
 #include "cli/run/relay.h"
 #include "cli/run/run_folder.h"
 #include "cli/run/summary.h"
+#include "cli/run/watch.h"
 #include "cli/run/watch_options.h"
 #include "trace/disk_share.h"
+#include "trace/layout.h"
 #include "trace/refusals.h"
 
 /* Say that this program is itself watched, and that the outer run gets nothing of what this one

@@ -3,12 +3,17 @@
  * parameters. */
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
+#include "cli/plot/plot_style.h"
 #include "cli/plot/plot_sweep.h"
 #include "cli/run/watch_options.h"
 #include "cli/sweep/sweep_outputs.h"
 #include "cli/sweep/sweep_plan.h"
 #include "cli/sweep/sweep_progress_text.h"
 #include "cli/sweep/sweep_runner.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 /* Returns 1 when a configuration failed for another reason than memory. */
 static int status_of(const struct tmk_results *r)

@@ -5,7 +5,10 @@
 
 #include "base/array.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "kit/table.h"
 #include "kit/tree.h"
 #include "sql/sql.h"
 

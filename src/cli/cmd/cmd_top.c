@@ -9,16 +9,25 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/answer_json.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "device/device.h"
 #include "kit/amount.h"
 #include "kit/tree.h"
 #include "model/run.h"
+#include "trace/layout.h"
+#include "tui/choice.h"
 #include "tui/gather.h"
+#include "tui/grid.h"
+#include "tui/jobs.h"
 #include "tui/live.h"
 #include "tui/picture.h"
 #include "tui/screen.h"
+#include "tui/top_model.h"
 
 enum { WIDTH_LEAST = 40, WIDTH_MOST = 500, WIDTH_USUAL = 80 };
 

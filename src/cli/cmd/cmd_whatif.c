@@ -6,14 +6,22 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/whatif_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/front/command.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
-#include "passes/steps.h"
+#include "model/alloc_conf.h"
+#include "model/run.h"
+#include "passes/whatif/whatif.h"
 #include "tidemark/tidemark.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 struct question {
     struct tmk_process *p;

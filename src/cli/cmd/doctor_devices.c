@@ -2,12 +2,16 @@
 /* cli/cmd/doctor_devices.c - doctor's rows about drivers, devices, the host's memory and torch.
  *
  * What makes a row fair or bad is what would make a training fail or wait; each has its advice. */
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/cmd/doctor.h"
 #include "cli/front/command.h"
 #include "cli/output/xalloc.h"
+#include "device/device.h"
 #include "device/host.h"
 #include "kit/amount.h"
 

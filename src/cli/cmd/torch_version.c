@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/lines.h"
 #include "cli/front/locate.h"
 #include "kit/kernel_files.h"
 

@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cli/output/say.h"
+
 const struct tmk_command *tmk_command_find(const char *name)
 {
     for (unsigned i = 0; tmk_commands[i]; i++)

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/output/say.h"
-
 enum { TMK_MAX_OPTIONS = 28, TMK_MAX_VALUES = 128 };
 
 struct tmk_option {

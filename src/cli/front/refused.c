@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/filters.h"
+#include "base/text.h"
 #include "cli/output/xalloc.h"
 #include "trace/refusals.h"
 #include "trace/stops.h"

@@ -2,8 +2,14 @@
 /* cli/front/target.c - see target.h. */
 #include "cli/front/target.h"
 
+#include "base/error.h"
 #include "cli/front/refused.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "kit/arena.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,10 +3,19 @@
 #include "cli/live/follow.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <unistd.h>
 
-#include "cli/output/xalloc.h"
+#include "cli/live/monitoring.h"
+#include "cli/output/say.h"
+#include "device/device.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 #include "kit/tree.h"
+#include "monitor/device_leaks.h"
+#include "monitor/resident.h"
+#include "monitor/sampler.h"
+#include "monitor/status.h"
 
 struct follow {
     struct tmk_monitoring *m;
@@ -33,7 +42,7 @@ static void write_follow_report(const struct follow *f)
 }
 
 /* Write advice for people, as `tidemark oom` gives it. The reader chooses the language. */
-static void write_actions(struct tmk_tree *t, const char *key, const struct tmk_prediction *p,
+static void write_actions(struct tmk_tree *t, const char *key, const struct tmk_device_forecast *p,
                           const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
 {
     const char *advice;
@@ -48,8 +57,8 @@ static void write_warning(const struct tmk_oom_watch *w, unsigned i)
     struct tmk_tree t;
     tmk_tree_init_json(&t, stdout, 0);
     tmk_tree_object(&t, NULL);
-    tmk_prediction_write(&t, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
-                         &w->forecasts[i].prediction);
+    tmk_device_forecast_write(&t, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
+                              &w->forecasts[i].prediction);
     write_actions(&t, "actions", &w->forecasts[i].prediction, tmk_growth_cause_advice);
     write_actions(&t, "actions_zh", &w->forecasts[i].prediction, tmk_growth_cause_advice_zh);
     tmk_tree_end(&t);

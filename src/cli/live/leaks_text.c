@@ -3,10 +3,12 @@
 #include "cli/live/monitor_report.h"
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
 #include "kit/print.h"
+#include "kit/table.h"
+#include "monitor/growth.h"
 
 enum { SHOWN_ROWS = 20 };
 

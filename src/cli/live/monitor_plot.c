@@ -7,7 +7,12 @@
 
 #include "cli/output/say.h"
 #include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
+#include "cli/plot/plot_style.h"
+#include "device/device.h"
 #include "kit/amount.h"
+#include "monitor/history.h"
+#include "monitor/sampler.h"
 
 enum { MOST_POINTS = 1500 };
 

@@ -7,9 +7,13 @@
 #include "base/array.h"
 #include "cli/live/monitoring.h"
 #include "cli/output/output_file.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/plot/gnuplot.h"
 #include "kit/amount.h"
+#include "kit/table.h"
+#include "kit/tree.h"
+#include "monitor/sampler.h"
 
 static bool is_screen(const char *path)
 {

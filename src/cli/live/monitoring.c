@@ -18,8 +18,12 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "cli/output/say.h"
+#include "device/device.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "monitor/selection.h"
 
 enum { PROGRESS_BYTES = 56 }; /* the line is to fit a screen */
 

@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include "cli/front/command.h"
+#include "device/device.h"
 #include "kit/progress.h"
 #include "monitor/sampler.h"
 #include "monitor/status.h"

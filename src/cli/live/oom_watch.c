@@ -16,9 +16,16 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "device/device.h"
+#include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "monitor/alarm.h"
+#include "monitor/sampler.h"
+#include "monitor/watched_forecast.h"
 
 extern char **environ;
 
@@ -30,7 +37,7 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
 {
     unsigned n = tmk_sampler_n_devices(m->sampler);
     *w = (struct tmk_oom_watch){
-        .m = m, .out = out, .command = command, .warm_up_ns = TMK_PREDICTION_WARM_UP_NS};
+        .m = m, .out = out, .command = command, .warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS};
     w->alarms = tmk_xcalloc(n, sizeof *w->alarms);
     w->forecasts = tmk_xcalloc(n, sizeof *w->forecasts);
     w->running = tmk_xcalloc(n, sizeof *w->running);
@@ -115,7 +122,7 @@ static void print_holders(FILE *out, const char *label, const struct tmk_device_
     }
 }
 
-static void print_time(FILE *out, const struct words *say, const struct tmk_prediction *p)
+static void print_time(FILE *out, const struct words *say, const struct tmk_device_forecast *p)
 {
     if (p->has_time)
         fprintf(out, "   %s: %s%.1f%s (%.1f %s %.1f)\n   %s: %.2f\n", say->when,
@@ -125,13 +132,13 @@ static void print_time(FILE *out, const struct words *say, const struct tmk_pred
         fprintf(out, "   %s: -\n   %s: -\n", say->when, say->confidence);
 }
 
-enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_prediction *p)
+enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_device_forecast *p)
 {
     return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
 }
 
 static void warn_of_alarm(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
-                          const struct tmk_prediction *p,
+                          const struct tmk_device_forecast *p,
                           const struct tmk_device_processes *holders)
 {
     const struct words *say = is_language_chinese() ? &chinese : &english;
@@ -163,7 +170,7 @@ static void set_text_variable(const char *name, const char *format, ...)
 }
 
 static void set_hook_environment(const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
-                                 const struct tmk_prediction *p,
+                                 const struct tmk_device_forecast *p,
                                  const struct tmk_device_processes *holders)
 {
     set_text_variable("TIDEMARK_OOM_DEVICE", "%s", u->label);
@@ -266,25 +273,25 @@ static void ring_alarm(struct tmk_oom_watch *w, unsigned i)
 
 /* Returns whether to make a new forecast. The longer a device was watched, the slower its outlook
  * changes, and the longer a forecast takes. */
-static bool is_forecast_due(const struct tmk_oom_watch *w, const struct tmk_oom_forecast *f)
+static bool is_forecast_due(const struct tmk_oom_watch *w, const struct tmk_oom_watch_device *f)
 {
     return w->m->elapsed_ns >= f->due_ns;
 }
 
 static void look_ahead_of_device(struct tmk_oom_watch *w, const struct tmk_watched_device *u,
-                                 struct tmk_oom_forecast *f)
+                                 struct tmk_oom_watch_device *f)
 {
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
-    f->prediction = tmk_prediction_of(u, w->warm_up_ns);
+    f->prediction = tmk_watched_device_forecast(u, w->warm_up_ns);
     f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
 }
 
 /* Returns whether the risk is worth a warning: once when it gets high, once more when it gets
  * critical, and again after it was neither. */
-static bool is_worse(struct tmk_oom_forecast *f)
+static bool is_worse(struct tmk_oom_watch_device *f)
 {
     enum tmk_risk before = f->warned_risk, now = f->prediction.risk_level;
-    bool is_alarm = tmk_prediction_is_alarm(&f->prediction);
+    bool is_alarm = tmk_device_forecast_is_alarm(&f->prediction);
     f->warned_risk = !is_alarm ? TMK_RISK_UNKNOWN : now > before ? now : before;
     return is_alarm && now > before;
 }
@@ -292,7 +299,7 @@ static bool is_worse(struct tmk_oom_forecast *f)
 static void look_at_alarm(struct tmk_oom_watch *w, unsigned i)
 {
     const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
-    struct tmk_oom_forecast *f = &w->forecasts[i];
+    struct tmk_oom_watch_device *f = &w->forecasts[i];
     if (!u->has_now)
         return;
     bool passed = tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)), worse = false;

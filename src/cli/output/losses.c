@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "kit/amount.h"
+#include "trace/layout.h"
 
 void tmk_losses_add(struct tmk_losses *sum, const struct tmk_quality *q)
 {

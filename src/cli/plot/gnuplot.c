@@ -2,11 +2,10 @@
 /* cli/plot/gnuplot.c - see gnuplot.h.
  *
  * gnuplot reads the script from a temporary file and writes the picture to its stdout, which is the
- * output file: so its name never stands in the script, and that it cannot be written is our
- * message. A pipe would let a gnuplot that hangs hold us while we write; like this only its end is
- * waited for, and not for ever. What it complains about goes to another temporary file, of which
- * the first line is shown. It is started with -d: settings that people have for themselves are not
- * ours. */
+ * output file. So the script never contains the file's name, and we report it if the file cannot be
+ * written. With a pipe, a gnuplot that hangs would block us while we write; this way we only wait
+ * for its end, and not for ever. Its complaints go to another temporary file, and the first line of
+ * that is shown. It is started with -d, which leaves out the user's own settings. */
 #include "cli/plot/gnuplot.h"
 
 #include <errno.h>
@@ -23,9 +22,9 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "cli/front/command.h"
 #include "cli/front/locate.h"
 #include "cli/output/output_file.h"
+#include "cli/output/say.h"
 #include "cli/output/unfinished.h"
 #include "cli/output/xalloc.h"
 #include "kit/gnuplot_word.h"
@@ -35,14 +34,14 @@ extern char **environ;
 
 enum {
     MOST_SECONDS = 60,   /* for a picture */
-    LONGEST_TITLE = 118, /* columns that have room */
+    LONGEST_TITLE = 118, /* columns of a title that fit */
 };
 
-enum kind { PNG, SVG, PDF };
+enum picture_kind { PNG, SVG, PDF };
 
-static const struct format {
+static const struct picture_format {
     const char *suffix;
-    enum kind kind;
+    enum picture_kind kind;
 } formats[] = {{".png", PNG}, {".svg", SVG}, {".pdf", PDF}};
 
 static const char look[] = "set encoding utf8\n"
@@ -58,8 +57,8 @@ static const char look[] = "set encoding utf8\n"
 
 /* ---- texts ---- */
 
-/* As a screen would show it, so that an SVG of it is well-formed whatever the bytes were. The
- * caller's to free. */
+/* The text as a screen would show it, so that an SVG with it is well-formed whatever the bytes are.
+ * The caller's to free. */
 static char *shown_text(const char *text, unsigned columns)
 {
     char *shown = NULL;
@@ -70,7 +69,7 @@ static char *shown_text(const char *text, unsigned columns)
     return shown;
 }
 
-/* The same, but its end is kept. */
+/* The same, but keep the end. */
 static char *shown_tail(const char *text, unsigned columns)
 {
     if (tmk_utf8_tail(text, columns) == text)
@@ -81,7 +80,7 @@ static char *shown_tail(const char *text, unsigned columns)
     return shown;
 }
 
-/* gnuplot would cut it in the middle of a character. */
+/* Whether gnuplot would cut the label in the middle of a character. */
 static bool is_too_long_for_tic(const char *shown)
 {
     return strchr(shown, '%') && strlen(shown) > TMK_GNUPLOT_TIC_BYTES;
@@ -128,9 +127,9 @@ void tmk_gnuplot_tail_tic(FILE *script, const char *text, unsigned columns)
     put_tic(script, text, columns, shown_tail);
 }
 
-/* ---- what is needed ---- */
+/* ---- requirements ---- */
 
-static const struct format *format_of(const char *path)
+static const struct picture_format *picture_format_of(const char *path)
 {
     size_t n = strlen(path);
     for (size_t i = 0; i < TMK_N(formats); i++) {
@@ -143,13 +142,13 @@ static const struct format *format_of(const char *path)
 
 bool tmk_gnuplot_is_vector(const char *path)
 {
-    const struct format *format = format_of(path);
+    const struct picture_format *format = picture_format_of(path);
     return format && format->kind != PNG;
 }
 
 int tmk_gnuplot_check(const char *path)
 {
-    if (!format_of(path)) {
+    if (!picture_format_of(path)) {
         tmk_say("'%s' is not the name of a picture: it should end in .png, .svg or .pdf", path);
         return TMK_EXIT_USAGE;
     }
@@ -167,8 +166,8 @@ int tmk_gnuplot_check(const char *path)
 
 struct tmk_gnuplot {
     const char *path; /* borrowed */
-    enum kind kind;
-    const char *title; /* of the style */
+    enum picture_kind kind;
+    const char *title; /* the style's title */
     const struct tmk_theme *theme;
     FILE *script, *complaints;
 };
@@ -194,8 +193,8 @@ void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *no
             g->theme->faint);
 }
 
-/* The key stands above the picture and makes its room there; its own title, empty, makes that of
- * ours. gnuplot's would come between key and picture. */
+/* The key is above the picture and reserves its room there; its own empty title reserves the room
+ * for ours. gnuplot's title would come between key and picture. */
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
 {
     tmk_gnuplot_heading(g, text, NULL);
@@ -203,7 +202,7 @@ void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text)
             tmk_gnuplot_points(g, 25));
 }
 
-static void discard(struct tmk_gnuplot *g)
+static void discard_gnuplot(struct tmk_gnuplot *g)
 {
     if (g->script)
         fclose(g->script);
@@ -212,9 +211,9 @@ static void discard(struct tmk_gnuplot *g)
     free(g);
 }
 
-/* Letters are about the same part of the width in all three. Of an SVG gnuplot does not know how
- * wide a text will be and takes it for wider than it is: somewhat smaller letters make up for it.
- */
+/* Write the terminal line. Letters have about the same share of the width in all three formats. In
+ * an SVG gnuplot does not know the width of a text and overestimates it; somewhat smaller letters
+ * make up for that. */
 static void put_terminal(const struct tmk_gnuplot *g, unsigned height)
 {
     if (g->kind == PNG)
@@ -228,7 +227,7 @@ static void put_terminal(const struct tmk_gnuplot *g, unsigned height)
             g->theme->background);
 }
 
-static void put_look(const struct tmk_gnuplot *g)
+static void put_theme(const struct tmk_gnuplot *g)
 {
     const struct tmk_theme *t = g->theme;
     fprintf(g->script, look, t->axis, t->text, t->grid, t->text, t->faint, t->faint, t->background);
@@ -242,18 +241,18 @@ int tmk_gnuplot_open(const char *path, const struct tmk_plot_style *style, unsig
         return status;
     struct tmk_gnuplot *g = tmk_xcalloc(1, sizeof *g);
     g->path = path;
-    g->kind = format_of(path)->kind;
+    g->kind = picture_format_of(path)->kind;
     g->title = style->title;
     g->theme = tmk_palette_theme(style->dark);
     g->script = tmpfile();
     g->complaints = tmpfile();
     if (!g->script || !g->complaints) {
         tmk_say("cannot make a temporary file: %s", strerror(errno));
-        discard(g);
+        discard_gnuplot(g);
         return TMK_EXIT_FINDING;
     }
     put_terminal(g, height);
-    put_look(g);
+    put_theme(g);
     *ret = g;
     return 0;
 }
@@ -268,9 +267,9 @@ FILE *tmk_gnuplot_script(struct tmk_gnuplot *g)
     return g->script;
 }
 
-/* Start it with these as stdin and stdout: 0 or errno. In a group of its own, so that a ^C for us
- * does not end it, and with no signal held back. */
-static int spawn(struct tmk_gnuplot *g, int in, int out, pid_t *ret)
+/* Start gnuplot with these as stdin and stdout: 0 or errno. It has a process group of its own, so
+ * that ^C for us does not end it, and no signal is blocked. */
+static int spawn_gnuplot(struct tmk_gnuplot *g, int in, int out, pid_t *ret)
 {
     char *argv[] = {"gnuplot", "-d", NULL};
     sigset_t none;
@@ -291,8 +290,8 @@ static int spawn(struct tmk_gnuplot *g, int in, int out, pid_t *ret)
     return reason;
 }
 
-/* Its status; false when it had to be ended. */
-static bool wait_for(pid_t pid, int *ret_status)
+/* Wait for its status; false: it had to be killed. */
+static bool wait_for_gnuplot(pid_t pid, int *ret_status)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
     uint64_t end_ns = tmk_clock_monotonic_ns() + MOST_SECONDS * UINT64_C(1000000000);
@@ -307,15 +306,15 @@ static bool wait_for(pid_t pid, int *ret_status)
     return true;
 }
 
-/* It may repeat texts of the script, which are others'. */
-static void make_harmless(char *line)
+/* Blank control characters of a complaint: it may repeat foreign texts of the script. */
+static void blank_control_bytes(char *line)
 {
     for (; *line; line++)
         if ((unsigned char)*line < ' ' || *line == 127)
             *line = ' ';
 }
 
-/* Its first complaint; of a script, gnuplot shows the line and an arrow before it. */
+/* Print gnuplot's first complaint. For a script, gnuplot shows the line and an arrow before it. */
 static void say_complaint(struct tmk_gnuplot *g)
 {
     char line[256];
@@ -323,7 +322,7 @@ static void say_complaint(struct tmk_gnuplot *g)
     rewind(g->complaints);
     while (fgets(line, sizeof line, g->complaints)) {
         line[strcspn(line, "\n")] = '\0';
-        make_harmless(line);
+        blank_control_bytes(line);
         if (strstr(line, "line ") || strstr(line, "rror")) {
             shown = line + strspn(line, " \t");
             break;
@@ -332,38 +331,38 @@ static void say_complaint(struct tmk_gnuplot *g)
     tmk_say("gnuplot could not draw %s: %s", g->path, shown);
 }
 
-/* It does not look whether its writes succeed. */
+/* Whether the picture is empty: gnuplot does not check that its writes succeed. */
 static bool is_empty(int out)
 {
     struct stat picture;
     return fstat(out, &picture) == 0 && S_ISREG(picture.st_mode) && picture.st_size == 0;
 }
 
-/* No signal comes between its start and the note that it goes with us. 0 or errno. */
-static int start(struct tmk_gnuplot *g, int out, pid_t *ret)
+/* Start gnuplot with signals blocked until it is registered to be ended with us. 0 or errno. */
+static int start_gnuplot(struct tmk_gnuplot *g, int out, pid_t *ret)
 {
     sigset_t before;
     int in = fileno(g->script);
     if (ferror(g->script) || fflush(g->script) != 0 || lseek(in, 0, SEEK_SET) < 0)
         return EIO;
     tmk_unfinished_hold(&before);
-    int reason = spawn(g, in, out, ret);
+    int reason = spawn_gnuplot(g, in, out, ret);
     if (reason == 0)
         tmk_unfinished_group(*ret);
     tmk_unfinished_release(&before);
     return reason;
 }
 
-/* With the whole script: is the picture written? Says why not. */
-static bool draw(struct tmk_gnuplot *g, int out)
+/* Draw, after the whole script is written; false after a message. */
+static bool draw_with_gnuplot(struct tmk_gnuplot *g, int out)
 {
     pid_t pid;
-    int status = -1, reason = start(g, out, &pid);
+    int status = -1, reason = start_gnuplot(g, out, &pid);
     if (reason != 0) {
         tmk_say("gnuplot could not be started for %s: %s", g->path, strerror(reason));
         return false;
     }
-    bool has_ended = wait_for(pid, &status);
+    bool has_ended = wait_for_gnuplot(pid, &status);
     tmk_unfinished_group(0);
     if (!has_ended) {
         tmk_say("gnuplot did not draw %s within %d s, and was ended", g->path, MOST_SECONDS);
@@ -380,10 +379,10 @@ int tmk_gnuplot_close(struct tmk_gnuplot *g)
     struct tmk_output_file o;
     int status = tmk_output_file_open(&o, g->path);
     if (status == 0) {
-        bool good = draw(g, o.fd);
+        bool good = draw_with_gnuplot(g, o.fd);
         status = tmk_output_file_close(&o, good);
         status = good ? status : TMK_EXIT_FINDING;
     }
-    discard(g);
+    discard_gnuplot(g);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/gnuplot.h - pictures, drawn by gnuplot: PNG, SVG or PDF by the file's suffix, all in one
- * look, light or dark.
+/* cli/plot/gnuplot.h - draw pictures with gnuplot: PNG, SVG or PDF by the file's suffix, all in one
+ * style, light or dark.
  *
  *     struct tmk_gnuplot *g = NULL;
  *     if ((status = tmk_gnuplot_open(path, &g)) != 0)
@@ -9,9 +9,9 @@
  *     fputs("plot sin(x)\n", script);
  *     status = tmk_gnuplot_close(g);
  *
- * The script begins with terminal, font, grid and colours set. Texts of others go through
- * tmk_gnuplot_text(): what they hold is then text, never a command. Characters that the font lacks
- * (Chinese) come from any other font that is installed; without one they are boxes.
+ * The script begins with terminal, font, grid and colours set. Foreign texts go through
+ * tmk_gnuplot_text(), so that they are always text, never a command. Characters that the font lacks
+ * (Chinese) come from any other installed font; without one they are boxes.
  *
  * Sizes are in points of a PNG, which is TMK_PICTURE_WIDTH wide; SVG and PDF have the same
  * proportions. */
@@ -27,36 +27,37 @@ struct tmk_gnuplot;
 
 enum { TMK_PICTURE_WIDTH = 1280, TMK_PICTURE_HEIGHT = 640 };
 
-/* Could a picture be made there? 0, or an exit status after a message: what is to be done about it.
- * For commands that work for long before they draw. */
+/* Check that a picture could be made at `path`. 0, or an exit status after a message with what to
+ * do. It is for commands that work for long before they draw. */
 int tmk_gnuplot_check(const char *path);
 
-/* Are lines kept in such a file one by one? Then fewer points will do. */
+/* Whether such a file stores each line. Then draw fewer points. */
 bool tmk_gnuplot_is_vector(const char *path);
 
-/* Begin a script of a picture so high. 0, or an exit status after a message and *ret untouched. */
+/* Begin the script of a picture of that height. 0, or an exit status after a message, with *ret
+ * untouched. */
 int tmk_gnuplot_open(const char *path, const struct tmk_plot_style *style, unsigned height,
                      struct tmk_gnuplot **ret);
-/* Where to write the script; borrowed until close. */
+/* The file to write the script to; borrowed until close. */
 FILE *tmk_gnuplot_script(struct tmk_gnuplot *g);
-/* Let it draw. 0, or an exit status after a message; a picture of before is kept then, and when a
- * signal ends us, which ends gnuplot too. */
+/* Draw the picture and close. 0, or an exit status after a message. An earlier picture is kept
+ * then, and also when a signal ends us, which ends gnuplot too. */
 int tmk_gnuplot_close(struct tmk_gnuplot *g);
-/* The size of a font that would be so large in a PNG, where a text is 12. */
+/* The font size that corresponds to `points` in a PNG, where a text has 12. */
 double tmk_gnuplot_points(const struct tmk_gnuplot *g, double points);
 const struct tmk_theme *tmk_gnuplot_theme(const struct tmk_gnuplot *g);
 
-/* `text` as a string of the script (kit/gnuplot_word.h). */
+/* Write `text` as a string of the script (kit/gnuplot_word.h). */
 void tmk_gnuplot_text(FILE *script, const char *text);
-/* The same of at most `columns` columns. */
+/* The same, cut to `columns` columns. */
 void tmk_gnuplot_short_text(FILE *script, const char *text, unsigned columns);
-/* The same, but its end is kept: "...layers.0.mlp". */
+/* The same, but keep the end: "...layers.0.mlp". */
 void tmk_gnuplot_tail_text(FILE *script, const char *text, unsigned columns);
-/* The same two for labels of tics, which gnuplot reads otherwise. */
+/* The same two for labels of tics, which gnuplot parses differently. */
 void tmk_gnuplot_tic(FILE *script, const char *text, unsigned columns);
 void tmk_gnuplot_tail_tic(FILE *script, const char *text, unsigned columns);
-/* The picture's title, or what the style has instead; above the key. Pictures without a key, or
- * with several graphs, take heading: it makes room at the top itself, and has a line for a note,
+/* Write the picture's title, or the style's title instead, above the key. Pictures without a key,
+ * or with several graphs, use heading: it makes room at the top itself, and has a line for a note,
  * NULL: none. */
 void tmk_gnuplot_title(struct tmk_gnuplot *g, const char *text);
 void tmk_gnuplot_heading(struct tmk_gnuplot *g, const char *text, const char *note);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 
 static const struct tmk_theme light = {
     .background = "#ffffff",
@@ -44,7 +43,7 @@ const struct tmk_theme *tmk_palette_theme(bool is_dark)
 static const struct named {
     const char *name, *colour;
 } table[] = {
-    /* categories, in the order of a pile */
+    /* categories, in stacking order */
     {"parameter", "#3f9b5b"},
     {"buffer", "#8c6d46"},
     {"optimizer_state", "#dba520"},
@@ -53,7 +52,7 @@ static const struct named {
     {"activation", "#d6604d"},
     {"autograd_detail", "#7fb2e5"},
     {"temporary", "#9970ab"},
-    /* components stand beside categories in a picture: other tones, so that none looks like one */
+    /* components are shown beside categories, so they have other tones */
     {"embedding", "#2a6459"},
     {"attention", "#4a3fc0"},
     {"mlp", "#f7a88f"},
@@ -65,7 +64,7 @@ static const struct named {
     {"(cuBLAS workspace)", "#b47b80"},
     {"(cuBLASLt workspace)", "#c9b08a"},
     {"head", "#7fc06a"},
-    /* stages: the colour of the category that they make, where there is one */
+    /* stages have the colour of the category that they make, if there is one */
     {"model_load", "#3f9b5b"},
     {"data", "#27a5a0"},
     {"wrap", "#7fb2e5"},
@@ -76,7 +75,7 @@ static const struct named {
     {"privacy", "#f7a88f"},
     {"optimizer", "#dba520"},
     {"eval", "#9970ab"},
-    /* owners of what the driver gave */
+    /* owners of segments */
     {"torch", "#ee7a32"},
     {"jax", "#3f74c4"},
     {"cupy", "#9970ab"},
@@ -96,7 +95,7 @@ const char *tmk_palette_colour(unsigned i)
     return colours[i % TMK_N(colours)];
 }
 
-static const struct named *find(const char *name)
+static const struct named *find_named_colour(const char *name)
 {
     for (size_t i = 0; i < TMK_N(table); i++)
         if (strcmp(table[i].name, name ? name : "unknown") == 0)
@@ -106,7 +105,7 @@ static const struct named *find(const char *name)
 
 const char *tmk_palette_of(const char *name)
 {
-    const struct named *known = find(name);
+    const struct named *known = find_named_colour(name);
     if (known)
         return known->colour;
     unsigned sum = 0;
@@ -117,12 +116,12 @@ const char *tmk_palette_of(const char *name)
 
 const char *tmk_palette_next(const char *name, unsigned *n_others)
 {
-    const struct named *known = find(name);
+    const struct named *known = find_named_colour(name);
     return known ? known->colour : tmk_palette_colour((*n_others)++);
 }
 
 unsigned tmk_palette_rank(const char *name)
 {
-    const struct named *known = find(name);
+    const struct named *known = find_named_colour(name);
     return known ? (unsigned)(known - table) : (unsigned)TMK_N(table);
 }

@@ -8,10 +8,17 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "base/error.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "kit/progress.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { MOST_VISITORS = 8 };
 
@@ -67,8 +74,8 @@ double tmk_plot_tic(double range, unsigned n)
 
 /* ---- texts ---- */
 
-/* The last part of the run's path, or the process that is being watched. */
-static char *run_name(const struct tmk_run *run)
+/* The name of a run: the last part of its path, or the watched process. */
+static char *plotted_run_name(const struct tmk_run *run)
 {
     char *path = tmk_xstrdup(tmk_run_path(run));
     size_t n = strlen(path);
@@ -86,7 +93,7 @@ char *tmk_plot_title(const struct tmk_plot *plot, const char *format, ...)
 {
     char *text = NULL, device[24], label[40];
     size_t n = 0;
-    char *name = run_name(plot->run);
+    char *name = plotted_run_name(plot->run);
     FILE *out = tmk_xmemstream(&text, &n);
     fputs(name, out);
     if (plot->p && tmk_run_n_processes(plot->run) > 1)

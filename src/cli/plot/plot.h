@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot.h - the pictures of a run, a file each: plot_timeline.c, plot_heatmap.c and so on;
- * and what they have in common (plot.c): units, titles, the sweep.
+/* cli/plot/plot.h - the pictures of a run, one file each: plot_timeline.c, plot_heatmap.c and so
+ * on; and the functions they share (plot.c): units, titles, the sweep.
  *
- * Each takes what was asked, reads the trace as often as it must, and draws. 0, or an exit status
- * after a message. */
+ * Each picture takes the request, reads the trace as often as needed, and draws. 0, or an exit
+ * status after a message. */
 #ifndef TMK_CLI_PLOT_PLOT_H
 #define TMK_CLI_PLOT_PLOT_H
 
-#include "cli/plot/gnuplot.h"
-#include "model/run.h"
-#include "passes/group.h"
+#include <stdio.h>
 
-/* What was asked. */
+#include "cli/plot/palette.h"
+#include "cli/plot/plot_style.h"
+#include "model/run.h"
+
+/* The request. */
 struct tmk_plot {
     struct tmk_run *run;
     struct tmk_process *p;
-    bool has_device; /* it was asked for, not found */
-    bool has_blocks; /* else only what the driver gave is known */
+    bool has_device; /* the user named the device */
+    bool has_blocks; /* else only segments from the driver are known */
     uint16_t device;
     const char *by; /* NULL: the picture's own choice */
-    bool by_time;   /* even where there are steps */
+    bool by_time;   /* by time, even if there are steps */
     bool has_window;
     uint64_t start_ns, end_ns; /* trace time */
     int64_t first_step, last_step;
@@ -34,29 +36,30 @@ int tmk_plot_operations(const struct tmk_plot *plot);
 int tmk_plot_ranks(const struct tmk_plot *plot);
 int tmk_plot_forecast(const struct tmk_plot *plot);
 
-/* From the first of these steps to the last; false when there is none of them. */
+/* Set the window from the first of these steps to the last; false: none of them exists. */
 bool tmk_plot_set_steps(struct tmk_plot *plot, int64_t first, int64_t last);
 
 /* ---- units ---- */
 
 struct tmk_plot_unit {
-    double size;      /* of one, in bytes or ns */
+    double size;      /* one unit, in bytes or ns */
     const char *name; /* "GiB", "seconds" */
 };
 
-/* In which amounts up to `most_bytes` are read best. */
+/* Choose the unit in which amounts up to `most_bytes` are easiest to read. */
 struct tmk_plot_unit tmk_plot_size_unit(double most_bytes);
 struct tmk_plot_unit tmk_plot_time_unit(uint64_t ns);
 
-/* How far apart tics should be, to be about `n` in so wide a range: 1, 2 or 5 of a power of ten. */
+/* The distance between tics for about `n` of them in the range: 1, 2 or 5 times a power of ten. */
 double tmk_plot_tic(double range, unsigned n);
 
 /* ---- texts ---- */
 
-/* "a.tmk, rank 1, cuda:0: " and what is said of it; the caller's. */
+/* Make the title "a.tmk, rank 1, cuda:0: " with the rest behind; the caller's. */
 char *tmk_plot_title(const struct tmk_plot *plot, const char *format, ...)
     __attribute__((returns_nonnull, format(printf, 2, 3)));
-/* A dashed line across the picture at `at` of the y axis, and what it is; NULL: said elsewhere. */
+/* Draw a dashed line across the picture at `at` of the y axis, with its name; NULL: the name is
+ * elsewhere. */
 void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name);
 
 /* ---- the sweep ---- */
@@ -67,7 +70,7 @@ int tmk_plot_replay(const struct tmk_plot *plot, const struct tmk_visitor *visit
                     struct tmk_replay *rp);
 /* Say that there is nothing to draw. Returns TMK_EXIT_FINDING. */
 int tmk_plot_nothing(const struct tmk_plot *plot);
-/* Say why it could not be done: running out of memory, mostly. Returns TMK_EXIT_FINDING. */
+/* Say why drawing failed, mostly for lack of memory. Returns TMK_EXIT_FINDING. */
 int tmk_plot_failed(const struct tmk_plot *plot, const struct tmk_error *err);
 
 #endif

@@ -5,20 +5,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/output/say.h"
+#include "base/bytes.h"
+#include "base/error.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/palette.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum {
     MOST_TICS = 20,
     FEWEST_STEPS = 2, /* fewer are drawn by time */
 };
 
-#define BEFORE 0.12 /* of the steps' width, for what was before */
-#define AFTER 0.04  /* and what came after */
+#define BEFORE 0.12 /* share of the steps' width for the time before */
+#define AFTER 0.04  /* and for the time after */
 
-/* ---- what is shown ---- */
+/* ---- the window ---- */
 
-/* When the first memory of the device came; looked for from the front, which is soon found. */
+/* When the device's first block was allocated. The search from the front finds it soon. */
 static uint64_t first_alloc_ns(const struct tmk_plot *plot)
 {
     struct tmk_reader *r = plot->p->reader;
@@ -59,20 +65,21 @@ static void choose_rows(struct tmk_plot_axis *a)
         a->n_rows++;
 }
 
-static int by_number(const void *va, const void *vb)
+static int by_step_number(const void *va, const void *vb)
 {
     uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
     return a < b ? -1 : a > b;
 }
 
-/* Where the last step ends: it lasts until the process does, which is not what it took. */
+/* The end of the last step. In the trace it lasts until the process ends, which is not its own
+ * duration. */
 static uint64_t end_of_last(const struct tmk_plot_axis *a)
 {
     const struct tmk_step_row *last = shown_row(a, a->n_rows - 1);
     uint64_t n = a->n_rows - 1, *took = tmk_xcalloc(a->n_rows, sizeof *took);
     for (uint64_t i = 0; i < n; i++)
         took[i] = shown_row(a, i)->end_ns - shown_row(a, i)->start_ns;
-    qsort(took, n, sizeof *took, by_number);
+    qsort(took, n, sizeof *took, by_step_number);
     uint64_t usual = n ? took[n / 2] : last->end_ns - last->start_ns;
     free(took);
     uint64_t end = last->start_ns + usual + usual / 4;
@@ -81,7 +88,7 @@ static uint64_t end_of_last(const struct tmk_plot_axis *a)
 
 /* ---- knots ---- */
 
-/* Time never goes back, and a knot that says nothing new is left out. */
+/* Add a knot. Time never goes back, and redundant knots are left out. */
 static void add_knot(struct tmk_plot_axis *a, uint64_t ns, double x)
 {
     if (a->n_knots && ns <= a->knots[a->n_knots - 1].ns)
@@ -103,7 +110,7 @@ static void set_steps(struct tmk_plot_axis *a, uint64_t start_ns, uint64_t end_n
         add_knot(a, end_ns, n + (n * AFTER > 0.2 ? n * AFTER : 0.2));
 }
 
-static void set_time(struct tmk_plot_axis *a, uint64_t start_ns, uint64_t end_ns)
+static void set_time_axis(struct tmk_plot_axis *a, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t from = a->plot->has_window ? start_ns : 0;
     uint64_t offset = a->plot->has_window ? 0 : a->plot->p->offset_ns;
@@ -123,14 +130,14 @@ int tmk_plot_axis_init(struct tmk_plot_axis *a, const struct tmk_plot *plot)
     uint64_t end = plot->has_window ? plot->end_ns : plot->p->end_ns;
     if (plot->has_window && a->n_rows)
         end = end_of_last(a);
-    start = start < UINT64_MAX ? start : 0; /* of a trace whose times make no sense */
+    start = start < UINT64_MAX ? start : 0; /* for a trace with senseless times */
     end = end > start ? end : start + 1;
     if (a->n_rows >= FEWEST_STEPS && !plot->by_time)
         set_steps(a, start, end);
     if (a->n_knots < 2) {
         a->n_knots = 0;
         a->by_step = false;
-        set_time(a, start, end);
+        set_time_axis(a, start, end);
     }
     return 0;
 }
@@ -154,7 +161,7 @@ double tmk_plot_axis_end(const struct tmk_plot_axis *a)
     return a->knots[a->n_knots - 1].x;
 }
 
-/* The knot at or before; there is one after it. */
+/* The knot at or before a position; there is one after it. */
 static const struct tmk_plot_knot *knot_at(const struct tmk_plot_axis *a, uint64_t ns, double x)
 {
     uint64_t low = 0, high = a->n_knots - 1;
@@ -196,8 +203,8 @@ uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n)
 
 /* ---- the script ---- */
 
-/* Names of steps where they begin, or with `middle` in their middle, as far apart as they must be.
- */
+/* Write names of steps where they begin, or with `middle` in their middle, with enough distance
+ * between them. */
 static void put_step_tics(const struct tmk_plot_axis *a, FILE *out)
 {
     double least = (tmk_plot_axis_end(a) - tmk_plot_axis_start(a)) / MOST_TICS;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_axis.h - the x axis of pictures over time: by time, or a step as wide as the next.
+/* cli/plot/plot_axis.h - the x axis of pictures over time: by time, or with all steps equally wide.
  *
- * The first step of a training takes as long as the hundred after it, and imports and the end take
- * their time too; an axis of steps gives each the same room. It is time all the same, only not
- * equally wide everywhere: a few knots, straight between them. What was before the first step has a
- * place at the left, what came after the last one at the right. */
+ * The first step of a training may take as long as the next hundred, and imports and the end take
+ * time too; an axis of steps gives each step the same room. It is still a time axis, but piecewise
+ * linear between a few knots. The time before the first step has a place at the left, the time
+ * after the last one at the right. */
 #ifndef TMK_CLI_PLOT_PLOT_AXIS_H
 #define TMK_CLI_PLOT_PLOT_AXIS_H
+
+#include <stdio.h>
 
 #include "cli/plot/plot.h"
 #include "passes/steps.h"
@@ -23,20 +25,20 @@ struct tmk_plot_axis {
     uint64_t first_row, n_rows; /* steps that are shown */
     struct tmk_plot_knot *knots;
     uint64_t n_knots;
-    struct tmk_plot_unit unit; /* of time; by step: its size is not used */
+    struct tmk_plot_unit unit; /* unit of time; its size is not used by step */
 };
 
-/* 0, or an exit status after a message. fini takes a zeroed one. */
+/* Init: 0, or an exit status after a message. fini takes a zeroed one. */
 int tmk_plot_axis_init(struct tmk_plot_axis *a, const struct tmk_plot *plot);
 void tmk_plot_axis_fini(struct tmk_plot_axis *a);
 
 double tmk_plot_axis_start(const struct tmk_plot_axis *a);
 double tmk_plot_axis_end(const struct tmk_plot_axis *a);
 double tmk_plot_axis_x(const struct tmk_plot_axis *a, uint64_t ns);
-/* Where the axis is cut into `n` parts as wide as each other: n + 1 times; the caller's. */
+/* Cut the axis into `n` parts of equal width: n + 1 times; the caller's. */
 uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n);
 
-/* Range, label and tics of x; steps above, where it is by time. */
+/* Write range, label and tics of x; with an axis by time also steps above. */
 void tmk_plot_axis_put(const struct tmk_plot_axis *a, FILE *out, const struct tmk_theme *theme);
 
 #endif

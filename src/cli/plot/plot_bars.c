@@ -7,15 +7,17 @@
 
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/plot.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/utf8.h"
 
 enum { NAME = 40, BAR_HEIGHT = 30, LEAST_HEIGHT = 300, MOST_HEIGHT = 1600 };
 
-/* ---- making them ---- */
+/* ---- making bars ---- */
 
-static uint32_t key_of(struct tmk_bars *b, const char *key)
+static uint32_t bar_key(struct tmk_bars *b, const char *key)
 {
     for (uint32_t k = 0; k < b->n_keys; k++)
         if (strcmp(b->keys[k], key) == 0)
@@ -47,7 +49,7 @@ struct tmk_bar *tmk_bars_get(struct tmk_bars *b, const char *name)
 
 void tmk_bars_add(struct tmk_bars *b, const char *name, const char *key, uint64_t bytes)
 {
-    uint32_t k = key_of(b, key);
+    uint32_t k = bar_key(b, key);
     struct tmk_bar *bar = tmk_bars_get(b, name);
     bar->bytes[k] += bytes;
     bar->total += bytes;
@@ -84,8 +86,8 @@ void tmk_bars_tidy(struct tmk_bars *b, uint32_t most)
     b->n_bars = most;
 }
 
-/* Where its note stands. */
-static uint64_t end_of(const struct tmk_bars *b, const struct tmk_bar *bar)
+/* The end of a bar, where its note is. */
+static uint64_t bar_end(const struct tmk_bars *b, const struct tmk_bar *bar)
 {
     uint64_t end = b->is_beside ? 0 : bar->total;
     for (uint32_t k = 0; b->is_beside && k < b->n_keys; k++)
@@ -98,7 +100,7 @@ uint64_t tmk_bars_most(const struct tmk_bars *b)
     uint64_t most = 0;
     for (uint32_t i = 0; i < b->n_bars; i++) {
         const struct tmk_bar *bar = &b->bars[i];
-        uint64_t bytes = end_of(b, bar);
+        uint64_t bytes = bar_end(b, bar);
         most = bytes > most ? bytes : most;
     }
     return most;
@@ -115,7 +117,7 @@ void tmk_bars_fini(struct tmk_bars *b)
     *b = (struct tmk_bars){0};
 }
 
-/* ---- drawing them ---- */
+/* ---- drawing bars ---- */
 
 double tmk_bars_names_width(const struct tmk_bars *b)
 {
@@ -133,7 +135,7 @@ unsigned tmk_bars_height(uint32_t n_bars)
     return height < LEAST_HEIGHT ? LEAST_HEIGHT : height > MOST_HEIGHT ? MOST_HEIGHT : height;
 }
 
-/* Keys in the order of a pile. */
+/* Order keys by their place in the stack. */
 static void order_keys(const struct tmk_bars *b, uint32_t *order)
 {
     for (uint32_t k = 0; k < b->n_keys; k++)
@@ -150,20 +152,20 @@ static void order_keys(const struct tmk_bars *b, uint32_t *order)
         }
 }
 
-static double row_of(const struct tmk_bars *b, uint32_t i)
+static double bar_row(const struct tmk_bars *b, uint32_t i)
 {
     return b->n_bars - 1 - i;
 }
 
-/* The lower and upper end of the k-th piece, from the row's middle. */
+/* Find the lower and upper edge of the k-th piece, from the row's middle. */
 static void find_edges(const struct tmk_bars *b, uint32_t k, double *ret_low, double *ret_high)
 {
     *ret_high = b->is_beside ? 0.4 - 0.8 * k / b->n_keys : 0.36;
     *ret_low = b->is_beside ? 0.4 - 0.8 * (k + 1.0) / b->n_keys : -0.36;
 }
 
-/* A block of data for each key, $k0 ...: left, right, lower, upper end. */
-static void put_data(const struct tmk_bars *b, FILE *out, const uint32_t *order, double unit)
+/* Write a data block for each key, $k0 ...: left, right, lower, upper edge. */
+static void put_bar_data(const struct tmk_bars *b, FILE *out, const uint32_t *order, double unit)
 {
     uint64_t *left = tmk_xcalloc((size_t)b->n_bars + 1, sizeof *left);
     for (uint32_t k = 0; k < b->n_keys; k++) {
@@ -174,7 +176,8 @@ static void put_data(const struct tmk_bars *b, FILE *out, const uint32_t *order,
             uint64_t bytes = b->bars[i].bytes[order[k]];
             if (bytes)
                 fprintf(out, "%.7g %.7g %.4f %.4f\n", (double)left[i] / unit,
-                        (double)(left[i] + bytes) / unit, row_of(b, i) + low, row_of(b, i) + high);
+                        (double)(left[i] + bytes) / unit, bar_row(b, i) + low,
+                        bar_row(b, i) + high);
             left[i] += b->is_beside ? 0 : bytes;
         }
         fputs("EOD\n", out);
@@ -182,7 +185,7 @@ static void put_data(const struct tmk_bars *b, FILE *out, const uint32_t *order,
     free(left);
 }
 
-static void put_names(const struct tmk_bars *b, FILE *out, bool no_names)
+static void put_bar_names(const struct tmk_bars *b, FILE *out, bool no_names)
 {
     if (no_names) {
         fputs("unset ytics\n", out);
@@ -192,7 +195,7 @@ static void put_names(const struct tmk_bars *b, FILE *out, bool no_names)
     for (uint32_t i = 0; i < b->n_bars; i++) {
         fputs(i ? ", " : "", out);
         tmk_gnuplot_tail_tic(out, b->bars[i].name, NAME);
-        fprintf(out, " %.1f", row_of(b, i));
+        fprintf(out, " %.1f", bar_row(b, i));
     }
     fputs(")\n", out);
 }
@@ -203,39 +206,39 @@ static void put_notes(const struct tmk_bars *b, FILE *out, const struct tmk_them
     for (uint32_t i = 0; i < b->n_bars; i++) {
         const struct tmk_bar *bar = &b->bars[i];
         char size[TMK_AMOUNT_BYTES];
-        uint64_t end = end_of(b, bar);
+        uint64_t end = bar_end(b, bar);
         fputs("set label ", out);
         tmk_gnuplot_text(out, bar->note ? bar->note : tmk_size_text(end, size));
         fprintf(out, " at first %.7g, first %.1f left front offset 0.6,0 textcolor rgb '%s'\n",
-                (double)end / unit, row_of(b, i), bar->is_warning ? theme->warning : theme->text);
+                (double)end / unit, bar_row(b, i), bar->is_warning ? theme->warning : theme->text);
         if (bar->mark)
             fprintf(out,
                     "set arrow from first %.7g, first %.2f to first %.7g, first %.2f nohead front "
                     "linewidth 3 linecolor rgb '%s'\n",
-                    (double)bar->mark / unit, row_of(b, i) - 0.42, (double)bar->mark / unit,
-                    row_of(b, i) + 0.42, theme->text);
+                    (double)bar->mark / unit, bar_row(b, i) - 0.42, (double)bar->mark / unit,
+                    bar_row(b, i) + 0.42, theme->text);
         if (bar->outline)
             fprintf(out,
                     "set object rectangle from first 0, first %.2f to first %.7g, first %.2f front "
                     "fillstyle empty border linecolor rgb '%s' linewidth 1\n",
-                    row_of(b, i) - 0.36, (double)bar->outline / unit, row_of(b, i) + 0.36,
+                    bar_row(b, i) - 0.36, (double)bar->outline / unit, bar_row(b, i) + 0.36,
                     theme->faint);
     }
 }
 
-static double part_of(const struct tmk_bars_place *place)
+static double place_width(const struct tmk_bars_place *place)
 {
     return place->right > place->left ? place->right - place->left : 0.8;
 }
 
-/* Room for the notes behind the longest bar. */
-static double width_of(const struct tmk_bars *b, const struct tmk_bars_place *place, double most)
+/* The width of the axis, with room for the notes behind the longest bar. */
+static double axis_width(const struct tmk_bars *b, const struct tmk_bars_place *place, double most)
 {
     size_t longest = 10;
     for (uint32_t i = 0; i < b->n_bars; i++)
         if (b->bars[i].note && strlen(b->bars[i].note) > longest)
             longest = strlen(b->bars[i].note);
-    double notes = 0.0085 * (double)(longest > 60 ? 60 : longest) / part_of(place);
+    double notes = 0.0085 * (double)(longest > 60 ? 60 : longest) / place_width(place);
     return most / (1 - (notes < 0.6 ? notes : 0.6));
 }
 
@@ -250,7 +253,7 @@ static void put_frame(const struct tmk_bars *b, FILE *out, const struct tmk_them
         "unset grid\nset grid x linetype 1 linewidth 1 linecolor rgb '%s'\nset border 0\n"
         "set xtics scale 0 autofreq %.7g\nset xlabel '%s%s%s'\nset style fill solid 1 noborder\n"
         "set xrange [0:%.7g]\nset yrange [-0.6:%.1f]\n",
-        theme->grid, tmk_plot_tic(width / unit.size, (unsigned)(16 * part_of(place))),
+        theme->grid, tmk_plot_tic(width / unit.size, (unsigned)(16 * place_width(place))),
         place->label ? place->label : "", place->label ? ", " : "", unit.name, width / unit.size,
         b->n_bars - 0.4);
     if (place->limit)
@@ -261,7 +264,7 @@ static void put_frame(const struct tmk_bars *b, FILE *out, const struct tmk_them
                 theme->capacity);
 }
 
-/* So little that nobody would find its colour. */
+/* Whether a key has so little that its colour could not be seen. */
 static bool is_invisible(const struct tmk_bars *b, uint32_t key)
 {
     double most = 0, longest = (double)tmk_bars_most(b);
@@ -294,9 +297,9 @@ void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *t
     struct tmk_plot_unit unit = tmk_plot_size_unit((double)most);
     uint32_t *order = tmk_xcalloc((size_t)b->n_keys + 1, sizeof *order);
     order_keys(b, order);
-    put_data(b, out, order, unit.size);
-    put_frame(b, out, theme, place, unit, width_of(b, place, (double)most));
-    put_names(b, out, place->no_names);
+    put_bar_data(b, out, order, unit.size);
+    put_frame(b, out, theme, place, unit, axis_width(b, place, (double)most));
+    put_bar_names(b, out, place->no_names);
     put_notes(b, out, theme, unit.size);
     unsigned n_others = 0;
     fputs("plot ", out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_bars.h - lying bars, each made of pieces that have keys: what fills a component, a
- * stage or a configuration. Names stand at the left, and lying bars leave them all the room they
- * need.
+/* cli/plot/plot_bars.h - horizontal bars, each made of pieces that have keys: the memory of a
+ * component, a stage or a configuration. Names are at the left, where horizontal bars leave them
+ * enough room.
  *
  *     struct tmk_bars b = {0};
  *     tmk_bars_add(&b, "attention", "activation", 5 << 20);
@@ -10,7 +10,7 @@
  *     tmk_bars_put(&b, script, theme, &(struct tmk_bars_place){...});
  *     tmk_bars_fini(&b);
  *
- * Memory for a command: there or the program ends. */
+ * Without memory the program ends. */
 #ifndef TMK_CLI_PLOT_PLOT_BARS_H
 #define TMK_CLI_PLOT_PLOT_BARS_H
 
@@ -19,16 +19,15 @@
 #include <stdio.h>
 
 #include "cli/plot/palette.h"
-#include "cli/plot/plot.h"
 #include "cli/plot/plot_legend.h"
 
 struct tmk_bar {
     char *name;
     uint64_t *bytes; /* by key */
     uint64_t total;
-    uint64_t mark;    /* a line across it; 0: none */
-    uint64_t outline; /* drawn around it: what was reserved; 0: none */
-    char *note;       /* behind it; NULL: the total */
+    uint64_t mark;    /* a line across the bar; 0: none */
+    uint64_t outline; /* reserved bytes, drawn as an outline; 0: none */
+    char *note;       /* text behind the bar; NULL: the total */
     bool is_warning;  /* the note is about something that went wrong */
 };
 
@@ -39,33 +38,33 @@ struct tmk_bars {
     struct tmk_bar *bars;
     uint32_t n_bars;
     uint64_t bar_room;
-    bool is_beside; /* pieces do not add up: they lie one below the other, thin */
+    bool is_beside; /* pieces do not add up: they are thin, one below the other */
 };
 
-/* The bar of that name, made when new; good until the next add. */
+/* Find the bar of that name, or add it; valid until the next add. */
 struct tmk_bar *tmk_bars_get(struct tmk_bars *b, const char *name);
 void tmk_bars_add(struct tmk_bars *b, const char *name, const char *key, uint64_t bytes);
-/* Largest bar first; of more than `most` the last ones become one. */
+/* Sort bars, the largest first; if there are more than `most`, the last ones are merged. */
 void tmk_bars_tidy(struct tmk_bars *b, uint32_t most);
-/* The whole, an outline included. */
+/* The length of the longest bar, its outline included. */
 uint64_t tmk_bars_most(const struct tmk_bars *b);
 void tmk_bars_fini(struct tmk_bars *b); /* takes a zeroed one */
 
-/* Where of the picture's width the bars stand, as parts of it; 0 and 0: gnuplot's choice. */
+/* The position of the bars, as shares of the picture's width; 0 and 0: gnuplot's choice. */
 struct tmk_bars_place {
     double left, right;
     bool no_names;
     bool no_key;
-    const char *label; /* of the axis, before the unit */
-    uint64_t limit;    /* a line at so many bytes, 0: none */
+    const char *label; /* label label of the axis, before the unit */
+    uint64_t limit;    /* a line at that many bytes; 0: none */
 };
 
-/* The part of the picture's width that the names take. */
+/* The share of the picture's width that the names take. */
 double tmk_bars_names_width(const struct tmk_bars *b);
-/* Points that a picture of so many bars should be high. */
+/* The height of a picture with that many bars, in points. */
 unsigned tmk_bars_height(uint32_t n_bars);
-/* The keys that can be seen, in the order of the pile, with their colours: for a legend. Texts are
- * borrowed, the array is the caller's. */
+/* List the visible keys for a legend, in stacking order, with their colours. Texts are borrowed,
+ * the array is the caller's. */
 struct tmk_legend_item *tmk_bars_legend(const struct tmk_bars *b, uint32_t *ret_n);
 void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *theme,
                   const struct tmk_bars_place *place);

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_components.c - what was alive at the peak: a bar a component (or module, or stage),
- * its pieces the categories. */
+/* cli/plot/plot_components.c - the allocated memory at the peak: a bar for each component (or
+ * module, or stage), with the categories as its pieces. */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "cli/answers/moment_answer.h"
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/plot.h"
 #include "cli/plot/plot_bars.h"
 #include "kit/amount.h"
+#include "model/run.h"
+#include "passes/group.h"
+#include "passes/peak.h"
+#include "trace/state.h"
 
 enum { MOST_BARS = 28 };
 
-/* Every block counts for its component's bar and its category's piece of it. */
+/* Add every block to its component's bar and its category's piece. */
 static int add_blocks(struct tmk_bars *bars, const struct tmk_peak *peak, enum tmk_by by)
 {
     struct tmk_group *rows = NULL, *pieces = NULL;
@@ -30,7 +37,7 @@ static int add_blocks(struct tmk_bars *bars, const struct tmk_peak *peak, enum t
     return rc;
 }
 
-static void add_notes(struct tmk_bars *bars, uint64_t whole)
+static void add_component_notes(struct tmk_bars *bars, uint64_t whole)
 {
     char size[TMK_AMOUNT_BYTES], share[TMK_AMOUNT_BYTES];
     for (uint32_t i = 0; i < bars->n_bars; i++)
@@ -38,8 +45,8 @@ static void add_notes(struct tmk_bars *bars, uint64_t whole)
                                          tmk_percent_text(bars->bars[i].total, whole, share));
 }
 
-static int draw(const struct tmk_plot *plot, const struct tmk_moment_answer *shown, const char *by,
-                struct tmk_bars *bars)
+static int draw_components(const struct tmk_plot *plot, const struct tmk_moment_answer *shown,
+                           const char *by, struct tmk_bars *bars)
 {
     char size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
     struct tmk_gnuplot *g = NULL;
@@ -65,7 +72,7 @@ int tmk_plot_components(const struct tmk_plot *plot)
     char device[24];
     enum tmk_by by;
     if (!tmk_by_find(by_name, &by))
-        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
+        return TMK_EXIT_USAGE; /* not one of the option's choices; the parser has reported it */
     int status = tmk_moment_answer_ask(&shown, "at", NULL, tmk_device_name(plot->device, device));
     if (status == 0)
         status = tmk_moment_answer_sweep(&shown);
@@ -77,8 +84,8 @@ int tmk_plot_components(const struct tmk_plot *plot)
         status = tmk_plot_nothing(plot);
     if (status == 0) {
         tmk_bars_tidy(&bars, MOST_BARS);
-        add_notes(&bars, tmk_peak_bytes(shown.peak));
-        status = draw(plot, &shown, by_name, &bars);
+        add_component_notes(&bars, tmk_peak_bytes(shown.peak));
+        status = draw_components(plot, &shown, by_name, &bars);
     }
     tmk_bars_fini(&bars);
     tmk_moment_answer_fini(&shown);

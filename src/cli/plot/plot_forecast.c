@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_forecast.c - where it leads: the peak of each step, the line that the forecast
- * follows (passes/forecast.h) with its bounds, and what there is.
+/* cli/plot/plot_forecast.c - the forecast of a process: the peak of each step, the line that the
+ * forecast follows (passes/forecast.h) with its bounds, and the capacity.
  *
- * A process without steps, or a card that others fill, is forecast by time, from what the driver
- * said: then that is drawn. Where it does not grow there is no line to follow, and the picture says
- * so. */
+ * A process without steps, or a GPU that other processes fill, is forecast by time, from the
+ * driver's samples; then these are drawn. If use does not grow there is no line, and the picture
+ * says so. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
+#include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "model/run.h"
 #include "passes/forecast.h"
+#include "passes/forecast_samples.h"
 #include "passes/steps.h"
+#include "trace/replay.h"
 
 enum { MOST_POINTS = 2000, MOST_TICS = 14 };
 
-struct drawing {
+struct forecast_drawing {
     const struct tmk_plot *plot;
     struct tmk_forecast f;
     const struct tmk_device_samples *samples; /* NULL: none */
     struct tmk_steps *steps;
-    bool by_step; /* what is drawn */
+    bool by_step; /* the x axis: by step or by time */
     struct tmk_plot_unit size, time;
     double first_x, last_x, last_y; /* of the points */
-    double lead, low, high;         /* from there to the capacity, in units of x; 0: nowhere */
+    double lead, low, high; /* from the last point to the capacity, in units of x; 0: no forecast */
 };
 
-/* ---- what is known ---- */
+/* ---- no forecast ---- */
 
-static int complain(const struct tmk_plot *plot, const char *why)
+static int refuse_forecast(const struct tmk_plot *plot, const char *why)
 {
     char device[24];
     tmk_say("%s: no forecast for %s: %s", plot->p->file, tmk_device_name(plot->device, device),
@@ -41,8 +48,8 @@ static int complain(const struct tmk_plot *plot, const char *why)
 
 /* ---- points ---- */
 
-/* Steps that have ended: what an open one will need is not known. */
-static uint64_t n_finished(const struct drawing *d)
+/* Count the steps that have ended; the need of an open one is not known. */
+static uint64_t n_finished_steps(const struct forecast_drawing *d)
 {
     uint64_t n = tmk_steps_n(d->steps);
     while (n > 0 && tmk_steps_get(d->steps, n - 1)->open)
@@ -50,44 +57,45 @@ static uint64_t n_finished(const struct drawing *d)
     return n;
 }
 
-static uint64_t n_points(const struct drawing *d)
+static uint64_t n_points(const struct forecast_drawing *d)
 {
-    return d->by_step ? n_finished(d) : d->samples->n;
+    return d->by_step ? n_finished_steps(d) : d->samples->n;
 }
 
-/* Is there something to draw, and which? */
-static int choose(struct drawing *d)
+/* Choose the axis. 0, or an exit status after a message: there is nothing to draw. */
+static int choose_forecast_axis(struct forecast_drawing *d)
 {
-    uint64_t n = n_finished(d);
+    uint64_t n = n_finished_steps(d);
     d->by_step = d->f.by_step || !d->samples || n >= 2;
     if (d->f.has_time && !d->f.by_step && d->samples)
         d->by_step = false;
     if (d->by_step && n < 2)
-        return complain(d->plot,
-                        n ? "it has one finished step only"
-                          : "it has no finished step, and the driver was not asked either");
+        return refuse_forecast(d->plot,
+                               n ? "it has one finished step only"
+                                 : "it has no finished step, and the driver was not asked either");
     if (!d->by_step && d->samples->n < 2)
-        return complain(d->plot, "the driver was asked once only");
+        return refuse_forecast(d->plot, "the driver was asked once only");
     if (d->f.capacity_bytes == 0)
-        return complain(d->plot, "how much memory there is is not known");
+        return refuse_forecast(d->plot, "how much memory there is is not known");
     return 0;
 }
 
-static double x_of(const struct drawing *d, uint64_t i)
+static double forecast_x(const struct forecast_drawing *d, uint64_t i)
 {
     if (d->by_step)
         return (double)tmk_steps_get(d->steps, i)->step;
     return (double)(d->samples->items[i].time_ns + d->plot->p->offset_ns) / d->time.size;
 }
 
-static double bytes_of(const struct drawing *d, uint64_t i)
+static double bytes_of(const struct forecast_drawing *d, uint64_t i)
 {
     return (double)(d->by_step ? tmk_steps_get(d->steps, i)->peak_bytes
                                : d->samples->items[i].used_bytes);
 }
 
-/* Of more points than can be seen the highest of neighbours stands for them. */
-static void put_points(struct drawing *d, FILE *out)
+/* Write the points. If there are more than can be seen, the maximum of neighbours represents
+ * them. */
+static void put_forecast_points(struct forecast_drawing *d, FILE *out)
 {
     uint64_t n = n_points(d), at_once = n / MOST_POINTS + 1;
     fputs("$d << EOD\n", out);
@@ -95,19 +103,19 @@ static void put_points(struct drawing *d, FILE *out)
         uint64_t best = i;
         for (uint64_t k = i; k < n && k < i + at_once; k++)
             best = bytes_of(d, k) > bytes_of(d, best) ? k : best;
-        fprintf(out, "%.9g %.7g\n", x_of(d, best), bytes_of(d, best) / d->size.size);
+        fprintf(out, "%.9g %.7g\n", forecast_x(d, best), bytes_of(d, best) / d->size.size);
     }
     fputs("EOD\n", out);
 }
 
 /* ---- the line ahead ---- */
 
-static void find_lead(struct drawing *d)
+static void find_lead(struct forecast_drawing *d)
 {
     const struct tmk_forecast *f = &d->f;
     uint64_t n = n_points(d);
-    d->first_x = x_of(d, 0);
-    d->last_x = x_of(d, n - 1);
+    d->first_x = forecast_x(d, 0);
+    d->last_x = forecast_x(d, n - 1);
     d->last_y = bytes_of(d, n - 1);
     if (!f->has_time || f->seconds_to_oom <= 0 || f->by_step != d->by_step)
         return;
@@ -118,7 +126,7 @@ static void find_lead(struct drawing *d)
     d->high = f->seconds_high / one;
 }
 
-static void put_lead(const struct drawing *d, FILE *out)
+static void put_lead(const struct forecast_drawing *d, FILE *out)
 {
     double top = (double)d->f.capacity_bytes / d->size.size, y = d->last_y / d->size.size;
     fprintf(out, "$f << EOD\n%.9g %.7g\n%.9g %.7g\n%.9g %.7g\nEOD\n", d->last_x, y,
@@ -126,8 +134,8 @@ static void put_lead(const struct drawing *d, FILE *out)
     fprintf(out, "$l << EOD\n%.9g %.7g\n%.9g %.7g\nEOD\n", d->last_x, y, d->last_x + d->lead, top);
 }
 
-/* As far as the line leads, but the points keep a third of the picture. */
-static double end_of(const struct drawing *d)
+/* The end of the axis: as far as the line reaches, but the points keep a third of the picture. */
+static double forecast_end(const struct forecast_drawing *d)
 {
     double span = d->last_x - d->first_x, ahead = d->lead > 0 ? 1.08 * d->high : 0;
     ahead = ahead > 2 * span ? 2 * span : ahead;
@@ -138,7 +146,7 @@ static double end_of(const struct drawing *d)
 
 /* ---- the script ---- */
 
-static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
+static void put_forecast_title(const struct forecast_drawing *d, struct tmk_gnuplot *g)
 {
     const struct tmk_forecast *f = &d->f;
     char slope[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
@@ -164,7 +172,8 @@ static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
     free(title);
 }
 
-static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme *theme)
+static void put_forecast_axes(const struct forecast_drawing *d, FILE *out,
+                              const struct tmk_theme *theme)
 {
     char size[TMK_AMOUNT_BYTES], text[TMK_AMOUNT_BYTES + 16];
     double capacity = (double)d->f.capacity_bytes, most = (double)d->f.highest_bytes;
@@ -172,9 +181,9 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
     bool has_limit = d->lead > 0 || capacity < 3 * most;
     double height = 1.1 * (has_limit && capacity > most ? capacity : most) / d->size.size;
     fprintf(out, "set ylabel '%s'\nset yrange [0:%.7g]\nset xrange [%.9g:%.9g]\n", d->size.name,
-            height, d->first_x, end_of(d));
-    double tic = tmk_plot_tic(end_of(d) - d->first_x, MOST_TICS);
-    if (d->by_step) /* there is no half of one */
+            height, d->first_x, forecast_end(d));
+    double tic = tmk_plot_tic(forecast_end(d) - d->first_x, MOST_TICS);
+    if (d->by_step) /* there are no half steps */
         fprintf(out, "set xlabel 'step'\nset xtics %.9g\n", tic > 1 ? tic : 1);
     else
         fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);
@@ -186,10 +195,10 @@ static void put_axes(const struct drawing *d, FILE *out, const struct tmk_theme 
                 text, theme->faint);
 }
 
-static void put_mark(const struct drawing *d, FILE *out, const struct tmk_theme *theme)
+static void put_mark(const struct forecast_drawing *d, FILE *out, const struct tmk_theme *theme)
 {
     double at = d->last_x + d->lead, top = (double)d->f.capacity_bytes / d->size.size;
-    if (at > end_of(d))
+    if (at > forecast_end(d))
         return;
     fprintf(out,
             "set label '' at first %.9g, first %.7g point pointtype 2 pointsize 2 linewidth 3 "
@@ -202,7 +211,7 @@ static void put_mark(const struct drawing *d, FILE *out, const struct tmk_theme 
                 at, at, top, theme->warning);
 }
 
-static int draw(struct drawing *d)
+static int draw_forecast(struct forecast_drawing *d)
 {
     struct tmk_gnuplot *g = NULL;
     int status = tmk_gnuplot_open(d->plot->path, &d->plot->style, TMK_PICTURE_HEIGHT, &g);
@@ -214,9 +223,9 @@ static int draw(struct drawing *d)
     find_lead(d);
     double most = d->lead > 0 ? (double)d->f.capacity_bytes : (double)d->f.highest_bytes;
     d->size = tmk_plot_size_unit(most > d->last_y ? most : d->last_y);
-    put_points(d, out);
-    put_title(d, g);
-    put_axes(d, out, theme);
+    put_forecast_points(d, out);
+    put_forecast_title(d, g);
+    put_forecast_axes(d, out, theme);
     if (d->lead > 0) {
         put_lead(d, out);
         put_mark(d, out, theme);
@@ -249,7 +258,7 @@ static int read_samples(const struct tmk_plot *plot, struct tmk_forecast_samples
 
 int tmk_plot_forecast(const struct tmk_plot *plot)
 {
-    struct drawing d = {.plot = plot, .time = tmk_plot_time_unit(plot->p->end_ns)};
+    struct forecast_drawing d = {.plot = plot, .time = tmk_plot_time_unit(plot->p->end_ns)};
     struct tmk_forecast_samples *samples = NULL;
     int status = read_samples(plot, &samples);
     if (status == 0 && (tmk_forecast_of(plot->p, plot->device, samples, &d.f) < 0 ||
@@ -257,10 +266,10 @@ int tmk_plot_forecast(const struct tmk_plot *plot)
         status = tmk_plot_failed(plot, &(struct tmk_error){0});
     if (status == 0) {
         d.samples = tmk_forecast_samples_get(samples, plot->device);
-        status = choose(&d);
+        status = choose_forecast_axis(&d);
     }
     if (status == 0)
-        status = draw(&d);
+        status = draw_forecast(&d);
     tmk_steps_close(d.steps);
     tmk_forecast_samples_close(samples);
     return status;

@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_heatmap.c - who held how much when: a row a module, time from left to right.
+/* cli/plot/plot_heatmap.c - memory by module over time: a row for each module, time from left to
+ * right.
  *
- * Drawn of the step with the peak unless told otherwise: there one sees which layers keep what
- * forward makes, and when backward lets it go. Modules are cut at the depth that gives as many rows
- * as can still be read, so that of a deep model the layers are seen, and of a small one every
- * module. Rows are in the order of the model's parameters, which is the model's. */
+ * By default it shows the step with the peak: there one sees which layers keep the memory that
+ * forward allocates, and when backward frees it. Modules are cut at the depth that gives as many
+ * rows as can be read, so a deep model shows its layers and a small one every module. Rows are in
+ * the order of the model's parameters, which is the model's order. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/front/command.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
+#include "cli/plot/plot.h"
+#include "cli/plot/plot_axis.h"
 #include "cli/plot/plot_layers.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "passes/steps.h"
+#include "trace/layout.h"
+#include "trace/state.h"
 
 enum {
     COLUMNS = 400,
@@ -27,19 +34,19 @@ enum {
     MOST_HEIGHT = 1160,
 };
 
-#define SMALL 0.005 /* of the largest row */
+#define SMALL 0.005 /* share of the largest row */
 
-struct row {
+struct heatmap_row {
     char *name;
     uint64_t *bytes; /* by column */
     uint64_t most;
-    uint64_t order; /* first parameter; UINT64_MAX: none */
+    uint64_t order; /* number of its first parameter; UINT64_MAX: none */
 };
 
-struct drawing {
+struct heatmap_drawing {
     const struct tmk_plot *plot;
     struct tmk_plot_layers layers;
-    struct row *rows;
+    struct heatmap_row *rows;
     uint32_t n_rows;
     const char *by;
     FILE *out;
@@ -48,7 +55,7 @@ struct drawing {
 
 /* ---- rows ---- */
 
-/* Bytes of `name` up to its `depth`-th dot; what is no module has none. */
+/* The length of `name` up to its `depth`-th dot; 0 if it is no module. */
 static size_t prefix_bytes(const char *name, unsigned depth)
 {
     size_t n = 0;
@@ -60,7 +67,7 @@ static size_t prefix_bytes(const char *name, unsigned depth)
     return n;
 }
 
-/* The map borrows the names, so all of them stay until the end. */
+/* Count the rows at a depth. The map borrows the names, so all of them stay until the end. */
 static uint32_t count_rows(const struct tmk_plot_layers *l, unsigned depth)
 {
     struct tmk_textmap names = {0};
@@ -79,7 +86,7 @@ static uint32_t count_rows(const struct tmk_plot_layers *l, unsigned depth)
     return n;
 }
 
-static unsigned choose_depth(const struct drawing *d)
+static unsigned choose_depth(const struct heatmap_drawing *d)
 {
     unsigned depth = 1;
     while (depth < DEEPEST && count_rows(&d->layers, depth + 1) <= MOST_ROWS)
@@ -87,19 +94,19 @@ static unsigned choose_depth(const struct drawing *d)
     return depth;
 }
 
-static struct row *row_named(struct drawing *d, const char *name, size_t n)
+static struct heatmap_row *row_named(struct heatmap_drawing *d, const char *name, size_t n)
 {
     for (uint32_t i = 0; i < d->n_rows; i++)
         if (strncmp(d->rows[i].name, name, n) == 0 && d->rows[i].name[n] == '\0')
             return &d->rows[i];
-    struct row *row = &d->rows[d->n_rows++];
+    struct heatmap_row *row = &d->rows[d->n_rows++];
     row->name = tmk_xformat("%.*s", (int)n, name);
     row->bytes = tmk_xcalloc(d->layers.n_parts, sizeof *row->bytes);
     row->order = UINT64_MAX;
     return row;
 }
 
-/* The first parameter that is in it. */
+/* The number of the module's first parameter. */
 static uint64_t order_of(const struct tmk_process *p, const char *name)
 {
     size_t n = strlen(name);
@@ -111,28 +118,28 @@ static uint64_t order_of(const struct tmk_process *p, const char *name)
     return UINT64_MAX;
 }
 
-/* What is no part of the model comes last. */
-static int rank_of(const struct row *row)
+/* The rank of a row: rows outside the model come last. */
+static int row_rank(const struct heatmap_row *row)
 {
     return strcmp(row->name, "unknown") == 0 ? 2 : row->name[0] == '(';
 }
 
 static int by_order(const void *va, const void *vb)
 {
-    const struct row *a = va, *b = vb;
+    const struct heatmap_row *a = va, *b = vb;
     if (a->order != b->order)
         return a->order < b->order ? -1 : 1;
-    int x = rank_of(a), y = rank_of(b);
+    int x = row_rank(a), y = row_rank(b);
     return x != y ? x - y : strverscmp(a->name, b->name);
 }
 
-static int by_most(const void *va, const void *vb)
+static int by_row_most(const void *va, const void *vb)
 {
-    const struct row *a = va, *b = vb;
+    const struct heatmap_row *a = va, *b = vb;
     return a->most != b->most ? (a->most > b->most ? -1 : 1) : strverscmp(a->name, b->name);
 }
 
-static void add_to(struct row *to, const struct row *row, uint32_t n)
+static void add_to(struct heatmap_row *to, const struct heatmap_row *row, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         to->bytes[i] += row->bytes[i];
@@ -140,16 +147,16 @@ static void add_to(struct row *to, const struct row *row, uint32_t n)
     }
 }
 
-/* Rows that hold next to nothing, or are too many, become one. */
-static void join_small(struct drawing *d)
+/* Merge rows that have almost nothing, or are too many. */
+static void join_small(struct heatmap_drawing *d)
 {
-    qsort(d->rows, d->n_rows, sizeof *d->rows, by_most);
+    qsort(d->rows, d->n_rows, sizeof *d->rows, by_row_most);
     uint32_t kept = d->n_rows > MOST_ROWS ? MOST_ROWS : d->n_rows;
     while (kept > 1 && (double)d->rows[kept - 1].most < SMALL * (double)d->rows[0].most)
         kept--;
     if (kept + 1 >= d->n_rows)
         return;
-    struct row *rest = &d->rows[kept];
+    struct heatmap_row *rest = &d->rows[kept];
     free(rest->name);
     rest->name = tmk_xformat("(%u small ones)", d->n_rows - kept);
     for (uint32_t r = kept + 1; r < d->n_rows; r++) {
@@ -160,15 +167,15 @@ static void join_small(struct drawing *d)
     d->n_rows = kept + 1;
 }
 
-static void make_rows(struct drawing *d)
+static void make_heatmap_rows(struct heatmap_drawing *d)
 {
     const struct tmk_plot_layers *l = &d->layers;
     unsigned depth = strcmp(d->by, "module") == 0 ? choose_depth(d) : DEEPEST;
     d->rows = tmk_xcalloc((size_t)l->n_layers + 1, sizeof *d->rows);
     for (uint32_t k = 0; k < l->n_layers; k++) {
         const char *key = l->layers[k].key;
-        struct row *row = row_named(d, key, prefix_bytes(key, depth));
-        add_to(row, &(struct row){.bytes = l->layers[k].bytes}, l->n_parts);
+        struct heatmap_row *row = row_named(d, key, prefix_bytes(key, depth));
+        add_to(row, &(struct heatmap_row){.bytes = l->layers[k].bytes}, l->n_parts);
     }
     join_small(d);
     for (uint32_t i = 0; i < d->n_rows; i++)
@@ -178,15 +185,16 @@ static void make_rows(struct drawing *d)
 
 /* ---- the script ---- */
 
-/* Is it the same colour? */
-static bool is_alike(uint64_t a, uint64_t b, uint64_t most)
+/* Whether two sizes have the same colour. */
+static bool are_sizes_alike(uint64_t a, uint64_t b, uint64_t most)
 {
     return (double)(a > b ? a - b : b - a) < (double)most / COLOURS;
 }
 
-/* A box for each stretch of a row that has one colour: left, right, row, value. A picture of cells
- * would be smoothed by whoever shows an SVG. */
-static void put_data(const struct drawing *d, struct tmk_plot_unit unit, uint64_t most)
+/* Write a box for each stretch of a row with one colour: left, right, row, value. Viewers of an SVG
+ * would smooth a picture of cells. */
+static void put_heatmap_data(const struct heatmap_drawing *d, struct tmk_plot_unit unit,
+                             uint64_t most)
 {
     const struct tmk_plot_axis *axis = &d->layers.axis;
     uint32_t n = d->layers.n_parts;
@@ -195,7 +203,7 @@ static void put_data(const struct drawing *d, struct tmk_plot_unit unit, uint64_
     for (uint32_t r = 0; r < d->n_rows; r++) {
         const uint64_t *bytes = d->rows[r].bytes;
         for (uint32_t i = 0, next; i < n; i = next) {
-            for (next = i + 1; next < n && is_alike(bytes[i], bytes[next], most); next++)
+            for (next = i + 1; next < n && are_sizes_alike(bytes[i], bytes[next], most); next++)
                 ;
             fprintf(d->out, "%.7g %.7g %u %.5g\n", start + (end - start) * i / n,
                     start + (end - start) * next / n, d->n_rows - 1 - r,
@@ -205,8 +213,8 @@ static void put_data(const struct drawing *d, struct tmk_plot_unit unit, uint64_
     fputs("EOD\n", d->out);
 }
 
-/* Names at the left, the most of each at the right. */
-static void put_names(const struct drawing *d)
+/* Write names at the left, each row's maximum at the right. */
+static void put_heatmap_names(const struct heatmap_drawing *d)
 {
     char size[TMK_AMOUNT_BYTES];
     bool is_module = strcmp(d->by, "module") == 0;
@@ -226,8 +234,8 @@ static void put_names(const struct drawing *d)
     fputs(")\n", d->out);
 }
 
-/* Where stages begin, with their names as far as there is room. */
-static void put_stages(const struct drawing *d)
+/* Mark where stages begin, with their names as far as there is room. */
+static void put_stages(const struct heatmap_drawing *d)
 {
     const struct tmk_plot_layers *l = &d->layers;
     const struct tmk_plot_axis *axis = &l->axis;
@@ -248,7 +256,7 @@ static void put_stages(const struct drawing *d)
     }
 }
 
-static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
+static void put_heatmap_title(const struct heatmap_drawing *d, struct tmk_gnuplot *g)
 {
     char size[TMK_AMOUNT_BYTES], when[80];
     const struct tmk_plot *plot = d->plot;
@@ -265,7 +273,7 @@ static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
     free(title);
 }
 
-static int draw(struct drawing *d)
+static int draw_heatmap(struct heatmap_drawing *d)
 {
     struct tmk_gnuplot *g = NULL;
     const struct tmk_plot_axis *axis = &d->layers.axis;
@@ -280,10 +288,10 @@ static int draw(struct drawing *d)
     for (uint32_t r = 0; r < d->n_rows; r++)
         most = d->rows[r].most > most ? d->rows[r].most : most;
     struct tmk_plot_unit unit = tmk_plot_size_unit((double)most);
-    put_data(d, unit, most);
-    put_title(d, g);
+    put_heatmap_data(d, unit, most);
+    put_heatmap_title(d, g);
     tmk_plot_axis_put(axis, d->out, d->theme);
-    put_names(d);
+    put_heatmap_names(d);
     put_stages(d);
     fprintf(d->out,
             "set style fill solid 1 noborder\nunset key\nunset grid\nset border 0\nset xtics "
@@ -301,7 +309,7 @@ static int draw(struct drawing *d)
     return tmk_gnuplot_close(g);
 }
 
-/* The step with the peak, where there are steps. */
+/* Choose the step with the peak, if there are steps. */
 static void choose_step(struct tmk_plot *plot)
 {
     const struct tmk_step_row *peak = tmk_steps_peak(plot->p, false, plot->device);
@@ -312,12 +320,12 @@ static void choose_step(struct tmk_plot *plot)
 int tmk_plot_heatmap(const struct tmk_plot *plot)
 {
     struct tmk_plot of_step = *plot;
-    struct drawing d = {.plot = &of_step, .by = plot->by ? plot->by : "module"};
+    struct heatmap_drawing d = {.plot = &of_step, .by = plot->by ? plot->by : "module"};
     choose_step(&of_step);
     int status = tmk_plot_layers_read(&d.layers, &of_step, d.by, COLUMNS, 0);
     if (status == 0) {
-        make_rows(&d);
-        status = draw(&d);
+        make_heatmap_rows(&d);
+        status = draw_heatmap(&d);
     }
     for (uint32_t i = 0; i < d.n_rows; i++) {
         free(d.rows[i].name);

@@ -6,15 +6,24 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "base/error.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/palette.h"
+#include "cli/plot/plot.h"
+#include "passes/group.h"
+#include "passes/timeline.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 
-#define THIN 0.004 /* of the picture's height */
+#define THIN 0.004 /* share of the picture's height */
 
 /* ---- stages ---- */
 
-/* Threads that have a stage open at once (backward, on autograd's) are one span. */
+/* Whether a span joins the last one: several threads may have a stage open at once (backward, on
+ * autograd's threads). */
 static bool joins_last(struct tmk_plot_layers *l, const char *name, uint64_t start_ns,
                        uint64_t end_ns)
 {
@@ -27,8 +36,8 @@ static bool joins_last(struct tmk_plot_layers *l, const char *name, uint64_t sta
     return true;
 }
 
-static void on_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                     struct tmk_block *b)
+static void on_layers_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                            struct tmk_block *b)
 {
     (void)b;
     struct tmk_plot_layers *l = arg;
@@ -58,7 +67,7 @@ static int read_timeline(struct tmk_plot_layers *l, const struct tmk_plot *plot)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitors[] = {tmk_timeline_visitor(l->timeline),
                                      tmk_ooms_visitor(l->ooms),
-                                     {.arg = l, .event = on_event}};
+                                     {.arg = l, .event = on_layers_event}};
     int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
     if (status != 0)
         return status;
@@ -68,7 +77,7 @@ static int read_timeline(struct tmk_plot_layers *l, const struct tmk_plot *plot)
     return good ? 0 : tmk_plot_failed(plot, &err);
 }
 
-/* The one sweep of --by owner. */
+/* Make the single sweep of --by owner. */
 static int read_holdings(struct tmk_plot_layers *l, const struct tmk_plot *plot)
 {
     struct tmk_error err = {0};
@@ -80,7 +89,7 @@ static int read_holdings(struct tmk_plot_layers *l, const struct tmk_plot *plot)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitors[] = {tmk_holdings_visitor(l->holdings),
                                      tmk_ooms_visitor(l->ooms),
-                                     {.arg = l, .event = on_event}};
+                                     {.arg = l, .event = on_layers_event}};
     int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
     if (status != 0)
         return status;
@@ -90,7 +99,7 @@ static int read_holdings(struct tmk_plot_layers *l, const struct tmk_plot *plot)
     return good ? 0 : tmk_plot_failed(plot, &err);
 }
 
-static int find_device(struct tmk_plot_layers *l, const struct tmk_plot *plot, uint32_t *ret)
+static int find_layers_device(struct tmk_plot_layers *l, const struct tmk_plot *plot, uint32_t *ret)
 {
     for (uint32_t i = 0; i < tmk_timeline_n_devices(l->timeline); i++) {
         if (tmk_timeline_device(l->timeline, i) == plot->device) {
@@ -107,7 +116,7 @@ static int read_block_layers(struct tmk_plot_layers *l, const struct tmk_plot *p
     struct tmk_error err = {0};
     struct tmk_replay rp;
     uint32_t device = 0;
-    int status = find_device(l, plot, &device);
+    int status = find_layers_device(l, plot, &device);
     if (status != 0)
         return status;
     if (tmk_layers_open(&l->labels, by, l->timeline, device, &l->block_layers) < 0)
@@ -121,9 +130,9 @@ static int read_block_layers(struct tmk_plot_layers *l, const struct tmk_plot *p
     return rc < 0 ? tmk_plot_failed(plot, &err) : 0;
 }
 
-/* ---- which layers ---- */
+/* ---- choosing layers ---- */
 
-static void measure(struct tmk_plot_layers *l)
+static void measure_layers(struct tmk_plot_layers *l)
 {
     for (uint32_t i = 0; i < l->n_parts; i++) {
         uint64_t bytes = l->parts[i].max_bytes;
@@ -131,7 +140,7 @@ static void measure(struct tmk_plot_layers *l)
     }
 }
 
-static int by_most(const void *va, const void *vb)
+static int by_layer_most(const void *va, const void *vb)
 {
     const struct tmk_layer *a = va, *b = vb;
     return a->most != b->most ? (a->most > b->most ? -1 : 1) : strcmp(a->key, b->key);
@@ -141,10 +150,10 @@ static int by_pile(const void *va, const void *vb)
 {
     const struct tmk_layer *a = va, *b = vb;
     unsigned x = tmk_palette_rank(a->key), y = tmk_palette_rank(b->key);
-    return x != y ? (x < y ? -1 : 1) : by_most(va, vb);
+    return x != y ? (x < y ? -1 : 1) : by_layer_most(va, vb);
 }
 
-static void add_layer(struct tmk_plot_layers *l, const char *key, const uint64_t *bytes)
+static void add_plot_layer(struct tmk_plot_layers *l, const char *key, const uint64_t *bytes)
 {
     struct tmk_layer *layer = &l->layers[l->n_layers++];
     layer->key = key ? key : "unknown";
@@ -160,13 +169,15 @@ static void take_layers(struct tmk_plot_layers *l)
     l->layers = tmk_xcalloc((size_t)n + 1, sizeof *l->layers);
     for (uint32_t k = 0; k < n; k++)
         if (l->block_layers)
-            add_layer(l, tmk_layers_key(l->block_layers, k), tmk_layers_bytes(l->block_layers, k));
+            add_plot_layer(l, tmk_layers_key(l->block_layers, k),
+                           tmk_layers_bytes(l->block_layers, k));
         else
-            add_layer(l, tmk_holdings_owner(l->holdings, k), tmk_holdings_bytes(l->holdings, k));
+            add_plot_layer(l, tmk_holdings_owner(l->holdings, k),
+                           tmk_holdings_bytes(l->holdings, k));
 }
 
-/* The layer "other" at the end of the largest `kept`, made of a layer that goes if there is none.
- */
+/* Merge the layers behind the largest `kept` into "other", which is made from one of them if there
+ * is none. */
 static void merge_from(struct tmk_plot_layers *l, uint32_t kept)
 {
     struct tmk_layer *to = NULL;
@@ -187,7 +198,7 @@ static void merge_from(struct tmk_plot_layers *l, uint32_t kept)
 
 static void merge_small(struct tmk_plot_layers *l, uint32_t most)
 {
-    qsort(l->layers, l->n_layers, sizeof *l->layers, by_most);
+    qsort(l->layers, l->n_layers, sizeof *l->layers, by_layer_most);
     uint32_t kept = l->n_layers > most ? most - 1 : l->n_layers;
     while (kept > 1 && (double)l->layers[kept - 1].most < THIN * (double)l->most_bytes)
         kept--;
@@ -202,7 +213,7 @@ int tmk_plot_layers_read(struct tmk_plot_layers *l, const struct tmk_plot *plot,
     bool is_owner = strcmp(by, "owner") == 0;
     *l = (struct tmk_plot_layers){.plot = plot, .n_parts = n_parts};
     if (!is_owner && !tmk_by_find(by, &key))
-        return TMK_EXIT_USAGE; /* not one of the option's choices: the parser has said so */
+        return TMK_EXIT_USAGE; /* not one of the option's choices; the parser has reported it */
     l->spans = tmk_xcalloc(TMK_LAYERS_MOST_SPANS, sizeof *l->spans);
     int status = tmk_plot_axis_init(&l->axis, plot);
     if (status == 0)
@@ -211,7 +222,7 @@ int tmk_plot_layers_read(struct tmk_plot_layers *l, const struct tmk_plot *plot,
         status = read_block_layers(l, plot, key);
     if (status != 0)
         return status;
-    measure(l);
+    measure_layers(l);
     take_layers(l);
     if (l->most_bytes == 0)
         return tmk_plot_nothing(plot);

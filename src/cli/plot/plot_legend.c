@@ -5,20 +5,20 @@
 #include "cli/plot/gnuplot.h"
 #include "kit/utf8.h"
 
-#define MARK 0.014 /* of the picture's width: a mark and what is left beside it */
+#define MARK 0.014 /* share of the picture's width: a mark and the space beside it */
 #define GAP 0.016  /* between items */
 
-static double width_of(const struct tmk_legend_item *item)
+static double legend_item_width(const struct tmk_legend_item *item)
 {
     size_t columns = tmk_utf8_width(item->text);
     columns = columns > TMK_LEGEND_LONGEST ? TMK_LEGEND_LONGEST : columns;
     return (item->colour ? MARK : 0) + TMK_LETTER * (double)columns;
 }
 
-/* Where the next item stands, after the one that ended at *x of *row. */
-static void place(const struct tmk_legend *l, uint32_t i, double *x, unsigned *row)
+/* Place the next item after the one that ended at *x of *row. */
+static void place_legend_item(const struct tmk_legend *l, uint32_t i, double *x, unsigned *row)
 {
-    bool has_room = *x + width_of(&l->items[i]) <= l->left + l->width;
+    bool has_room = *x + legend_item_width(&l->items[i]) <= l->left + l->width;
     if (i > 0 && !has_room) {
         *x = l->left;
         ++*row;
@@ -30,8 +30,8 @@ unsigned tmk_legend_rows(const struct tmk_legend *l)
     double x = l->left;
     unsigned row = 0;
     for (uint32_t i = 0; i < l->n; i++) {
-        place(l, i, &x, &row);
-        x += width_of(&l->items[i]) + GAP;
+        place_legend_item(l, i, &x, &row);
+        x += legend_item_width(&l->items[i]) + GAP;
     }
     return l->n ? row + 1 : 0;
 }
@@ -56,9 +56,9 @@ void tmk_legend_put(const struct tmk_legend *l, FILE *out, const struct tmk_them
     double x = l->left;
     unsigned row = 0, n_rows = tmk_legend_rows(l);
     for (uint32_t i = 0; i < l->n; i++) {
-        place(l, i, &x, &row);
+        place_legend_item(l, i, &x, &row);
         double y = bottom + (n_rows - 1.0 - row) * TMK_LEGEND_ROW;
         put_item(l, out, theme, &l->items[i], x, y / height);
-        x += width_of(&l->items[i]) + GAP;
+        x += legend_item_width(&l->items[i]) + GAP;
     }
 }

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_operations.c - what each stage needs: at the left the most that was allocated while
- * it was open, and what of it was there when it ended; at the right what it asked for each time. */
+/* cli/plot/plot_operations.c - the memory of each stage: at the left the peak while it was open,
+ * and the part that was still allocated when it ended; at the right the bytes it allocated each
+ * time. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/plot.h"
 #include "cli/plot/plot_bars.h"
 #include "kit/amount.h"
 #include "passes/stages.h"
+#include "trace/replay.h"
 
 enum { MOST_BARS = 24 };
 
-/* "forward, 20 times 26.2 ms"; the caller's. */
-static char *name_of(const struct tmk_stage_row *row)
+/* Make "forward, 20 times 26.2 ms"; the caller's. */
+static char *stage_row_name(const struct tmk_stage_row *row)
 {
     char time[TMK_AMOUNT_BYTES];
     if (row->n_times == 0)
@@ -29,15 +34,15 @@ static void add_stage(struct tmk_bars *peaks, struct tmk_bars *asked,
                       const struct tmk_stage_row *row)
 {
     uint64_t times = row->n_times ? row->n_times : 1;
-    char *name = name_of(row);
+    char *name = stage_row_name(row);
     tmk_bars_add(peaks, name, row->name, row->peak_bytes);
     tmk_bars_get(peaks, name)->mark = row->end_bytes;
     tmk_bars_add(asked, name, row->name, row->allocated_bytes / times);
     free(name);
 }
 
-static int draw(const struct tmk_plot *plot, const struct tmk_bars *peaks,
-                const struct tmk_bars *asked)
+static int draw_operations(const struct tmk_plot *plot, const struct tmk_bars *peaks,
+                           const struct tmk_bars *asked)
 {
     struct tmk_gnuplot *g = NULL;
     int status = tmk_gnuplot_open(plot->path, &plot->style, tmk_bars_height(peaks->n_bars), &g);
@@ -75,7 +80,7 @@ static int draw_stages(const struct tmk_plot *plot, const struct tmk_stages *sta
         add_stage(&peaks, &asked, tmk_stages_get(stages, i));
     if (n > MOST_BARS)
         tmk_say("of %u stages the first %d are drawn", n, MOST_BARS);
-    int status = draw(plot, &peaks, &asked);
+    int status = draw_operations(plot, &peaks, &asked);
     tmk_bars_fini(&peaks);
     tmk_bars_fini(&asked);
     return status;

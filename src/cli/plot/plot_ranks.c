@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_ranks.c - the peaks of all processes side by side: what was allocated, what was
- * reserved, and how unequal they are.
+/* cli/plot/plot_ranks.c - the peaks of all processes side by side: allocated and reserved memory,
+ * and how unequal they are.
  *
- * From the history of steps, which needs no sweep: a thousand ranks are as quickly drawn as one. A
- * process has the device of its own largest peak, or the one that was asked for. */
+ * It reads the history of steps, which needs no sweep: a thousand ranks are drawn as quickly as
+ * one. A process is shown with the device of its largest peak, or the device that the user
+ * named. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,23 +12,28 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "kit/amount.h"
+#include "model/run.h"
 #include "passes/steps.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum { MOST_NAMES = 16 };
 
-struct bar {
+struct rank_bar {
     char label[40];
     uint16_t device;
     uint64_t allocated, reserved; /* 0: not known */
 };
 
-struct drawing {
+struct ranks_drawing {
     const struct tmk_plot *plot;
-    struct bar *bars;
+    struct rank_bar *bars;
     uint32_t n;
-    uint64_t most; /* to be seen */
+    uint64_t most; /* the largest figure that is drawn */
     uint32_t largest;
     double mean;
     bool has_reserved;
@@ -44,16 +50,16 @@ static uint64_t reserved_of(const struct tmk_process *p, uint16_t device)
     return most;
 }
 
-static void gather(struct drawing *d)
+static void gather_ranks(struct ranks_drawing *d)
 {
     uint32_t n = tmk_run_n_processes(d->plot->run);
     d->bars = tmk_xcalloc((size_t)n + 1, sizeof *d->bars);
     for (uint32_t i = 0; i < n; i++) {
         struct tmk_process *p = tmk_run_process(d->plot->run, i);
         const struct tmk_step_row *peak = tmk_steps_peak(p, !d->plot->has_device, d->plot->device);
-        struct bar *bar = &d->bars[d->n];
+        struct rank_bar *bar = &d->bars[d->n];
         if (!peak || peak->peak_bytes == 0)
-            continue; /* one that allocated nothing: a launcher, a data loader */
+            continue; /* it allocated nothing: a launcher, a data loader */
         tmk_process_label(p, bar->label);
         bar->device = peak->device;
         bar->allocated = peak->peak_bytes;
@@ -68,10 +74,10 @@ static void gather(struct drawing *d)
     d->mean /= d->n ? d->n : 1;
 }
 
-static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
+static void put_ranks_title(const struct ranks_drawing *d, struct tmk_gnuplot *g)
 {
     char mean[TMK_AMOUNT_BYTES];
-    const struct bar *largest = &d->bars[d->largest];
+    const struct rank_bar *largest = &d->bars[d->largest];
     double more = d->mean > 0 ? 100 * ((double)largest->allocated / d->mean - 1) : 0;
     struct tmk_plot of_run = *d->plot;
     of_run.p = NULL;
@@ -84,7 +90,7 @@ static void put_title(const struct drawing *d, struct tmk_gnuplot *g)
     free(title);
 }
 
-static void put_names(const struct drawing *d, FILE *out)
+static void put_rank_names(const struct ranks_drawing *d, FILE *out)
 {
     uint32_t every = (d->n + MOST_NAMES - 1) / MOST_NAMES;
     char device[24];
@@ -100,12 +106,12 @@ static void put_names(const struct drawing *d, FILE *out)
     fputs(")\n", out);
 }
 
-static void put_sizes(const struct drawing *d, FILE *out, const struct tmk_theme *theme,
-                      double unit)
+static void put_rank_sizes(const struct ranks_drawing *d, FILE *out, const struct tmk_theme *theme,
+                           double unit)
 {
     char size[TMK_AMOUNT_BYTES];
     for (uint32_t i = 0; i < d->n && d->n <= MOST_NAMES; i++) {
-        const struct bar *bar = &d->bars[i];
+        const struct rank_bar *bar = &d->bars[i];
         uint64_t top = bar->reserved > bar->allocated ? bar->reserved : bar->allocated;
         fprintf(out,
                 "set label '%s' at first %u, first %.7g center front boxed offset 0,0.6 textcolor "
@@ -114,7 +120,7 @@ static void put_sizes(const struct drawing *d, FILE *out, const struct tmk_theme
     }
 }
 
-static int draw(const struct drawing *d)
+static int draw_ranks(const struct ranks_drawing *d)
 {
     struct tmk_gnuplot *g = NULL;
     int status = tmk_gnuplot_open(d->plot->path, &d->plot->style, TMK_PICTURE_HEIGHT, &g);
@@ -128,9 +134,9 @@ static int draw(const struct drawing *d)
         fprintf(out, "%u %.7g %.7g\n", i, (double)d->bars[i].allocated / unit.size,
                 (double)d->bars[i].reserved / unit.size);
     fputs("EOD\n", out);
-    put_title(d, g);
-    put_names(d, out);
-    put_sizes(d, out, theme, unit.size);
+    put_ranks_title(d, g);
+    put_rank_names(d, out);
+    put_rank_sizes(d, out, theme, unit.size);
     double margin = d->n < 4 ? 1.2 : 0.7;
     fprintf(out,
             "set ylabel '%s'\nset yrange [0:%.7g]\nset xrange [%.1f:%.1f]\nset boxwidth 0.7\n"
@@ -151,14 +157,14 @@ static int draw(const struct drawing *d)
 
 int tmk_plot_ranks(const struct tmk_plot *plot)
 {
-    struct drawing d = {.plot = plot};
-    gather(&d);
+    struct ranks_drawing d = {.plot = plot};
+    gather_ranks(&d);
     int status = TMK_EXIT_FINDING;
     if (d.n == 0)
         tmk_say("no process of %s ever allocated a block there: there is nothing to draw",
                 tmk_run_path(plot->run));
     else
-        status = draw(&d);
+        status = draw_ranks(&d);
     free(d.bars);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_survey.h - what the pictures of a sweep have in common; the data is
+/* cli/plot/plot_survey.h - functions that the pictures of a sweep share; their data is
  * sweep/survey.h's. */
 #ifndef TMK_CLI_PLOT_PLOT_SURVEY_H
 #define TMK_CLI_PLOT_PLOT_SURVEY_H
@@ -7,12 +7,12 @@
 #include "cli/plot/gnuplot.h"
 #include "sweep/survey.h"
 
-/* Add what a sign means to a note of several, *note NULL at first; NULL adds nothing. */
+/* Add the meaning of a sign to a note, *note NULL at first; a NULL text adds nothing. */
 void tmk_survey_note(char **note, const char *text);
-/* The sweep's title for `what` of it; the caller's. */
+/* The sweep's title with `what` the picture shows; the caller's. */
 char *tmk_survey_title(const struct tmk_survey *g, const char *what);
 
-/* The pictures, script and all; what tmk_plot_sweep_picture() dispatches to. */
+/* The pictures that tmk_plot_sweep_picture() dispatches to; each writes its whole script. */
 struct tmk_survey_picture {
     unsigned (*height)(const struct tmk_survey *g);
     void (*put)(const struct tmk_survey *g, struct tmk_gnuplot *plot);

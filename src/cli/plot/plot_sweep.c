@@ -6,14 +6,18 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 #include "cli/front/target.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
-#include "passes/steps.h"
+#include "model/run.h"
+#include "sweep/results.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 static const struct picture {
     const char *file;
@@ -48,8 +52,8 @@ int tmk_plot_sweep_picture(const struct tmk_survey *g, enum tmk_sweep_picture wh
 
 /* ---- timelines of the runs ---- */
 
-/* The process and device that the cell's peak is of. */
-static int choose(struct tmk_plot *plot, const struct tmk_cell *cell)
+/* Choose the process and device with the cell's peak. */
+static int choose_peak_process(struct tmk_plot *plot, const struct tmk_cell *cell)
 {
     const struct tmk_step_row *best = NULL;
     char name[24];
@@ -66,7 +70,7 @@ static int choose(struct tmk_plot *plot, const struct tmk_cell *cell)
             plot->device = row->device;
         }
     }
-    return best ? 0 : TMK_EXIT_FINDING; /* it ended before its first block */
+    return best ? 0 : TMK_EXIT_FINDING; /* the process ended before its first block */
 }
 
 static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cell,
@@ -81,7 +85,7 @@ static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cel
     struct tmk_plot plot = {.has_blocks = true, .style = *style, .path = path};
     plot.style.title = style->title ? style->title : title;
     int status = tmk_target_open(run, &plot.run);
-    if (status == 0 && choose(&plot, cell) == 0)
+    if (status == 0 && choose_peak_process(&plot, cell) == 0)
         status = tmk_plot_timeline(&plot);
     tmk_run_close(plot.run);
     free(title);
@@ -89,7 +93,7 @@ static int plot_timeline(const struct tmk_results *r, const struct tmk_cell *cel
     return status;
 }
 
-/* Where there is no trace, that is said once. */
+/* Draw the timelines; missing traces are reported once. */
 static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_style *style)
 {
     struct tmk_progress progress;
@@ -117,7 +121,7 @@ static int plot_timelines(const struct tmk_results *r, const struct tmk_plot_sty
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all pictures ---- */
 
 int tmk_plot_sweep(const struct tmk_survey *g, unsigned sets, const struct tmk_plot_style *style)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/plot/plot_sweep.h - the pictures of a sweep: how memory grows with each parameter, which
- * configurations fit, and what fills them.
+ * configurations fit, and what uses their memory.
  *
  *     tmk_plot_sweep(&survey, TMK_PLOT_BASIC | TMK_PLOT_DETAILED, &(struct tmk_plot_style){0})
  *
@@ -12,12 +12,11 @@
  *     detailed  detailed_memory_analysis.png      components and categories of each configuration
  *               operation_level_breakdown.png     stages of each configuration
  *
- * The survey's fit draws lines through what was measured, and cells that were not tried, shown as
- * what they are; without one only what was measured is there. A configuration is its deciding cell
- * (sweep/survey.h). Where nothing was measured there is nothing to draw: TMK_EXIT_FINDING after a
- * message.
- * Pictures do not change the results: a missing gnuplot is said, and the sweep is as good as
- * before. */
+ * The survey's fit draws lines through the measured cells, and estimates of other cells, marked as
+ * such; without a fit only measured cells are drawn. A configuration is represented by its deciding
+ * cell (sweep/survey.h). If nothing was measured, the result is TMK_EXIT_FINDING after a message.
+ * Pictures do not change the results: if gnuplot is missing, a message says so and the sweep stays
+ * valid. */
 #ifndef TMK_CLI_PLOT_PLOT_SWEEP_H
 #define TMK_CLI_PLOT_PLOT_SWEEP_H
 
@@ -34,11 +33,11 @@ enum tmk_sweep_picture {
 
 enum { TMK_PLOT_BASIC = 1, TMK_PLOT_DETAILED = 2 };
 
-/* All of `sets` into r->folder, with progress on stderr. 0, or an exit status after a message; what
- * can be drawn is drawn in any case. */
+/* Draw all pictures of `sets` into r->folder, with progress on stderr. 0, or an exit status after a
+ * message; after a failure the other pictures are still drawn. */
 int tmk_plot_sweep(const struct tmk_survey *g, unsigned sets, const struct tmk_plot_style *style);
 
-/* One of them, to a file of any of the three kinds. 0, or an exit status after a message. */
+/* Draw one of them to a file of any of the three kinds. 0, or an exit status after a message. */
 int tmk_plot_sweep_picture(const struct tmk_survey *g, enum tmk_sweep_picture which,
                            const struct tmk_plot_style *style, const char *path);
 

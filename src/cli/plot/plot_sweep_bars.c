@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_sweep_bars.c - what fills each configuration at its peak: by component and by
- * category; and by the stage that made it, beside what each stage needs. */
+/* cli/plot/plot_sweep_bars.c - the memory of each configuration at its peak: by component and by
+ * category; and by the stage that allocated it, beside each stage's need. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot_bars.h"
+#include "cli/plot/plot_legend.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
-enum { /* points, but for the first two */
+enum { /* points, except the first two */
        MOST_BARS = 40,
        LONGEST_NAME = 36, /* columns */
        TITLE = 50,
@@ -25,14 +28,14 @@ enum { /* points, but for the first two */
        MOST_GRAPH = 1800,
 };
 
-#define RIGHT 0.985 /* of the picture's width */
+#define RIGHT 0.985 /* share of the picture's width */
 
 static uint32_t n_bars(const struct tmk_survey *g)
 {
     return g->n_measured < MOST_BARS ? g->n_measured : MOST_BARS;
 }
 
-/* ---- which configurations ---- */
+/* ---- choosing configurations ---- */
 
 static int by_peak(const void *va, const void *vb)
 {
@@ -41,8 +44,8 @@ static int by_peak(const void *va, const void *vb)
     return x != y ? (x > y ? -1 : 1) : a->number < b->number ? -1 : 1;
 }
 
-/* Those measured, the largest first, as many as have room; the caller's. */
-static struct tmk_survey_config *pick(const struct tmk_survey *g)
+/* List the measured configurations, the largest first, as many as fit; the caller's. */
+static struct tmk_survey_config *pick_largest_configs(const struct tmk_survey *g)
 {
     struct tmk_survey_config *picked = tmk_xcalloc((size_t)g->n_measured + 1, sizeof *picked);
     uint32_t n = 0;
@@ -53,7 +56,7 @@ static struct tmk_survey_config *pick(const struct tmk_survey *g)
     return picked;
 }
 
-/* Would the name of one be cut? */
+/* Whether the name of one would be cut. */
 static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *picked)
 {
     size_t longest = 0;
@@ -64,7 +67,8 @@ static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *
     return longest > LONGEST_NAME;
 }
 
-/* What is not there is said, in the picture too; the caller's, NULL: all is there. */
+/* Make a text about missing configurations, which the picture shows too; the caller's, NULL: none
+ * is missing. */
 static char *missing_text(const struct tmk_survey *g)
 {
     return g->n_measured > MOST_BARS
@@ -93,23 +97,23 @@ static void add_shares(struct tmk_bars *bars, const char *name, const struct tmk
 
 /* ---- two graphs side by side ---- */
 
-struct side {
+struct plot_side {
     struct tmk_bars bars;
     const char *name;
     struct tmk_legend_item *items;
     struct tmk_legend legend;
 };
 
-struct two {
-    struct side left, right;
+struct two_plots {
+    struct plot_side left, right;
     bool is_short;   /* bars are named by values only */
     char *note;      /* below the title; NULL: none */
-    unsigned n_rows; /* of the legends */
-    unsigned top;    /* above the graphs */
+    unsigned n_rows; /* rows of the legends */
+    unsigned top;    /* points above the graphs */
     unsigned height;
 };
 
-static void set_legend(struct side *side, double left, double right)
+static void set_legend(struct plot_side *side, double left, double right)
 {
     side->items = tmk_bars_legend(&side->bars, &side->legend.n);
     side->legend.items = side->items;
@@ -117,8 +121,9 @@ static void set_legend(struct side *side, double left, double right)
     side->legend.width = right - left;
 }
 
-/* Room for rows of the legends, and for pieces of bars that lie one below the other. */
-static void lay_out(struct two *t, const struct tmk_survey *g)
+/* Lay out two graphs, with room for rows of the legends, and for pieces of bars that are one below
+ * the other. */
+static void lay_out_two(struct two_plots *t, const struct tmk_survey *g)
 {
     double left = tmk_bars_names_width(&t->left.bars), middle = left + (RIGHT - left) / 2;
     set_legend(&t->left, left, middle - 0.015);
@@ -142,7 +147,7 @@ static void lay_out(struct two *t, const struct tmk_survey *g)
     t->height = t->top + graph + BOTTOM;
 }
 
-static void two_fini(struct two *t)
+static void two_fini(struct two_plots *t)
 {
     tmk_bars_fini(&t->left.bars);
     tmk_bars_fini(&t->right.bars);
@@ -151,7 +156,8 @@ static void two_fini(struct two *t)
     free(t->right.items);
 }
 
-static void put_side(const struct two *t, const struct side *side, struct tmk_gnuplot *plot)
+static void put_side(const struct two_plots *t, const struct plot_side *side,
+                     struct tmk_gnuplot *plot)
 {
     FILE *out = tmk_gnuplot_script(plot);
     const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
@@ -165,7 +171,7 @@ static void put_side(const struct two *t, const struct side *side, struct tmk_gn
     fputs("unset label\nunset arrow\nunset object\n", out);
 }
 
-static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const struct two *t,
+static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const struct two_plots *t,
                     const char *what)
 {
     FILE *out = tmk_gnuplot_script(plot);
@@ -180,8 +186,8 @@ static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const 
     free(title);
 }
 
-/* Behind the bar, of one that did not end well each time. */
-static void note_repeats(const struct tmk_survey_config *c, const char *name, struct two *t)
+/* Write a note behind the bar of a configuration that did not end well each time. */
+static void note_repeats(const struct tmk_survey_config *c, const char *name, struct two_plots *t)
 {
     char size[TMK_AMOUNT_BYTES];
     struct tmk_bar *bars[] = {tmk_bars_get(&t->left.bars, name),
@@ -195,10 +201,10 @@ static void note_repeats(const struct tmk_survey_config *c, const char *name, st
 
 /* ---- components ---- */
 
-static struct two make_components(const struct tmk_survey *g)
+static struct two_plots make_components(const struct tmk_survey *g)
 {
-    struct two t = {.left.name = "by component", .right.name = "by category"};
-    struct tmk_survey_config *picked = pick(g);
+    struct two_plots t = {.left.name = "by component", .right.name = "by category"};
+    struct tmk_survey_config *picked = pick_largest_configs(g);
     t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
@@ -208,20 +214,20 @@ static struct two make_components(const struct tmk_survey *g)
         note_repeats(&picked[i], name, &t);
     }
     free(picked);
-    lay_out(&t, g);
+    lay_out_two(&t, g);
     return t;
 }
 
 static unsigned components_height(const struct tmk_survey *g)
 {
-    struct two t = make_components(g);
+    struct two_plots t = make_components(g);
     two_fini(&t);
     return t.height;
 }
 
-static void put_components(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+static void put_components_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
-    struct two t = make_components(g);
+    struct two_plots t = make_components(g);
     say_missing(g);
     put_two(g, plot, &t, "What fills each configuration at its peak");
     two_fini(&t);
@@ -229,7 +235,7 @@ static void put_components(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 
 /* ---- operations ---- */
 
-static void add_stages(struct tmk_bars *bars, const char *name, const struct tmk_cell *cell)
+static void add_cell_stages(struct tmk_bars *bars, const char *name, const struct tmk_cell *cell)
 {
     tmk_bars_get(bars, name);
     for (uint32_t i = 0; i < cell->n_stages; i++) {
@@ -239,38 +245,39 @@ static void add_stages(struct tmk_bars *bars, const char *name, const struct tmk
     }
 }
 
-static struct two make_operations(const struct tmk_survey *g)
+static struct two_plots make_operations(const struct tmk_survey *g)
 {
-    struct two t = {.left.name = "alive at the peak, by the stage that made it",
-                    .right = {.name = "most allocated in each stage", .bars.is_beside = true}};
-    struct tmk_survey_config *picked = pick(g);
+    struct two_plots t = {
+        .left.name = "alive at the peak, by the stage that made it",
+        .right = {.name = "most allocated in each stage", .bars.is_beside = true}};
+    struct tmk_survey_config *picked = pick_largest_configs(g);
     t.is_short = is_long(g, picked);
     for (uint32_t i = 0; i < n_bars(g); i++) {
         const struct tmk_cell *cell = picked[i].cell;
         const char *name = t.is_short ? picked[i].values : picked[i].name;
         add_shares(&t.left.bars, name, &cell->at_stage, cell->peak_allocated);
-        add_stages(&t.right.bars, name, cell);
+        add_cell_stages(&t.right.bars, name, cell);
         note_repeats(&picked[i], name, &t);
     }
     free(picked);
-    lay_out(&t, g);
+    lay_out_two(&t, g);
     return t;
 }
 
 static unsigned operations_height(const struct tmk_survey *g)
 {
-    struct two t = make_operations(g);
+    struct two_plots t = make_operations(g);
     two_fini(&t);
     return t.height;
 }
 
-static void put_operations(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+static void put_operations_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
-    struct two t = make_operations(g);
+    struct two_plots t = make_operations(g);
     say_missing(g);
     put_two(g, plot, &t, "What each stage needs");
     two_fini(&t);
 }
 
-const struct tmk_survey_picture tmk_survey_components = {components_height, put_components};
-const struct tmk_survey_picture tmk_survey_operations = {operations_height, put_operations};
+const struct tmk_survey_picture tmk_survey_components = {components_height, put_components_plot};
+const struct tmk_survey_picture tmk_survey_operations = {operations_height, put_operations_plot};

@@ -2,107 +2,115 @@
 /* cli/plot/plot_sweep_heatmap.c - the peak of every configuration: the two parameters that matter
  * most as axes, a field for each combination of the others.
  *
- * A cell has its figure. What was not measured looks different from what was: an estimate is pale
- * and has "≈", and what ran out of memory, failed, or was not to be tried says so. */
+ * Each cell shows its figure. Cells that were not measured look different: an estimate is pale and
+ * has "≈", and a cell that ran out of memory, failed, or was not tried says so. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum { LONGEST_TIC = 12, MOST_FIELDS = 24, TOP = 110, BOTTOM = 84, FIELD_LABEL = 40 };
 
-#define FIELDS_LEFT 0.085 /* of the picture's width */
+#define FIELDS_LEFT 0.085 /* share of the picture's width */
 #define FIELDS_WIDTH 0.815
 #define LETTER 9.6 /* points */
 
-struct layout {
+struct heatmap_layout {
     uint32_t x, y; /* parameters; UINT32_MAX: none */
     uint32_t n_x, n_y;
-    uint32_t n_fields; /* combinations of the others */
+    uint32_t n_fields; /* combinations of the other parameters' values */
     uint32_t n_columns, n_rows;
     unsigned cell_height; /* points */
-    unsigned letters;     /* that a cell is wide */
+    unsigned letters;     /* width of a cell in letters */
 };
 
-/* ---- where things stand ---- */
+/* ---- layout ---- */
 
-static uint32_t n_values(const struct tmk_survey *g, uint32_t p)
+static uint32_t n_param_values(const struct tmk_survey *g, uint32_t p)
 {
     uint32_t n = p == UINT32_MAX ? 1 : g->r->params[p].n_values;
     return n ? n : 1;
 }
 
-static struct layout lay_out(const struct tmk_survey *g)
+static struct heatmap_layout lay_out_heatmap(const struct tmk_survey *g)
 {
-    struct layout l = {.x = g->n_order > 0 ? g->order[0] : UINT32_MAX,
-                       .y = g->n_order > 1 ? g->order[1] : UINT32_MAX,
-                       .n_fields = 1};
-    if (n_values(g, l.y) > n_values(g, l.x)) { /* the picture is wider than high */
+    struct heatmap_layout l = {.x = g->n_order > 0 ? g->order[0] : UINT32_MAX,
+                               .y = g->n_order > 1 ? g->order[1] : UINT32_MAX,
+                               .n_fields = 1};
+    if (n_param_values(g, l.y) >
+        n_param_values(g, l.x)) { /* because the picture is wider than high */
         uint32_t swap = l.x;
         l.x = l.y;
         l.y = swap;
     }
-    l.n_x = n_values(g, l.x);
-    l.n_y = n_values(g, l.y);
+    l.n_x = n_param_values(g, l.x);
+    l.n_y = n_param_values(g, l.y);
     for (uint32_t i = 2; i < g->n_order; i++)
-        l.n_fields *= n_values(g, g->order[i]);
+        l.n_fields *= n_param_values(g, g->order[i]);
     uint32_t shown = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
-    uint32_t most = 14 / (l.n_x > 14 ? 14 : l.n_x); /* columns of fields that have room */
+    uint32_t most = 14 / (l.n_x > 14 ? 14 : l.n_x); /* columns of fields that fit */
     most = most < 1 ? 1 : most > 4 ? 4 : most;
     l.n_columns = shown < most ? shown : most;
-    if (g->n_order > 2 && n_values(g, g->order[2]) <= most)
-        l.n_columns = n_values(g, g->order[2]);
+    if (g->n_order > 2 && n_param_values(g, g->order[2]) <= most)
+        l.n_columns = n_param_values(g, g->order[2]);
     l.n_rows = (shown + l.n_columns - 1) / l.n_columns;
     l.letters = (unsigned)((FIELDS_WIDTH * TMK_PICTURE_WIDTH / l.n_columns - 20) / l.n_x / LETTER);
     l.cell_height = l.n_rows == 1 ? 64 : l.n_rows <= 3 ? 46 : 34;
     return l;
 }
 
-static unsigned height_of(const struct tmk_survey *g)
+static unsigned heatmap_height(const struct tmk_survey *g)
 {
-    struct layout l = lay_out(g);
+    struct heatmap_layout l = lay_out_heatmap(g);
     unsigned height = TOP + BOTTOM + l.n_rows * (l.n_y * l.cell_height + FIELD_LABEL);
     return height < 360 ? 360 : height > 3000 ? 3000 : height;
 }
 
-/* The choices of field `n`: those of the largest configuration, but for the other parameters. */
+/* Set the choices of field `n`: those of the largest configuration, except for the other
+ * parameters. */
 static void choose_field(const struct tmk_survey *g, uint32_t n, uint32_t *choice)
 {
     memcpy(choice, g->largest->cell->choice, g->r->n_params * sizeof *choice);
     for (uint32_t i = 2; i < g->n_order; i++) {
-        choice[g->order[i]] = n % n_values(g, g->order[i]);
-        n /= n_values(g, g->order[i]);
+        choice[g->order[i]] = n % n_param_values(g, g->order[i]);
+        n /= n_param_values(g, g->order[i]);
     }
 }
 
 /* ---- a cell ---- */
 
-enum style { MEASURED, ESTIMATED, REFUSED, EMPTY };
+enum cell_style { MEASURED, ESTIMATED, REFUSED, EMPTY };
 
-struct shown {
-    enum style style;
+struct shown_config {
+    enum cell_style style;
     bool is_mixed; /* measured, but not all repeats ended well */
     bool is_excluded;
     double bytes; /* 0: none */
-    char why[32]; /* it was not measured; "": it was, or will be */
+    char why[32]; /* why it was not measured; "": it was, or will be */
     char text[TMK_AMOUNT_BYTES];
 };
 
-static void set_size(struct shown *s, const char *lead, double bytes, struct tmk_plot_unit unit)
+static void set_plot_size(struct shown_config *s, const char *lead, double bytes,
+                          struct tmk_plot_unit unit)
 {
     double value = bytes / unit.size;
     snprintf(s->text, sizeof s->text, "%s%.*f", lead, value < 10 ? 2 : value < 1000 ? 1 : 0, value);
     s->bytes = bytes;
 }
 
-static struct shown show(const struct tmk_survey *g, const struct tmk_survey_config *c,
-                         struct tmk_plot_unit unit)
+static struct shown_config show_config(const struct tmk_survey *g,
+                                       const struct tmk_survey_config *c, struct tmk_plot_unit unit)
 {
     static const char *const words[] = {
         [TMK_CELL_PENDING] = "",         [TMK_CELL_DONE] = "",           [TMK_CELL_OOM] = "OOM",
@@ -111,18 +119,18 @@ static struct shown show(const struct tmk_survey *g, const struct tmk_survey_con
     };
     enum tmk_cell_outcome outcome = c->cell->outcome;
     struct tmk_estimate e = tmk_survey_estimate(g, c);
-    struct shown s = {.style = EMPTY, .is_excluded = outcome == TMK_CELL_EXCLUDED};
+    struct shown_config s = {.style = EMPTY, .is_excluded = outcome == TMK_CELL_EXCLUDED};
     s.is_mixed = c->repeats != NULL;
     const char *word = outcome == TMK_CELL_DONE && !c->has_peak ? "no peak" : words[outcome];
     snprintf(s.why, sizeof s.why, "%s", c->repeats ? c->repeats : word);
     if (c->has_peak) {
         s.style = MEASURED;
-        set_size(&s, "", (double)c->cell->peak_allocated, unit);
+        set_plot_size(&s, "", (double)c->cell->peak_allocated, unit);
     } else if (outcome != TMK_CELL_EXCLUDED) {
         bool is_refused = outcome == TMK_CELL_OOM || outcome == TMK_CELL_HOPELESS;
         s.style = is_refused ? REFUSED : e.known ? ESTIMATED : EMPTY;
         if (e.known)
-            set_size(&s, "≈", e.bytes, unit);
+            set_plot_size(&s, "≈", e.bytes, unit);
         else if (outcome == TMK_CELL_PENDING)
             snprintf(s.why, sizeof s.why, "not tried");
     }
@@ -130,7 +138,7 @@ static struct shown show(const struct tmk_survey *g, const struct tmk_survey_con
 }
 
 static const char *text_colour(const struct tmk_survey *g, const struct tmk_theme *theme,
-                               const struct shown *s)
+                               const struct shown_config *s)
 {
     bool is_dark = theme == tmk_palette_theme(true);
     if (s->style == REFUSED)
@@ -144,8 +152,8 @@ static const char *text_colour(const struct tmk_survey *g, const struct tmk_them
 
 /* ---- a field ---- */
 
-static void put_text(FILE *out, const char *text, uint32_t x, uint32_t y, const char *offset,
-                     const char *colour)
+static void put_heatmap_text(FILE *out, const char *text, uint32_t x, uint32_t y,
+                             const char *offset, const char *colour)
 {
     if (!text[0])
         return;
@@ -155,8 +163,8 @@ static void put_text(FILE *out, const char *text, uint32_t x, uint32_t y, const 
             offset, colour);
 }
 
-static void put_cell(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                     const struct shown *s, uint32_t x, uint32_t y)
+static void put_heatmap_cell(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
+                             const struct shown_config *s, uint32_t x, uint32_t y)
 {
     bool is_bad = s->style == REFUSED || s->is_mixed;
     if (is_bad || s->style == ESTIMATED)
@@ -165,13 +173,13 @@ static void put_cell(const struct tmk_survey *g, FILE *out, const struct tmk_the
                 "fillstyle empty border linecolor rgb '%s' linewidth %s dashtype %d\n",
                 x - 0.46, y - 0.44, x + 0.46, y + 0.44, is_bad ? theme->warning : theme->axis,
                 s->is_mixed ? "2.5" : "1", is_bad ? 1 : 2);
-    put_text(out, s->why, x, y, s->text[0] ? "0.5" : "0", text_colour(g, theme, s));
-    put_text(out, s->text, x, y, s->why[0] ? "-0.5" : "0", text_colour(g, theme, s));
+    put_heatmap_text(out, s->why, x, y, s->text[0] ? "0.5" : "0", text_colour(g, theme, s));
+    put_heatmap_text(out, s->text, x, y, s->why[0] ? "-0.5" : "0", text_colour(g, theme, s));
 }
 
-/* What has no room is left out: of those measured how many repeats were, else first the estimate,
- * then the reason becomes a sign. */
-static void make_fit(struct shown *s, const struct layout *l)
+/* Shorten a cell's texts until they fit: a measured cell loses the number of repeats; another first
+ * loses its estimate, then its reason becomes a sign. */
+static void make_text_fit(struct shown_config *s, const struct heatmap_layout *l)
 {
     if (s->is_mixed && tmk_utf8_width(s->why) > l->letters)
         s->why[0] = '\0';
@@ -191,7 +199,7 @@ static void put_tics(const struct tmk_survey *g, FILE *out, const struct tmk_the
         return;
     }
     fprintf(out, "set %ctics scale 0 textcolor rgb '%s' (", axis, theme->text);
-    for (uint32_t v = 0; v < n_values(g, p); v += every) {
+    for (uint32_t v = 0; v < n_param_values(g, p); v += every) {
         fputs(v ? ", " : "", out);
         tmk_gnuplot_tic(out, p == UINT32_MAX ? "" : g->r->params[p].values[v], LONGEST_TIC);
         fprintf(out, " %u", v);
@@ -217,7 +225,7 @@ static void put_field_name(const struct tmk_survey *g, FILE *out, const struct t
 }
 
 static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                      const struct layout *l, uint32_t field, struct tmk_plot_unit unit)
+                      const struct heatmap_layout *l, uint32_t field, struct tmk_plot_unit unit)
 {
     uint32_t *choice = tmk_xcalloc((size_t)g->r->n_params + 1, sizeof *choice);
     choose_field(g, field, choice);
@@ -229,7 +237,7 @@ static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_th
             choice[l->x] = x;
         if (l->y != UINT32_MAX)
             choice[l->y] = y;
-        struct shown s = show(g, tmk_survey_at(g, choice), unit);
+        struct shown_config s = show_config(g, tmk_survey_at(g, choice), unit);
         if (s.style == MEASURED)
             fprintf(out, "%u %u %.7g\n", x, y, s.bytes / unit.size);
     }
@@ -240,16 +248,16 @@ static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_th
             choice[l->x] = x;
         if (l->y != UINT32_MAX)
             choice[l->y] = y;
-        struct shown s = show(g, tmk_survey_at(g, choice), unit);
-        make_fit(&s, l);
-        put_cell(g, out, theme, &s, x, y);
+        struct shown_config s = show_config(g, tmk_survey_at(g, choice), unit);
+        make_text_fit(&s, l);
+        put_heatmap_cell(g, out, theme, &s, x, y);
     }
     if (g->n_order > 2)
         put_field_name(g, out, theme, choice);
     free(choice);
 }
 
-static void place_field(FILE *out, const struct layout *l, uint32_t field, unsigned height)
+static void place_field(FILE *out, const struct heatmap_layout *l, uint32_t field, unsigned height)
 {
     uint32_t column = field % l->n_columns, row = field / l->n_columns;
     double left = FIELDS_LEFT, width = FIELDS_WIDTH / l->n_columns;
@@ -262,8 +270,8 @@ static void place_field(FILE *out, const struct layout *l, uint32_t field, unsig
             top - (row + 1) * step + (l->n_rows > 1 ? FIELD_LABEL / (double)height : 0));
 }
 
-/* Every so-manyth value of x has its name, for all to have room. */
-static unsigned tic_distance(const struct tmk_survey *g, const struct layout *l)
+/* Every n-th value of x has its name, so that the names fit. */
+static unsigned tic_distance(const struct tmk_survey *g, const struct heatmap_layout *l)
 {
     size_t longest = 1;
     for (uint32_t v = 0; l->x != UINT32_MAX && v < l->n_x; v++) {
@@ -276,12 +284,12 @@ static unsigned tic_distance(const struct tmk_survey *g, const struct layout *l)
 
 /* ---- the picture ---- */
 
-/* What the signs mean, of those that there are; NULL: none. The caller's. */
-static char *make_note(const struct tmk_survey *g)
+/* Explain the signs that the picture uses; NULL: none. The caller's. */
+static char *make_heatmap_note(const struct tmk_survey *g)
 {
     bool has_estimated = false, has_excluded = false;
     for (uint32_t i = 0; i < g->n_configs; i++) {
-        struct shown s = show(g, &g->configs[i], tmk_plot_size_unit((double)g->most));
+        struct shown_config s = show_config(g, &g->configs[i], tmk_plot_size_unit((double)g->most));
         has_estimated |= s.style != MEASURED && s.text[0];
         has_excluded |= s.is_excluded;
     }
@@ -293,7 +301,7 @@ static char *make_note(const struct tmk_survey *g)
 }
 
 static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                           const struct layout *l, uint32_t field, uint32_t n)
+                           const struct heatmap_layout *l, uint32_t field, uint32_t n)
 {
     bool is_left = field % l->n_columns == 0, is_last = field + l->n_columns >= n;
     put_tics(g, out, theme, 'x', l->x, is_last, tic_distance(g, l));
@@ -301,19 +309,21 @@ static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct t
     fputs("set xlabel ", out);
     tmk_gnuplot_text(out, is_last && l->x != UINT32_MAX ? g->r->params[l->x].name : "");
     fputs("\nset ylabel ''\n", out);
-    if (field == 0 && l->y != UINT32_MAX) { /* once, as it may be longer than a field is high */
+    if (field == 0 &&
+        l->y != UINT32_MAX) { /* only once, because it may be longer than a field is high */
         fputs("set label ", out);
         tmk_gnuplot_text(out, g->r->params[l->y].name);
         fprintf(out, " at screen 0.015, screen %.4f center rotate textcolor rgb '%s'\n",
-                (1 - (double)TOP / height_of(g) + (double)BOTTOM / height_of(g)) / 2, theme->faint);
+                (1 - (double)TOP / heatmap_height(g) + (double)BOTTOM / heatmap_height(g)) / 2,
+                theme->faint);
     }
 }
 
-/* And the unit, above the scale of colours. */
-static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot,
-                        struct tmk_plot_unit unit)
+/* Write the heading, and the unit above the colour scale. */
+static void put_heatmap_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot,
+                                struct tmk_plot_unit unit)
 {
-    char *title = tmk_survey_title(g, "Peak of each configuration"), *note = make_note(g);
+    char *title = tmk_survey_title(g, "Peak of each configuration"), *note = make_heatmap_note(g);
     tmk_gnuplot_heading(plot, title, note);
     fprintf(tmk_gnuplot_script(plot),
             "set label '%s' at screen 0.925, screen 0.75 left offset 0,0.9 textcolor rgb '%s'\n",
@@ -322,11 +332,11 @@ static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot,
     free(note);
 }
 
-static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+static void put_heatmap_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
     FILE *out = tmk_gnuplot_script(plot);
     const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
-    struct layout l = lay_out(g);
+    struct heatmap_layout l = lay_out_heatmap(g);
     struct tmk_plot_unit unit = tmk_plot_size_unit((double)g->most);
     uint32_t n = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
     if (n < l.n_fields)
@@ -340,11 +350,11 @@ static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
         "noborder\n",
         theme->ramp, (double)g->most / unit.size, l.n_x - 1, l.n_y - 1, theme->faint);
     for (uint32_t i = 0; i < n; i++) {
-        place_field(out, &l, i, height_of(g));
+        place_field(out, &l, i, heatmap_height(g));
         put_field(g, out, theme, &l, i, unit);
         if (i == 0)
-            put_heading(g, plot, unit);
-        place_field(out, &l, i, height_of(g));
+            put_heatmap_heading(g, plot, unit);
+        place_field(out, &l, i, heatmap_height(g));
         put_axes_names(g, out, theme, &l, i, n);
         fprintf(out,
                 "plot $f%u using 1:2:($1-0.47):($1+0.47):($2-0.45):($2+0.45):3 with boxxyerror "
@@ -354,4 +364,4 @@ static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
     fputs("unset multiplot\n", out);
 }
 
-const struct tmk_survey_picture tmk_survey_heatmap = {height_of, put};
+const struct tmk_survey_picture tmk_survey_heatmap = {heatmap_height, put_heatmap_plot};

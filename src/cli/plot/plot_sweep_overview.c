@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_sweep_overview.c - the peak against each parameter: a graph each, in which lines
- * are the values of the parameter that matters most besides, and all others are as in the largest
- * configuration that was measured.
+/* cli/plot/plot_sweep_overview.c - the peak against each parameter: a graph for each. Its lines are
+ * the values of the most important other parameter; all others are as in the largest measured
+ * configuration.
  *
  * Discs are measured, lines are the fit, rings are configurations that were not measured, with the
- * bounds of the estimate; a cross is one that ran out of memory, where it is estimated to be. What
- * has no place in the graph, as it is too far above or not known, is written at its top. Of
- * parameters that are no numbers the values stand in a row. */
+ * bounds of the estimate. A cross is one that ran out of memory, at its estimated height. Points
+ * too far above the graph, or of unknown height, are written at its top. Values of a parameter that
+ * are no numbers are in a row. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_legend.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum {
     MOST_GRAPHS = 6,
@@ -31,21 +35,21 @@ enum {
     ABOVE_LETTERS = 18,
 };
 
-#define LEFT_SIDE 0.065 /* beside a graph, of the picture's width */
+#define LEFT_SIDE 0.065 /* beside a graph, as a share of the picture's width */
 #define SIDES 0.085
 
-struct graph {
+struct overview_graph {
     const struct tmk_survey *g;
     FILE *out;
     const struct tmk_theme *theme;
     uint32_t number;
-    uint32_t p;                          /* along x; UINT32_MAX: no parameter has several values */
-    uint32_t series;                     /* a line each of its values; UINT32_MAX: one line */
-    const struct tmk_sweep_param *lines; /* that one; NULL: one line */
+    uint32_t p;      /* the parameter along x; UINT32_MAX: none has several values */
+    uint32_t series; /* the parameter with a line for each value; UINT32_MAX: one line */
+    const struct tmk_sweep_param *lines; /* that parameter; NULL: one line */
     uint32_t *choice;
     struct tmk_plot_unit unit;
-    double from, to; /* of x */
-    double top;      /* of y, in units */
+    double from, to; /* range of x */
+    double top;      /* top of y, in units */
 };
 
 static uint32_t n_graphs(const struct tmk_survey *g)
@@ -60,36 +64,38 @@ static uint32_t n_columns(const struct tmk_survey *g)
 
 /* ---- along x ---- */
 
-/* Where there is nothing to compare, the only configuration is a point above its name. */
-static const struct tmk_sweep_param *param_of(const struct graph *a)
+/* The parameter along x. If there is nothing to compare, the only configuration is a point above
+ * its name. */
+static const struct tmk_sweep_param *param_of(const struct overview_graph *a)
 {
     static const char *names[] = {""};
     static const struct tmk_sweep_param none = {.name = "", .values = names, .n_values = 1};
     return a->p == UINT32_MAX ? &none : &a->g->r->params[a->p];
 }
 
-static double x_of(const struct graph *a, uint32_t v)
+static double graph_x(const struct overview_graph *a, uint32_t v)
 {
     const double *numbers = param_of(a)->numbers;
     return numbers ? numbers[v] : v;
 }
 
-static void find_range(struct graph *a)
+static void find_graph_range(struct overview_graph *a)
 {
-    a->from = a->to = x_of(a, 0);
+    a->from = a->to = graph_x(a, 0);
     for (uint32_t v = 0; v < param_of(a)->n_values; v++) {
-        a->from = x_of(a, v) < a->from ? x_of(a, v) : a->from;
-        a->to = x_of(a, v) > a->to ? x_of(a, v) : a->to;
+        a->from = graph_x(a, v) < a->from ? graph_x(a, v) : a->from;
+        a->to = graph_x(a, v) > a->to ? graph_x(a, v) : a->to;
     }
 }
 
-static uint32_t n_lines(const struct graph *a)
+static uint32_t n_lines(const struct overview_graph *a)
 {
     return a->lines ? a->lines->n_values : 1;
 }
 
-/* Of more values than lines are readable, some spread over them. */
-static bool is_line(const struct graph *a, uint32_t s)
+/* Whether a value has a line. If there are more values than readable lines, a spread of them
+ * has. */
+static bool is_graph_line(const struct overview_graph *a, uint32_t s)
 {
     uint32_t n = n_lines(a);
     if (n <= MOST_LINES)
@@ -100,15 +106,15 @@ static bool is_line(const struct graph *a, uint32_t s)
     return false;
 }
 
-static const char *colour_of(const struct graph *a, uint32_t s)
+static const char *line_colour(const struct overview_graph *a, uint32_t s)
 {
     unsigned n = 0;
     for (uint32_t k = 0; k < s; k++)
-        n += is_line(a, k);
+        n += is_graph_line(a, k);
     return tmk_palette_colour(n);
 }
 
-static const struct tmk_survey_config *config_at(struct graph *a, uint32_t s, uint32_t v)
+static const struct tmk_survey_config *config_at(struct overview_graph *a, uint32_t s, uint32_t v)
 {
     if (a->p != UINT32_MAX)
         a->choice[a->p] = v;
@@ -117,18 +123,18 @@ static const struct tmk_survey_config *config_at(struct graph *a, uint32_t s, ui
     return tmk_survey_at(a->g, a->choice);
 }
 
-/* ---- points: measured, estimated, refused ---- */
+/* ---- points: measured, estimated, out of memory ---- */
 
-enum kind { MEASURED, ESTIMATED, REFUSED };
+enum point_kind { MEASURED, ESTIMATED, REFUSED };
 
-struct point {
-    enum kind kind;
-    bool known; /* how high it is: of one refused it need not be */
+struct graph_point {
+    enum point_kind kind;
+    bool known; /* its height is known; after an OOM it may not be */
     double y, low, high;
 };
 
-/* False: nothing is to be drawn there. */
-static bool point_at(struct graph *a, uint32_t s, uint32_t v, struct point *ret)
+/* Find the point at a value; false: there is nothing to draw. */
+static bool point_at(struct overview_graph *a, uint32_t s, uint32_t v, struct graph_point *ret)
 {
     const struct tmk_survey_config *c = config_at(a, s, v);
     if (c->cell->outcome == TMK_CELL_EXCLUDED)
@@ -136,33 +142,34 @@ static bool point_at(struct graph *a, uint32_t s, uint32_t v, struct point *ret)
     double unit = a->unit.size, peak = (double)c->cell->peak_allocated / unit;
     struct tmk_estimate e = tmk_survey_estimate(a->g, c);
     bool is_refused = c->cell->outcome == TMK_CELL_OOM || c->cell->outcome == TMK_CELL_HOPELESS;
-    *ret = (struct point){ESTIMATED, e.known, e.bytes / unit, e.low / unit, e.high / unit};
+    *ret = (struct graph_point){ESTIMATED, e.known, e.bytes / unit, e.low / unit, e.high / unit};
     if (c->has_peak)
-        *ret = (struct point){MEASURED, true, peak, peak, peak};
+        *ret = (struct graph_point){MEASURED, true, peak, peak, peak};
     else if (is_refused)
         ret->kind = REFUSED;
     return ret->known || ret->kind == REFUSED;
 }
 
-/* Has it no place in the graph? Then what is known of it is written at the top. */
-static bool is_above(const struct graph *a, const struct point *p)
+/* Whether a point has no place in the graph. Then it is written at the top. */
+static bool is_above(const struct overview_graph *a, const struct graph_point *p)
 {
     return !p->known || p->y > a->top;
 }
 
-/* x, y, low, high. */
-static void put_points(struct graph *a, uint32_t s, enum kind kind)
+/* Write points as x, y, low, high. */
+static void put_graph_points(struct overview_graph *a, uint32_t s, enum point_kind kind)
 {
-    struct point p;
+    struct graph_point p;
     fprintf(a->out, "$%c%u_%u << EOD\nNaN NaN NaN NaN\n", "meo"[kind], a -> number, s);
     for (uint32_t v = 0; v < param_of(a)->n_values; v++)
         if (point_at(a, s, v, &p) && p.kind == kind && !is_above(a, &p))
-            fprintf(a->out, "%.9g %.7g %.7g %.7g\n", x_of(a, v), p.y, p.low, p.high);
+            fprintf(a->out, "%.9g %.7g %.7g %.7g\n", graph_x(a, v), p.y, p.low, p.high);
     fputs("EOD\n", a->out);
 }
 
-/* "× ↑47.2": ran out, and is estimated to need that. */
-static void put_above(struct graph *a, uint32_t s, uint32_t v, const struct point *p, unsigned row)
+/* Write "× ↑47.2": an OOM, and the estimated need. */
+static void put_above(struct overview_graph *a, uint32_t s, uint32_t v, const struct graph_point *p,
+                      unsigned row)
 {
     char text[48];
     if (p->known)
@@ -173,33 +180,33 @@ static void put_above(struct graph *a, uint32_t s, uint32_t v, const struct poin
                  p->y);
     else
         snprintf(text, sizeof text, "× OOM");
-    double part = a->to > a->from ? (x_of(a, v) - a->from) / (a->to - a->from) : 0.5;
+    double part = a->to > a->from ? (graph_x(a, v) - a->from) / (a->to - a->from) : 0.5;
     fprintf(a->out,
             "set label '%s' at first %.9g, graph 1 %s front boxed offset %s,%.1f textcolor rgb "
             "'%s'\n",
-            text, x_of(a, v),
+            text, graph_x(a, v),
             part > 0.9   ? "right"
             : part < 0.1 ? "left"
                          : "center",
             part > 0.9   ? "1.5"
             : part < 0.1 ? "-1.5"
                          : "0",
-            -0.8 - 1.2 * row, colour_of(a, s));
+            -0.8 - 1.2 * row, line_colour(a, s));
 }
 
-/* The lines that are above at this value, one below the other; false: none. */
-static bool put_all_at(struct graph *a, uint32_t v)
+/* Write the lines that are above the graph at this value, one below the other; false: none. */
+static bool put_all_at(struct overview_graph *a, uint32_t v)
 {
-    struct point p;
+    struct graph_point p;
     unsigned row = 0;
     for (uint32_t s = 0; s < n_lines(a) && row < MOST_ABOVE; s++)
-        if (is_line(a, s) && point_at(a, s, v, &p) && is_above(a, &p))
+        if (is_graph_line(a, s) && point_at(a, s, v, &p) && is_above(a, &p))
             put_above(a, s, v, &p, row++);
     return row > 0;
 }
 
-/* From the last value on, and not of values so close that they have no room. */
-static void put_all_above(struct graph *a)
+/* Write them from the last value on, leaving out values that are too close. */
+static void put_all_above(struct overview_graph *a)
 {
     double room = ABOVE_LETTERS * TMK_LETTER * n_columns(a->g) * (a->to - a->from);
     uint32_t n = param_of(a)->n_values, n_put = 0;
@@ -207,33 +214,33 @@ static void put_all_above(struct graph *a)
     for (uint32_t v = n; v-- > 0;) {
         bool is_free = true;
         for (uint32_t i = 0; i < n_put; i++)
-            is_free &= fabs(x_of(a, v) - put[i]) > room;
+            is_free &= fabs(graph_x(a, v) - put[i]) > room;
         if (is_free && put_all_at(a, v))
-            put[n_put++] = x_of(a, v);
+            put[n_put++] = graph_x(a, v);
     }
     free(put);
 }
 
-/* "1 of 3" beside a disc. */
-static void put_repeats(struct graph *a)
+/* Write "1 of 3" beside a disc. */
+static void put_repeats(struct overview_graph *a)
 {
     for (uint32_t v = 0; v < param_of(a)->n_values; v++)
         for (uint32_t s = 0; s < n_lines(a); s++) {
-            if (!is_line(a, s))
+            if (!is_graph_line(a, s))
                 continue;
             const struct tmk_survey_config *c = config_at(a, s, v);
-            bool is_last = x_of(a, v) > a->from + 0.9 * (a->to - a->from);
+            bool is_last = graph_x(a, v) > a->from + 0.9 * (a->to - a->from);
             if (c->repeats)
                 fprintf(a->out,
                         "set label '%s' at first %.9g, first %.7g %s front offset %s,-0.7 "
                         "textcolor rgb '%s'\n",
-                        c->repeats, x_of(a, v), (double)c->cell->peak_allocated / a->unit.size,
+                        c->repeats, graph_x(a, v), (double)c->cell->peak_allocated / a->unit.size,
                         is_last ? "right" : "left", is_last ? "-0.8" : "0.8", a->theme->warning);
         }
 }
 
-/* What the fit says between the values; without numbers, or a fit, through those measured. */
-static void put_curve(struct graph *a, uint32_t s)
+/* Draw the fit between the values; without numbers, or a fit, connect the measured points. */
+static void put_curve(struct overview_graph *a, uint32_t s)
 {
     const struct tmk_results *r = a->g->r;
     double *numbers = tmk_xcalloc((size_t)r->n_params + 1, sizeof *numbers);
@@ -251,7 +258,7 @@ static void put_curve(struct graph *a, uint32_t s)
     for (uint32_t v = 0; !(a->g->fit && param_of(a)->numbers) && v < n; v++) {
         const struct tmk_survey_config *c = config_at(a, s, v);
         if (c->has_peak)
-            fprintf(a->out, "%.9g %.7g\n", x_of(a, v),
+            fprintf(a->out, "%.9g %.7g\n", graph_x(a, v),
                     (double)c->cell->peak_allocated / a->unit.size);
     }
     fputs("EOD\n", a->out);
@@ -260,8 +267,8 @@ static void put_curve(struct graph *a, uint32_t s)
 
 /* ---- a graph ---- */
 
-/* What the others are: "rank=16 physical=4". */
-static void put_others(const struct graph *a)
+/* Write the values of the other parameters: "rank=16 physical=4". */
+static void put_others(const struct overview_graph *a)
 {
     char *text = NULL;
     size_t n = 0;
@@ -284,7 +291,7 @@ static void put_others(const struct graph *a)
     free(text);
 }
 
-static void put_axes(const struct graph *a)
+static void put_graph_axes(const struct overview_graph *a)
 {
     const struct tmk_sweep_param *param = param_of(a);
     double from = a->from, to = a->to;
@@ -297,12 +304,12 @@ static void put_axes(const struct graph *a)
     for (uint32_t v = 0; v < param->n_values; v++) {
         size_t letters = tmk_utf8_width(param->values[v]) + 2;
         double room = (double)letters * TMK_LETTER * (to - from + 2 * margin) * n_columns(a->g);
-        if (is_number && x_of(a, v) - last < room && v > 0)
-            continue; /* for its name there is none */
+        if (is_number && graph_x(a, v) - last < room && v > 0)
+            continue; /* there is no room for its name */
         fputs(between, a->out);
         tmk_gnuplot_tic(a->out, param->values[v], 14);
-        fprintf(a->out, " %.9g", x_of(a, v));
-        last = x_of(a, v);
+        fprintf(a->out, " %.9g", graph_x(a, v));
+        last = graph_x(a, v);
         between = ", ";
     }
     fputs(")\n", a->out);
@@ -314,22 +321,22 @@ static void put_axes(const struct graph *a)
 
 /* ---- its legend ---- */
 
-struct key {
+struct graph_key {
     struct tmk_legend_item items[MOST_LINES + 1];
     char *texts[MOST_LINES + 1];
     struct tmk_legend legend;
 };
 
-static void set_names(const struct graph *a, struct key *key, bool is_full)
+static void set_names(const struct overview_graph *a, struct graph_key *key, bool is_full)
 {
     const struct tmk_sweep_param *p = a->lines;
     uint32_t n = 0;
     if (p && !is_full)
         key->texts[n++] = tmk_xstrdup(p->name);
     for (uint32_t s = 0; s < n_lines(a); s++) {
-        if (!is_line(a, s))
+        if (!is_graph_line(a, s))
             continue;
-        key->items[n].colour = colour_of(a, s);
+        key->items[n].colour = line_colour(a, s);
         key->texts[n++] = !p        ? tmk_xstrdup("measured")
                           : is_full ? tmk_xformat("%s=%s", p->name, p->values[s])
                                     : tmk_xstrdup(p->values[s]);
@@ -340,49 +347,51 @@ static void set_names(const struct graph *a, struct key *key, bool is_full)
     key->legend.n = n;
 }
 
-static void key_fini(struct key *key)
+static void key_fini(struct graph_key *key)
 {
     for (uint32_t i = 0; i < TMK_N(key->texts); i++)
         free(key->texts[i]);
 }
 
-/* "seq=128" of all lines where they have room in one row; else the name stands before them once. */
-static void make_key(const struct graph *a, struct key *ret)
+/* Make the legend: "seq=128" for each line if they fit in one row; else the name comes once before
+ * the values. */
+static void make_graph_key(const struct overview_graph *a, struct graph_key *ret)
 {
     unsigned column = a->number % n_columns(a->g);
     double width = 1.0 / n_columns(a->g);
     struct tmk_legend legend = {
         .left = column * width + LEFT_SIDE, .width = width - SIDES, .is_disc = true};
-    *ret = (struct key){.legend = legend};
+    *ret = (struct graph_key){.legend = legend};
     set_names(a, ret, true);
     if (tmk_legend_rows(&ret->legend) < 2)
         return;
     key_fini(ret);
-    *ret = (struct key){.legend = legend};
+    *ret = (struct graph_key){.legend = legend};
     set_names(a, ret, false);
 }
 
-/* ---- where it stands ---- */
+/* ---- position of a graph ---- */
 
-static struct graph make_graph(const struct tmk_survey *g, uint32_t number)
+static struct overview_graph make_graph(const struct tmk_survey *g, uint32_t number)
 {
-    struct graph a = {.g = g,
-                      .number = number,
-                      .p = g->n_order ? g->order[number] : UINT32_MAX,
-                      .series = g->n_order > 1 ? g->order[number == 0 ? 1 : 0] : UINT32_MAX};
+    struct overview_graph a = {.g = g,
+                               .number = number,
+                               .p = g->n_order ? g->order[number] : UINT32_MAX,
+                               .series =
+                                   g->n_order > 1 ? g->order[number == 0 ? 1 : 0] : UINT32_MAX};
     a.lines = a.series == UINT32_MAX ? NULL : &g->r->params[a.series];
-    find_range(&a);
+    find_graph_range(&a);
     return a;
 }
 
-/* Of the largest legend: graphs are as high as each other. */
+/* The rows of the largest legend, because all graphs have the same height. */
 static unsigned key_rows(const struct tmk_survey *g)
 {
     unsigned most = 1;
     for (uint32_t i = 0; i < n_graphs(g); i++) {
-        struct graph a = make_graph(g, i);
-        struct key key;
-        make_key(&a, &key);
+        struct overview_graph a = make_graph(g, i);
+        struct graph_key key;
+        make_graph_key(&a, &key);
         unsigned rows = tmk_legend_rows(&key.legend);
         most = rows > most ? rows : most;
         key_fini(&key);
@@ -395,15 +404,15 @@ static unsigned row_height(const struct tmk_survey *g)
     return (n_columns(g) == 1 ? 510 : GRAPH_HEIGHT) + key_rows(g) * TMK_LEGEND_ROW;
 }
 
-static unsigned height_of(const struct tmk_survey *g)
+static unsigned overview_height(const struct tmk_survey *g)
 {
     uint32_t n_rows = (n_graphs(g) + n_columns(g) - 1) / n_columns(g);
     return TOP + n_rows * row_height(g);
 }
 
-static void place_graph(const struct graph *a, const struct tmk_legend *legend)
+static void place_graph(const struct overview_graph *a, const struct tmk_legend *legend)
 {
-    unsigned height = height_of(a->g), row = a->number / n_columns(a->g);
+    unsigned height = overview_height(a->g), row = a->number / n_columns(a->g);
     double top = (double)height - TOP - row * (double)row_height(a->g);
     double graph_top = top - key_rows(a->g) * (double)TMK_LEGEND_ROW - 6;
     fprintf(a->out,
@@ -416,9 +425,9 @@ static void place_graph(const struct graph *a, const struct tmk_legend *legend)
 
 /* ---- the script of a graph ---- */
 
-static void put_line(const struct graph *a, uint32_t s, const char *between)
+static void put_graph_line(const struct overview_graph *a, uint32_t s, const char *between)
 {
-    const char *colour = colour_of(a, s);
+    const char *colour = line_colour(a, s);
     unsigned n = a->number;
     fprintf(a->out,
             "%s$c%u_%u with lines linewidth 1.5 linecolor rgb '%s' notitle, "
@@ -430,26 +439,26 @@ static void put_line(const struct graph *a, uint32_t s, const char *between)
             between, n, s, colour, n, s, colour, n, s, colour, n, s, colour);
 }
 
-static void put_graph(struct graph *a)
+static void put_graph(struct overview_graph *a)
 {
-    struct key key;
+    struct graph_key key;
     const char *between = "plot ";
-    make_key(a, &key);
+    make_graph_key(a, &key);
     place_graph(a, &key.legend);
     key_fini(&key);
     for (uint32_t s = 0; s < n_lines(a); s++) {
-        if (!is_line(a, s))
+        if (!is_graph_line(a, s))
             continue;
-        for (enum kind kind = MEASURED; kind <= REFUSED; kind++)
-            put_points(a, s, kind);
+        for (enum point_kind kind = MEASURED; kind <= REFUSED; kind++)
+            put_graph_points(a, s, kind);
         put_curve(a, s);
     }
-    put_axes(a);
+    put_graph_axes(a);
     put_all_above(a);
     put_repeats(a);
     for (uint32_t s = 0; s < n_lines(a); s++)
-        if (is_line(a, s)) {
-            put_line(a, s, between);
+        if (is_graph_line(a, s)) {
+            put_graph_line(a, s, between);
             between = ", ";
         }
     fputc('\n', a->out);
@@ -457,7 +466,8 @@ static void put_graph(struct graph *a)
 
 /* ---- the picture ---- */
 
-/* High enough for what was measured and, where it is near, for what there is. */
+/* The top of the y axis: high enough for all measured peaks and, if it is near, for the
+ * capacity. */
 static double top_of(const struct tmk_survey *g)
 {
     double most = (double)g->most, capacity = (double)g->capacity;
@@ -476,19 +486,19 @@ static double top_of(const struct tmk_survey *g)
     return 1.12 * most;
 }
 
-/* Which signs there are. */
-struct signs {
+/* The signs that the picture uses. */
+struct graph_signs {
     bool estimated, above;
-    bool refused, hopeless; /* ran out, was not tried */
-    bool known;             /* of one of these two, its estimate */
+    bool refused, hopeless; /* ran out of memory; was not tried */
+    bool known;             /* the estimate of one of these two is known */
 };
 
-static void look_at(struct graph *a, struct signs *signs)
+static void note_graph_signs(struct overview_graph *a, struct graph_signs *signs)
 {
-    struct point p;
+    struct graph_point p;
     for (uint32_t s = 0; s < n_lines(a); s++)
         for (uint32_t v = 0; v < param_of(a)->n_values; v++) {
-            if (!is_line(a, s) || !point_at(a, s, v, &p))
+            if (!is_graph_line(a, s) || !point_at(a, s, v, &p))
                 continue;
             signs->estimated |= p.kind == ESTIMATED && !is_above(a, &p);
             bool is_hopeless = config_at(a, s, v)->cell->outcome == TMK_CELL_HOPELESS;
@@ -499,8 +509,9 @@ static void look_at(struct graph *a, struct signs *signs)
         }
 }
 
-/* What they mean. */
-static char *make_note(const struct tmk_survey *g, const struct signs *signs, double top)
+/* Explain the signs. */
+static char *make_overview_note(const struct tmk_survey *g, const struct graph_signs *signs,
+                                double top)
 {
     char size[TMK_AMOUNT_BYTES], *note = NULL;
     bool has_limit = g->capacity && (double)g->capacity <= top;
@@ -524,7 +535,7 @@ static char *make_note(const struct tmk_survey *g, const struct signs *signs, do
     return note;
 }
 
-static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot, char *note)
+static void put_overview_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot, char *note)
 {
     char *title = tmk_survey_title(g, g->n_order ? "Peak memory against each parameter"
                                                  : "Peak memory of the only configuration");
@@ -532,11 +543,11 @@ static void put_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot, ch
     free(title);
 }
 
-/* The i-th of them as it is drawn: with the other choices as in the largest configuration. */
-static struct graph begin(const struct tmk_survey *g, uint32_t i, struct tmk_gnuplot *plot,
-                          uint32_t *choice, double top)
+/* Prepare the i-th graph for drawing, with the other choices as in the largest configuration. */
+static struct overview_graph begin_graph(const struct tmk_survey *g, uint32_t i,
+                                         struct tmk_gnuplot *plot, uint32_t *choice, double top)
 {
-    struct graph a = make_graph(g, i);
+    struct overview_graph a = make_graph(g, i);
     a.out = tmk_gnuplot_script(plot);
     a.theme = tmk_gnuplot_theme(plot);
     a.choice = choice;
@@ -546,21 +557,21 @@ static struct graph begin(const struct tmk_survey *g, uint32_t i, struct tmk_gnu
     return a;
 }
 
-static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+static void put_overview_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
 {
     FILE *out = tmk_gnuplot_script(plot);
     double top = top_of(g);
     uint32_t *choice = tmk_xcalloc((size_t)g->r->n_params + 1, sizeof *choice);
-    struct signs signs = {0};
+    struct graph_signs signs = {0};
     for (uint32_t i = 0; i < n_graphs(g); i++) {
-        struct graph a = begin(g, i, plot, choice, top);
-        look_at(&a, &signs);
+        struct overview_graph a = begin_graph(g, i, plot, choice, top);
+        note_graph_signs(&a, &signs);
     }
-    char *note = make_note(g, &signs, top);
+    char *note = make_overview_note(g, &signs, top);
     fputs("set multiplot\nunset key\n", out);
-    put_heading(g, plot, note);
+    put_overview_heading(g, plot, note);
     for (uint32_t i = 0; i < n_graphs(g); i++) {
-        struct graph a = begin(g, i, plot, choice, top);
+        struct overview_graph a = begin_graph(g, i, plot, choice, top);
         put_graph(&a);
         fputs("unset label\nunset arrow\n", out);
     }
@@ -569,4 +580,4 @@ static void put(const struct tmk_survey *g, struct tmk_gnuplot *plot)
     free(choice);
 }
 
-const struct tmk_survey_picture tmk_survey_overview = {height_of, put};
+const struct tmk_survey_picture tmk_survey_overview = {overview_height, put_overview_plot};

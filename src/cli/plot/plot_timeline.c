@@ -1,39 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/plot_timeline.c - memory over time, piled up by category, under what the allocator held
- * and what of the device was in use.
+/* cli/plot/plot_timeline.c - memory over time, stacked by category, below the reserved memory and
+ * the memory in use on the device.
  *
- * A point of the pile is the moment of its part of time that had the most, so the height of the
- * picture is the peak. Time before the first block (imports, mostly) is left out. Steps stand at
- * the top, stages are faint bands as long as there is room for them, refused allocations are
- * marked. */
+ * A point of the stack is the moment with the most memory in its part of time, so the height of the
+ * picture is the peak. Time before the first block (imports, mostly) is left out. Steps are at the
+ * top, stages are faint bands if there is room, OOMs are marked. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/plot/gnuplot.h"
+#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_axis.h"
 #include "cli/plot/plot_layers.h"
 #include "cli/plot/plot_legend.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
 #include "passes/forecast.h"
+#include "passes/oom/ooms.h"
+#include "passes/timeline.h"
 
 enum {
     RASTER_PARTS = 2400,
-    VECTOR_PARTS = 700, /* a point is some bytes of the file */
+    VECTOR_PARTS = 700, /* each point takes some bytes of the file */
     MOST_LAYERS = 10,
     MOST_BANDS = 48,
-    MOST_MARKS = 3, /* rows of refusals */
-    LETTERS = 150,  /* small ones, that the picture is wide */
+    MOST_MARKS = 3, /* rows of OOMs */
+    LETTERS = 150,  /* small letters in the picture's width */
 };
 
-#define FAR_ABOVE 2.2   /* times what the process has */
-#define BAND_NAMES 0.06 /* of the graph's height, at its top */
-#define OOM_ROW 0.055   /* a row of refusals below them */
-#define LIMIT_NAME 0.05 /* the limit's, above its line */
+#define FAR_ABOVE 2.2   /* times the process's own memory */
+#define BAND_NAMES 0.06 /* share of the graph's height, at its top */
+#define OOM_ROW 0.055   /* a row of OOMs below them */
+#define LIMIT_NAME 0.05 /* room for the limit's name, above its line */
 
-struct drawing {
+struct timeline_drawing {
     const struct tmk_plot *plot;
     struct tmk_plot_layers layers;
     struct tmk_gnuplot *g;
@@ -44,28 +47,28 @@ struct drawing {
     double height;     /* of the y axis, in units of size */
     bool has_reserved, has_used;
     uint64_t most_used;
-    bool used_is_above; /* far above the picture: others have the card */
-    uint64_t capacity;  /* of the device; 0: not known, or far above */
-    uint32_t *oom_rows; /* of each refusal; UINT32_MAX: none */
+    bool used_is_above; /* use is far above the picture: other processes use the GPU */
+    uint64_t capacity;  /* the device's; 0: not known, or far above */
+    uint32_t *oom_rows; /* row of each OOM; UINT32_MAX: none */
     uint32_t n_oom_rows;
 };
 
-static double x_of(const struct drawing *d, uint64_t ns)
+static double timeline_x(const struct timeline_drawing *d, uint64_t ns)
 {
     return tmk_plot_axis_x(&d->layers.axis, ns);
 }
 
 /* ---- data ---- */
 
-/* x, the top of each layer, reserved, used; NaN where not known. */
-static void put_data(const struct drawing *d)
+/* Write x, the top of each layer, reserved, used; NaN: not known. */
+static void put_timeline_data(const struct timeline_drawing *d)
 {
     const struct tmk_plot_layers *l = &d->layers;
     fputs("$d << EOD\n", d->out);
     for (uint32_t i = 0; i < l->n_parts; i++) {
         const struct tmk_timeline_part *part = &l->parts[i];
         double top = 0;
-        fprintf(d->out, "%.9g 0", x_of(d, i + 1 == l->n_parts ? part->end_ns : part->max_ns));
+        fprintf(d->out, "%.9g 0", timeline_x(d, i + 1 == l->n_parts ? part->end_ns : part->max_ns));
         for (uint32_t k = 0; k < l->n_layers; k++) {
             top += (double)l->layers[k].bytes[i] / d->size.size;
             fprintf(d->out, " %.6g", top);
@@ -85,19 +88,19 @@ static void put_data(const struct drawing *d)
 
 /* ---- bands, steps, marks ---- */
 
-static double band_start(const struct drawing *d, const struct tmk_stage_span *span)
+static double band_start(const struct timeline_drawing *d, const struct tmk_stage_span *span)
 {
-    double from = x_of(d, span->start_ns);
+    double from = timeline_x(d, span->start_ns);
     return from < d->start ? d->start : from;
 }
 
-static double band_width(const struct drawing *d, const struct tmk_stage_span *span)
+static double band_width(const struct timeline_drawing *d, const struct tmk_stage_span *span)
 {
-    double to = x_of(d, span->end_ns);
+    double to = timeline_x(d, span->end_ns);
     return (to > d->end ? d->end : to) - band_start(d, span);
 }
 
-static void put_band(const struct drawing *d, const struct tmk_stage_span *span)
+static void put_band(const struct timeline_drawing *d, const struct tmk_stage_span *span)
 {
     double from = band_start(d, span), width = band_width(d, span);
     if (width > 0)
@@ -107,8 +110,8 @@ static void put_band(const struct drawing *d, const struct tmk_stage_span *span)
                 from, from + width, tmk_palette_of(span->name) + 1);
 }
 
-/* The widest of a name has it, if there is room. */
-static bool has_name(const struct drawing *d, uint64_t i)
+/* Whether a band has its name: the widest of each name, if there is room. */
+static bool has_name(const struct timeline_drawing *d, uint64_t i)
 {
     const struct tmk_plot_layers *l = &d->layers;
     double width = band_width(d, &l->spans[i]);
@@ -120,7 +123,7 @@ static bool has_name(const struct drawing *d, uint64_t i)
     return width * LETTERS > columns * (d->end - d->start);
 }
 
-static void put_bands(const struct drawing *d)
+static void put_bands(const struct timeline_drawing *d)
 {
     const struct tmk_plot_layers *l = &d->layers;
     for (uint64_t i = 0; i < l->n_spans && l->n_spans <= MOST_BANDS; i++) {
@@ -138,31 +141,31 @@ static void put_bands(const struct drawing *d)
     }
 }
 
-/* ---- refusals ---- */
+/* ---- OOMs ---- */
 
-static const struct tmk_oom *oom_at(const struct drawing *d, uint64_t i)
+static const struct tmk_oom *oom_at(const struct timeline_drawing *d, uint64_t i)
 {
     const struct tmk_oom *oom = tmk_ooms_get(d->layers.ooms, i);
-    double at = x_of(d, oom->time_ns);
+    double at = timeline_x(d, oom->time_ns);
     return oom->device == d->plot->device && at >= d->start && at <= d->end ? oom : NULL;
 }
 
-/* "OOM: 27.0 MiB refused"; the caller's. */
+/* Make "OOM: 27.0 MiB refused"; the caller's. */
 static char *oom_text(const struct tmk_oom *oom)
 {
     char size[TMK_AMOUNT_BYTES];
     return tmk_xformat("OOM: %s refused", tmk_size_text(oom->requested_bytes, size));
 }
 
-/* Do its words stand left of the line? As there is no room at the right. */
-static bool is_left(const struct drawing *d, double at)
+/* Whether its text is left of the line, because there is no room at the right. */
+static bool is_text_left(const struct timeline_drawing *d, double at)
 {
     return at > (d->start + d->end) / 2;
 }
 
-/* Above what is drawn there is a row of words for refusals, or several where they are close; those
- * for which there is no room have their line alone. */
-static void place_ooms(struct drawing *d)
+/* Place the texts of OOMs in a row above the graph, or several rows if they are close. OOMs without
+ * room have only their line. */
+static void place_ooms(struct timeline_drawing *d)
 {
     double ends[MOST_MARKS] = {0}, letter = (d->end - d->start) * TMK_LETTER;
     uint64_t n = tmk_ooms_n_kept(d->layers.ooms);
@@ -173,8 +176,9 @@ static void place_ooms(struct drawing *d)
         if (!oom)
             continue;
         char *text = oom_text(oom);
-        double width = ((double)tmk_utf8_width(text) + 2) * letter, at = x_of(d, oom->time_ns);
-        double from = is_left(d, at) ? at - width : at;
+        double width = ((double)tmk_utf8_width(text) + 2) * letter,
+               at = timeline_x(d, oom->time_ns);
+        double from = is_text_left(d, at) ? at - width : at;
         uint32_t row = 0;
         while (row < d->n_oom_rows && ends[row] > from)
             row++;
@@ -187,14 +191,14 @@ static void place_ooms(struct drawing *d)
     }
 }
 
-static void put_ooms(const struct drawing *d)
+static void put_ooms(const struct timeline_drawing *d)
 {
     uint64_t n = tmk_ooms_n_kept(d->layers.ooms);
     for (uint64_t i = 0; i < n; i++) {
         const struct tmk_oom *oom = oom_at(d, i);
         if (!oom)
             continue;
-        double at = x_of(d, oom->time_ns);
+        double at = timeline_x(d, oom->time_ns);
         fprintf(d->out,
                 "set arrow from first %.9g, graph 0 to first %.9g, graph 1 nohead front "
                 "linewidth 2 linecolor rgb '%s'\n",
@@ -206,20 +210,21 @@ static void put_ooms(const struct drawing *d)
             d->out,
             "set label '%s' at first %.9g, graph %.3f %s front offset %s,0 textcolor rgb '%s'\n",
             text, at, 1 - BAND_NAMES - OOM_ROW * (d->oom_rows[i] + 0.5),
-            is_left(d, at) ? "right" : "left", is_left(d, at) ? "-0.7" : "0.7", d->theme->warning);
+            is_text_left(d, at) ? "right" : "left", is_text_left(d, at) ? "-0.7" : "0.7",
+            d->theme->warning);
         free(text);
     }
 }
 
 /* ---- measures ---- */
 
-static uint64_t capacity_of(const struct tmk_plot *plot)
+static uint64_t timeline_capacity(const struct tmk_plot *plot)
 {
     struct tmk_forecast f;
     return tmk_forecast_of(plot->p, plot->device, NULL, &f) == 0 ? f.capacity_bytes : 0;
 }
 
-static void measure(struct drawing *d)
+static void measure_timeline(struct timeline_drawing *d)
 {
     const struct tmk_plot_layers *l = &d->layers;
     uint64_t most = l->most_bytes;
@@ -234,7 +239,7 @@ static void measure(struct drawing *d)
     d->has_used = d->most_used > 0;
     d->used_is_above = (double)d->most_used > FAR_ABOVE * (double)most;
     most = d->most_used > most && !d->used_is_above ? d->most_used : most;
-    uint64_t capacity = capacity_of(d->plot);
+    uint64_t capacity = timeline_capacity(d->plot);
     d->capacity = capacity >= most && (double)capacity < 1.35 * (double)most ? capacity : 0;
     d->size = tmk_plot_size_unit((double)most);
     d->start = tmk_plot_axis_start(&l->axis);
@@ -247,7 +252,7 @@ static void measure(struct drawing *d)
 
 /* ---- the script ---- */
 
-static void put_title(const struct drawing *d, const char *by)
+static void put_timeline_title(const struct timeline_drawing *d, const char *by)
 {
     char size[TMK_AMOUNT_BYTES];
     char *title = tmk_plot_title(d->plot, "%s by %s, at most %s",
@@ -257,7 +262,7 @@ static void put_title(const struct drawing *d, const char *by)
     free(title);
 }
 
-static void put_axes(const struct drawing *d)
+static void put_timeline_axes(const struct timeline_drawing *d)
 {
     fprintf(d->out, "set ylabel '%s'\nset yrange [0:%.9g]\nset tics front\n", d->size.name,
             d->height);
@@ -275,7 +280,7 @@ static void put_axes(const struct drawing *d)
     }
 }
 
-static void put_curves(const struct drawing *d)
+static void put_timeline_curves(const struct timeline_drawing *d)
 {
     const struct tmk_plot_layers *l = &d->layers;
     unsigned n_others = 0;
@@ -286,7 +291,7 @@ static void put_curves(const struct drawing *d)
         tmk_gnuplot_tail_text(d->out, l->layers[k - 1].key, 40);
         fputs(k > 1 ? ", " : "", d->out);
     }
-    /* A peak of a millisecond is thinner than a point, and pale: the line shows it. */
+    /* A peak of a millisecond is thinner than a point and pale, so this line shows it. */
     fprintf(d->out, ", $d using 1:%u with lines linewidth 0.75 linecolor rgb '%s' notitle",
             l->n_layers + 2, d->theme->faint);
     if (d->has_reserved)
@@ -301,23 +306,23 @@ static void put_curves(const struct drawing *d)
     fputc('\n', d->out);
 }
 
-static int draw(struct drawing *d, const char *by)
+static int draw_timeline(struct timeline_drawing *d, const char *by)
 {
     d->theme = tmk_gnuplot_theme(d->g);
     d->out = tmk_gnuplot_script(d->g);
-    measure(d);
-    put_data(d);
-    put_title(d, by);
-    put_axes(d);
+    measure_timeline(d);
+    put_timeline_data(d);
+    put_timeline_title(d, by);
+    put_timeline_axes(d);
     put_bands(d);
     put_ooms(d);
-    put_curves(d);
+    put_timeline_curves(d);
     return tmk_gnuplot_close(d->g);
 }
 
 int tmk_plot_timeline(const struct tmk_plot *plot)
 {
-    struct drawing d = {.plot = plot};
+    struct timeline_drawing d = {.plot = plot};
     const char *by = plot->by ? plot->by : plot->has_blocks ? "category" : "owner";
     int status = tmk_gnuplot_check(plot->path);
     if (status != 0)
@@ -327,7 +332,7 @@ int tmk_plot_timeline(const struct tmk_plot *plot)
     if (status == 0)
         status = tmk_gnuplot_open(plot->path, &plot->style, TMK_PICTURE_HEIGHT, &d.g);
     if (status == 0)
-        status = draw(&d, by);
+        status = draw_timeline(&d, by);
     tmk_plot_layers_fini(&d.layers);
     free(d.oom_rows);
     return status;

@@ -14,6 +14,7 @@
 #include "cli/run/leftovers.h"
 #include "cli/run/raw_signals.h"
 #include "trace/account.h"
+#include "trace/layout.h"
 
 static const uint64_t look_every_ns = 500000000u;
 

@@ -19,6 +19,7 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/summary.h"
+#include "cli/run/watch.h"
 #include "kit/amount.h"
 #include "trace/layout.h"
 

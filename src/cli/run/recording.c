@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/front/locate.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/run_folder.h"
 #include "kit/amount.h"

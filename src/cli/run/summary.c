@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/answers/process_answer.h"
 #include "cli/front/refused.h"
 #include "cli/front/target.h"
@@ -18,10 +19,18 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/print.h"
 #include "kit/utf8.h"
+#include "model/run.h"
+#include "passes/group.h"
+#include "passes/oom/ooms.h"
+#include "passes/peak.h"
+#include "passes/quality.h"
+#include "passes/steps.h"
 #include "tidemark/tidemark.h"
 #include "trace/merge.h"
+#include "trace/reader.h"
 
 enum { NAME_WIDTH = 13 };
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cli/output/say.h"
 #include "cli/run/recording.h"
 
 enum { MAX_RANKS_BYTES = 1024 }; /* what the recorder takes */

@@ -12,29 +12,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "kit/kernel_files.h"
 
 enum { CHILDREN_BYTES = 65536, MAX_CHILDREN = 1024 };
 #define GRACE_NS 10000000000u     /* from SIGTERM to SIGKILL, for the program */
-#define REST_GRACE_NS 2000000000u /* the same for what it left behind */
-#define GIVE_UP_NS 10000000000u   /* what does not die of SIGKILL is stuck in the kernel */
+#define REST_GRACE_NS 2000000000u /* the same for processes that it left */
+#define GIVE_UP_NS 10000000000u   /* a process that survives SIGKILL is stuck in the kernel */
 
 /* ---- in the keeper ---- */
 
-struct keep {
+struct keeper_state {
     sigset_t set;
-    pid_t program; /* and its process group */
+    pid_t program; /* also its process group */
     struct tmk_kept kept;
-    bool has_ended;      /* the program */
-    uint64_t kill_at_ns; /* 0: nobody asked for the end */
+    bool has_ended;      /* the program has ended */
+    uint64_t kill_at_ns; /* 0: the end was not requested */
 };
 
 _Noreturn static void become_program(const struct tmk_keeping *how, pid_t keeper, int failure)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != keeper)
-        _exit(127); /* it died before it could be noticed */
+        _exit(127); /* the parent died before the signal was set up */
     setpgid(0, 0);
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (nothing >= 0)
@@ -46,7 +47,7 @@ _Noreturn static void become_program(const struct tmk_keeping *how, pid_t keeper
     tmk_watch_become(how->watch, failure);
 }
 
-/* Our children, orphans of the program's among them; at most MAX_CHILDREN. */
+/* List our children, including the program's orphans; at most MAX_CHILDREN. */
 static unsigned list_children(long *to)
 {
     static char text[CHILDREN_BYTES];
@@ -56,8 +57,8 @@ static unsigned list_children(long *to)
     return tmk_kernel_numbers(text, to, MAX_CHILDREN);
 }
 
-/* To everyone we know of; more turn up as these die. */
-static void signal_all(const struct keep *k, int number)
+/* Signal all known children; more appear as these die. */
+static void signal_all(const struct keeper_state *k, int number)
 {
     static long children[MAX_CHILDREN];
     unsigned n = list_children(children);
@@ -66,8 +67,8 @@ static void signal_all(const struct keep *k, int number)
         kill((pid_t)children[i], number);
 }
 
-/* True: no child is left. */
-static bool reap(struct keep *k)
+/* Reap children; true: none is left. */
+static bool reap_children(struct keeper_state *k)
 {
     pid_t got;
     int status;
@@ -79,15 +80,15 @@ static bool reap(struct keep *k)
     return got < 0 && errno == ECHILD;
 }
 
-/* A signal, or nothing for `ns`. */
-static int wait_signal(const struct keep *k, uint64_t ns)
+/* Wait for a signal, at most `ns`. */
+static int wait_signal(const struct keeper_state *k, uint64_t ns)
 {
     struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000u),
                              .tv_nsec = (long)(ns % 1000000000u)};
     return sigtimedwait(&k->set, NULL, &limit);
 }
 
-static void on_signal(struct keep *k, int number, uint64_t now)
+static void on_keeper_signal(struct keeper_state *k, int number, uint64_t now)
 {
     if (number == SIGTERM && !k->kill_at_ns) {
         k->kill_at_ns = now + GRACE_NS;
@@ -97,29 +98,29 @@ static void on_signal(struct keep *k, int number, uint64_t now)
     }
 }
 
-static void wait_for_program(struct keep *k)
+static void wait_for_program(struct keeper_state *k)
 {
-    while (!reap(k) && !k->has_ended) {
+    while (!reap_children(k) && !k->has_ended) {
         uint64_t now = tmk_clock_monotonic_ns();
         if (k->kill_at_ns && now >= k->kill_at_ns) {
             signal_all(k, SIGKILL);
             wait_signal(k, 10000000);
         } else {
             int number = wait_signal(k, k->kill_at_ns ? k->kill_at_ns - now : 3600000000000u);
-            on_signal(k, number, tmk_clock_monotonic_ns()); /* the wait may have been long */
+            on_keeper_signal(k, number, tmk_clock_monotonic_ns()); /* the wait may have been long */
         }
     }
 }
 
-static void end_rest(struct keep *k)
+static void end_rest(struct keeper_state *k)
 {
     uint64_t start = tmk_clock_monotonic_ns(), now = start;
     bool at_once = k->kill_at_ns != 0;
-    if (reap(k))
+    if (reap_children(k))
         return;
     k->kept.left_some = true;
     signal_all(k, at_once ? SIGKILL : SIGTERM);
-    while (!reap(k) && now - start < REST_GRACE_NS + GIVE_UP_NS) {
+    while (!reap_children(k) && now - start < REST_GRACE_NS + GIVE_UP_NS) {
         int number = wait_signal(k, 20000000);
         now = tmk_clock_monotonic_ns();
         at_once |= number == SIGQUIT || number == SIGTERM || now - start > REST_GRACE_NS;
@@ -130,11 +131,11 @@ static void end_rest(struct keep *k)
 
 _Noreturn static void keep(const struct tmk_keeping *how, pid_t parent, int report)
 {
-    struct keep k = {0};
+    struct keeper_state k = {0};
     int failure[2];
     sigemptyset(&k.set);
     static const int taken[] = {SIGCHLD, SIGTERM, SIGQUIT, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+    for (size_t i = 0; i < TMK_N(taken); i++)
         sigaddset(&k.set, taken[i]);
     sigprocmask(SIG_BLOCK, &k.set, NULL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -149,7 +150,7 @@ _Noreturn static void keep(const struct tmk_keeping *how, pid_t parent, int repo
     if (k.program < 0) {
         k.kept.failure = errno;
     } else {
-        setpgid(k.program, k.program); /* whoever is first */
+        setpgid(k.program, k.program); /* in both processes, whichever is first */
         k.kept.failure = tmk_watch_failure(failure[0]);
         wait_for_program(&k);
         end_rest(&k);
@@ -195,7 +196,7 @@ bool tmk_keeper_ended(struct tmk_keeper *k, struct tmk_kept *ret)
     int status;
     if (waitpid(k->pid, &status, WNOHANG) == 0)
         return false;
-    struct tmk_kept kept = {.wait_status = SIGKILL}; /* of a keeper that was killed */
+    struct tmk_kept kept = {.wait_status = SIGKILL}; /* if the keeper itself was killed */
     if (read(k->report, &kept, sizeof kept) != sizeof kept)
         kept = (struct tmk_kept){.wait_status = SIGKILL};
     close(k->report);

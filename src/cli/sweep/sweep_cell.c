@@ -13,15 +13,20 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "base/lines.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/summary.h"
+#include "cli/run/watch.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/kernel_files.h"
 #include "kit/utf8.h"
 #include "sweep/last_words.h"
 #include "sweep/measure.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
 #include "sweep/words.h"
 
 enum {
@@ -70,7 +75,8 @@ char *tmk_sweep_cell_command(const struct tmk_sweep_plan *p, const struct tmk_ce
     char **words = fill_words(p, c);
     FILE *f = tmk_xmemstream(&text, &n);
     for (unsigned i = 0; words[i]; i++) {
-        char *shown = tmk_sweep_redacted(p, words[i]); /* as it is: quoted, none would know it */
+        char *shown =
+            tmk_sweep_redacted(p, words[i]); /* unquoted, because quotes would hide a secret */
         fprintf(f, "%s%s", i ? " " : "", tmk_xshell_word(&arena, shown));
         free(shown);
     }
@@ -80,7 +86,7 @@ char *tmk_sweep_cell_command(const struct tmk_sweep_plan *p, const struct tmk_ce
     return text;
 }
 
-/* TIDEMARK_SEQ=128 and so on, and the device. */
+/* Make the settings: TIDEMARK_SEQ=128 and so on, and the device. */
 static unsigned make_settings(const struct tmk_sweep_plan *p, uint32_t number, unsigned slot,
                               struct tmk_setting *to)
 {
@@ -100,8 +106,8 @@ static unsigned make_settings(const struct tmk_sweep_plan *p, uint32_t number, u
     return n;
 }
 
-/* What is left of an attempt that was interrupted. Runs are flat. */
-static void remove_run(const char *path)
+/* Remove what an interrupted attempt left. A run's folder has no subfolders. */
+static void remove_cell_run(const char *path)
 {
     DIR *dir = opendir(path);
     if (!dir)
@@ -113,7 +119,7 @@ static void remove_run(const char *path)
     rmdir(path);
 }
 
-/* The log, with a head that says what it is of; -1 after a message. */
+/* Open the log and write its head; -1 after a message. */
 static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c,
                     struct tmk_sweep_cell *f)
 {
@@ -130,8 +136,8 @@ static int open_log(const struct tmk_sweep_plan *p, const struct tmk_cell *c,
     return fd;
 }
 
-/* How many processes the kernel's OOM killer has ended in our control group (v2), or else on this
- * machine. UINT64_MAX: not known. */
+/* Count the processes that the kernel's OOM killer has ended in our control group (v2), or else on
+ * this machine. UINT64_MAX: not known. */
 static uint64_t count_oom_kills(void)
 {
     char text[VMSTAT_BYTES], group[VMSTAT_BYTES];
@@ -159,7 +165,7 @@ int tmk_sweep_cell_start(const struct tmk_sweep_plan *p, uint32_t number, unsign
     int log = open_log(p, c, f);
     if (log < 0)
         return TMK_EXIT_FINDING;
-    remove_run(f->run);
+    remove_cell_run(f->run);
     char **words = fill_words(p, c);
     struct tmk_watch watch = p->watch;
     watch.argv = words;
@@ -185,10 +191,10 @@ void tmk_sweep_cell_forget(struct tmk_sweep_cell *f)
     *f = (struct tmk_sweep_cell){0};
 }
 
-/* ---- what it printed last ---- */
+/* ---- last output ---- */
 
-/* Up to TAIL_BYTES from the end of what follows the head; the text's length. */
-static size_t read_end(const struct tmk_sweep_cell *f, char *to)
+/* Read up to TAIL_BYTES from the end of the log, without its head; returns the length. */
+static size_t read_log_end(const struct tmk_sweep_cell *f, char *to)
 {
     int fd = open(f->log, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -201,12 +207,12 @@ static size_t read_end(const struct tmk_sweep_cell *f, char *to)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* The last lines, those that a progress bar wrote over each other too; the caller's. NULL: it
- * printed nothing. */
+/* Read the last lines, including those that a progress bar wrote over each other; the caller's.
+ * NULL: there is no output. */
 static char *read_tail(const struct tmk_sweep_plan *p, const struct tmk_sweep_cell *f)
 {
     char bytes[TAIL_BYTES + 1];
-    size_t n = read_end(f, bytes);
+    size_t n = read_log_end(f, bytes);
     for (size_t i = 0; i < n; i++)
         bytes[i] = bytes[i] == '\r' ? '\n' : bytes[i] == '\0' ? ' ' : bytes[i];
     while (n > 0 && isspace((unsigned char)bytes[n - 1]))
@@ -227,7 +233,7 @@ static const char *last_line(const char *tail)
 
 /* ---- end ---- */
 
-/* "ended with status 3: LAST LINE". */
+/* Make "ended with status 3: LAST LINE". */
 static char *tell_status(const struct tmk_outcome *o, const char *tail)
 {
     char line[LINE_BYTES] = "";
@@ -240,7 +246,8 @@ static char *tell_status(const struct tmk_outcome *o, const char *tail)
     return tmk_xformat("ended with status %d%s%s", o->status, last ? ": " : "", line);
 }
 
-/* The kernel has killed a process, and it was this one, or one of its own as far as it says. */
+/* Whether the kernel's OOM killer has killed this program or, as far as its output says, one of its
+ * processes. */
 static bool was_oom_killed(const struct tmk_outcome *o, const struct tmk_sweep_cell *f,
                            const char *tail)
 {
@@ -250,8 +257,9 @@ static bool was_oom_killed(const struct tmk_outcome *o, const struct tmk_sweep_c
     return o->status == 128 + SIGKILL || (o->status != 0 && tmk_last_words_tell_kill(tail));
 }
 
-static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const struct tmk_outcome *o,
-                  const struct tmk_measured *m, const struct tmk_sweep_cell *f, const char *tail)
+static void judge_cell(const struct tmk_sweep_plan *p, struct tmk_cell *c,
+                       const struct tmk_outcome *o, const struct tmk_measured *m,
+                       const struct tmk_sweep_cell *f, const char *tail)
 {
     char *message = NULL, time[TMK_AMOUNT_BYTES];
     c->exit_status = o->status;
@@ -277,7 +285,7 @@ static void judge(const struct tmk_sweep_plan *p, struct tmk_cell *c, const stru
     free(message);
 }
 
-static const char *add_sentence(struct tmk_results *r, const char *text, const char *more)
+static const char *add_message_sentence(struct tmk_results *r, const char *text, const char *more)
 {
     char *both = text ? tmk_xformat("%s; %s", text, more) : tmk_xstrdup(more);
     const char *kept = keep_text(r, both);
@@ -285,27 +293,27 @@ static const char *add_sentence(struct tmk_results *r, const char *text, const c
     return kept;
 }
 
-/* Then a trace may not even have begun. */
-static bool is_full(const char *folder)
+/* Whether the disk is full. Then a trace may not even have begun. */
+static bool is_folder_full(const char *folder)
 {
     struct statvfs fs;
     return statvfs(folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < LEAST_FREE_BYTES;
 }
 
-static struct tmk_measured measure(const struct tmk_sweep_plan *p, struct tmk_cell *c,
-                                   const struct tmk_sweep_cell *f)
+static struct tmk_measured measure_cell(const struct tmk_sweep_plan *p, struct tmk_cell *c,
+                                        const struct tmk_sweep_cell *f)
 {
     struct tmk_measured m = {0};
     struct tmk_error err = {0};
     if (!tmk_summary_settle(f->run))
         m.incomplete =
-            is_full(p->results->folder) ? "nothing was recorded: the disk is full" : NULL;
+            is_folder_full(p->results->folder) ? "nothing was recorded: the disk is full" : NULL;
     else if (tmk_measure_run(f->run, p->results->arena, c, &m, &err) < 0)
         m.incomplete = keep_text(p->results, err.text);
     return m;
 }
 
-/* Paths in the folder, and not those of files that are gone. */
+/* Note the files' paths in the folder, but not those of files that are gone. */
 static void note_files(const struct tmk_sweep_plan *p, struct tmk_cell *c, bool has_run,
                        const struct tmk_sweep_cell *f)
 {
@@ -313,7 +321,7 @@ static void note_files(const struct tmk_sweep_plan *p, struct tmk_cell *c, bool 
     bool is_kept =
         p->keep == TMK_KEEP_ALL || (p->keep == TMK_KEEP_FAILED && c->outcome != TMK_CELL_DONE);
     if (!is_kept)
-        remove_run(f->run);
+        remove_cell_run(f->run);
     c->run = has_run && is_kept ? keep_text(p->results, f->run + n) : NULL;
     c->log = keep_text(p->results, f->log + n);
 }
@@ -334,10 +342,10 @@ char *tmk_sweep_cell_end(const struct tmk_sweep_plan *p, uint32_t number,
     };
     struct tmk_outcome o = tmk_watch_outcome(kept->wait_status);
     char *tail = read_tail(p, f);
-    struct tmk_measured m = measure(p, &c, f);
-    judge(p, &c, &o, &m, f, tail);
+    struct tmk_measured m = measure_cell(p, &c, f);
+    judge_cell(p, &c, &o, &m, f, tail);
     if (m.incomplete)
-        c.message = add_sentence(p->results, c.message, m.incomplete);
+        c.message = add_message_sentence(p->results, c.message, m.incomplete);
     else if (c.outcome == TMK_CELL_DONE && !m.found)
         c.message = "reported no allocation";
     note_files(p, &c, m.found || m.ran_out || m.incomplete, f);

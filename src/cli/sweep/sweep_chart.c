@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_chart.c - the page's small charts: the peak against each parameter, with the fit.
  *
- * SVG inside the page takes its colours from the page's style, so that one drawing is light and
- * dark; that is why it is not gnuplot's. A point is a configuration. Those with the other values
- * as in the largest are full, others faint, hollow where the peak is estimated; crosses ran out of
- * memory, and stand where they are estimated to be. What is too far above has an arrow at the top,
- * with its size. The line and the band around it are the fit's for those values. */
+ * SVG inside the page takes its colours from the page's style, so one drawing serves light and dark
+ * themes; that is why gnuplot does not make it. A point is a configuration. Points with the other
+ * values as in the largest configuration are full, others are faint; hollow points are estimated.
+ * Crosses ran out of memory and are at their estimated height. A point too far above has an arrow
+ * at the top with its size. The line and the band around it are the fit for those values. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,6 +13,10 @@
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum {
     WIDTH = 380,
@@ -25,26 +29,26 @@ enum {
     N_LINE = 48
 };
 
-struct chart {
+struct sweep_chart {
     const struct tmk_sweep_answer *v;
     const struct tmk_influence *i;
-    double from, to, most; /* of the axes, in bytes upwards */
-    double *numbers;       /* of the largest configuration, but for the parameter drawn */
+    double from, to, most; /* ranges of the axes; `most` is in bytes */
+    double *numbers;       /* of the largest configuration, except the parameter drawn */
     bool has_arrow;
 };
 
-static double x_of(const struct chart *c, double value)
+static double chart_x(const struct sweep_chart *c, double value)
 {
     double span = c->to > c->from ? c->to - c->from : 1;
     return LEFT + PAD + (value - c->from) / span * (WIDTH - LEFT - RIGHT - 2 * PAD);
 }
 
-static double y_of(const struct chart *c, double bytes)
+static double y_of(const struct sweep_chart *c, double bytes)
 {
     return HEIGHT - BOTTOM - bytes / c->most * (HEIGHT - TOP - BOTTOM);
 }
 
-/* 1, 2 or 5 times a power of ten, about four of which make `most`. */
+/* The distance of tics: 1, 2 or 5 times a power of ten, for about four tics up to `most`. */
 static double step_of(double most)
 {
     double power = pow(10, floor(log10(most / 4)));
@@ -52,13 +56,13 @@ static double step_of(double most)
     return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
 }
 
-/* Of the axis upwards. */
-static double unit_of(const struct chart *c)
+/* The unit of the vertical axis. */
+static double unit_of(const struct sweep_chart *c)
 {
     return c->most < TMK_GB ? TMK_MB : TMK_GB;
 }
 
-static void draw_axes(FILE *out, const struct chart *c)
+static void draw_axes(FILE *out, const struct sweep_chart *c)
 {
     double unit = unit_of(c), step = step_of(c->most / unit);
     const struct tmk_sweep_param *p = &c->v->r->params[c->i->param];
@@ -72,7 +76,7 @@ static void draw_axes(FILE *out, const struct chart *c)
             unit < TMK_GB ? "MiB" : "GiB");
     double last = -1000;
     for (uint32_t k = 0; k < p->n_values && p->n_values <= 64; k++) {
-        double x = x_of(c, p->numbers[k]);
+        double x = chart_x(c, p->numbers[k]);
         if (p->numbers[k] < c->from || p->numbers[k] > c->to || fabs(x - last) < 26)
             continue;
         fprintf(out, "<text class=\"tick\" text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">%g</text>\n",
@@ -85,39 +89,41 @@ static void draw_axes(FILE *out, const struct chart *c)
     fputs("</text>\n", out);
 }
 
-static struct tmk_estimate estimate_at(const struct chart *c, double value)
+static struct tmk_estimate estimate_at(const struct sweep_chart *c, double value)
 {
     const uint32_t *choice = c->v->g->largest->cell->choice;
     c->numbers[c->i->param] = value;
     return tmk_fit_at(c->v->g->fit, c->numbers, choice);
 }
 
-static double place(const struct chart *c, unsigned k)
+static double chart_place(const struct sweep_chart *c, unsigned k)
 {
     return c->from + (c->to - c->from) * k / N_LINE;
 }
 
-static void draw_fit(FILE *out, const struct chart *c)
+static void draw_fit(FILE *out, const struct sweep_chart *c)
 {
     if (!estimate_at(c, c->from).known)
         return;
-    /* An svg of its own cuts off what is above the axis. */
+    /* A nested svg clips everything above the axis. */
     fprintf(out, "<svg x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"%d %d %d %d\">\n",
             LEFT, TOP, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM, LEFT, TOP, WIDTH - LEFT - RIGHT,
             HEIGHT - TOP - BOTTOM);
     fputs("<polygon class=\"band\" points=\"", out);
     for (unsigned k = 0; k <= N_LINE; k++)
-        fprintf(out, "%.1f,%.1f ", x_of(c, place(c, k)), y_of(c, estimate_at(c, place(c, k)).high));
+        fprintf(out, "%.1f,%.1f ", chart_x(c, chart_place(c, k)),
+                y_of(c, estimate_at(c, chart_place(c, k)).high));
     for (unsigned k = N_LINE + 1; k-- > 0;)
-        fprintf(out, "%.1f,%.1f ", x_of(c, place(c, k)), y_of(c, estimate_at(c, place(c, k)).low));
+        fprintf(out, "%.1f,%.1f ", chart_x(c, chart_place(c, k)),
+                y_of(c, estimate_at(c, chart_place(c, k)).low));
     fputs("\"/>\n<polyline class=\"fit\" points=\"", out);
     for (unsigned k = 0; k <= N_LINE; k++)
-        fprintf(out, "%.1f,%.1f ", x_of(c, place(c, k)),
-                y_of(c, estimate_at(c, place(c, k)).bytes));
+        fprintf(out, "%.1f,%.1f ", chart_x(c, chart_place(c, k)),
+                y_of(c, estimate_at(c, chart_place(c, k)).bytes));
     fputs("\"/>\n</svg>\n", out);
 }
 
-static bool is_on_line(const struct chart *c, const struct tmk_cell *cell)
+static bool is_on_chart_line(const struct sweep_chart *c, const struct tmk_cell *cell)
 {
     const uint32_t *choice = c->v->g->largest->cell->choice;
     for (uint32_t p = 0; p < c->v->r->n_params; p++)
@@ -127,13 +133,13 @@ static bool is_on_line(const struct chart *c, const struct tmk_cell *cell)
     return true;
 }
 
-static double value_of(const struct chart *c, const struct tmk_cell *cell)
+static double chart_value(const struct sweep_chart *c, const struct tmk_cell *cell)
 {
     return c->v->r->params[c->i->param].numbers[cell->choice[c->i->param]];
 }
 
-/* What is known of a configuration's peak, measured or not; 0: nothing. */
-static double peak_of(const struct chart *c, const struct tmk_survey_config *config,
+/* The peak of a configuration, measured or estimated; 0: not known. */
+static double peak_of(const struct sweep_chart *c, const struct tmk_survey_config *config,
                       bool *ret_is_estimated)
 {
     struct tmk_estimate e;
@@ -143,7 +149,7 @@ static double peak_of(const struct chart *c, const struct tmk_survey_config *con
     return config->has_peak ? (double)config->cell->peak_allocated : 0;
 }
 
-/* "× ↑47.3" at the top; of cells that are not on the line the arrow alone. */
+/* Begin a text "× ↑47.3" at the top; cells that are not on the line have only the arrow. */
 static void begin_above(FILE *out, double x, double size, bool is_strong, bool is_refused)
 {
     fprintf(out, "<g class=\"above%s%s\"><text text-anchor=\"%s\" x=\"%.1f\" y=\"%d\">",
@@ -156,15 +162,15 @@ static void begin_above(FILE *out, double x, double size, bool is_strong, bool i
         fputs("↑</text><title>", out);
 }
 
-static void draw_point(FILE *out, struct chart *c, const struct tmk_survey_config *config,
+static void draw_point(FILE *out, struct sweep_chart *c, const struct tmk_survey_config *config,
                        bool is_strong)
 {
     const struct tmk_cell *cell = config->cell;
     char name[512], size[TMK_AMOUNT_BYTES];
     bool is_estimated, is_refused = cell->outcome == TMK_CELL_OOM;
-    double peak = peak_of(c, config, &is_estimated), x = x_of(c, value_of(c, cell));
+    double peak = peak_of(c, config, &is_estimated), x = chart_x(c, chart_value(c, cell));
     double y = y_of(c, peak);
-    if (peak == 0 || is_on_line(c, cell) != is_strong)
+    if (peak == 0 || is_on_chart_line(c, cell) != is_strong)
         return;
     c->has_arrow |= peak > c->most;
     if (peak > c->most)
@@ -184,21 +190,21 @@ static void draw_point(FILE *out, struct chart *c, const struct tmk_survey_confi
     fputs("</title></g>\n", out);
 }
 
-static void draw_points(FILE *out, struct chart *c)
+static void draw_points(FILE *out, struct sweep_chart *c)
 {
     for (int strong = 0; strong < 2; strong++)
         for (uint32_t k = 0; k < c->v->g->n_configs; k++)
             draw_point(out, c, &c->v->g->configs[k], strong == 1);
 }
 
-/* Everything that has a peak has room, but guesses no more than twice what was measured. */
-static void find_room(struct chart *c)
+/* Make room for every peak, but for estimates only up to twice the largest measured peak. */
+static void find_chart_room(struct sweep_chart *c)
 {
     double guessed = 0;
     for (uint32_t k = 0; k < c->v->g->n_configs; k++) {
         const struct tmk_survey_config *config = &c->v->g->configs[k];
         bool is_estimated;
-        double peak = peak_of(c, config, &is_estimated), value = value_of(c, config->cell);
+        double peak = peak_of(c, config, &is_estimated), value = chart_value(c, config->cell);
         if (peak == 0)
             continue;
         if (is_estimated)
@@ -214,12 +220,12 @@ static void find_room(struct chart *c)
 bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_answer *v,
                            const struct tmk_influence *i)
 {
-    struct chart c = {.v = v, .i = i, .from = i->effect.from, .to = i->effect.to};
+    struct sweep_chart c = {.v = v, .i = i, .from = i->effect.from, .to = i->effect.to};
     const struct tmk_cell *largest = v->g->largest->cell;
     c.numbers = tmk_xcalloc(v->r->n_params, sizeof *c.numbers);
     for (uint32_t p = 0; p < v->r->n_params; p++)
         c.numbers[p] = v->r->params[p].numbers ? v->r->params[p].numbers[largest->choice[p]] : 0;
-    find_room(&c);
+    find_chart_room(&c);
     fprintf(out,
             "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"peak against ",
             WIDTH, HEIGHT);

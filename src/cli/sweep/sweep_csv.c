@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_csv.c - memory_profile_summary.csv: a row a cell. Columns are the same in every
- * row: all categories, components and ranks that any cell has. Told in docs/sweep-files.md. */
+/* cli/sweep/sweep_csv.c - memory_profile_summary.csv: a row for each cell. Columns are the same in
+ * every row: all categories, components and ranks that any cell has. docs/sweep-files.md describes
+ * them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
-#include "cli/sweep/sweep_json.h"
+#include "kit/amount.h"
 #include "kit/textmap.h"
 #include "kit/tree.h"
+#include "sweep/cell_json.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
 
-enum { MOST_RANKS = 1024 }; /* with columns of their own */
+enum { MOST_RANKS = 1024 }; /* ranks with their own columns */
 
-struct columns {
+struct csv_columns {
     struct tmk_textmap categories, components;
     uint32_t n_ranks;
 };
@@ -27,21 +31,21 @@ static void add_keys(struct tmk_textmap *keys, const struct tmk_shares *s)
             tmk_die("out of memory");
 }
 
-/* Processes that are no ranks count from 0. */
-static uint32_t rank_of(const struct tmk_cell *c, uint32_t i)
+/* The rank of a process; processes without a rank are numbered from 0. */
+static uint32_t cell_rank_of(const struct tmk_cell *c, uint32_t i)
 {
     int64_t rank = c->ranks[i].rank;
     return rank < 0 ? i : rank < MOST_RANKS ? (uint32_t)rank : UINT32_MAX;
 }
 
-static void find_columns(const struct tmk_results *r, struct columns *ret)
+static void find_columns(const struct tmk_results *r, struct csv_columns *ret)
 {
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
         add_keys(&ret->categories, &c->categories);
         add_keys(&ret->components, &c->components);
         for (uint32_t k = 0; k < c->n_ranks; k++) {
-            uint32_t rank = rank_of(c, k);
+            uint32_t rank = cell_rank_of(c, k);
             if (rank < MOST_RANKS && rank >= ret->n_ranks)
                 ret->n_ranks = rank + 1;
         }
@@ -50,7 +54,8 @@ static void find_columns(const struct tmk_results *r, struct columns *ret)
 
 /* ---- a cell ---- */
 
-/* 0 where the cell was measured and has none of it, unknown where it was not. */
+/* Write shares: 0 if the cell was measured and has none of a key, unknown if it was not
+ * measured. */
 static void put_shares(struct tmk_tree *t, const char *before, const struct tmk_textmap *keys,
                        const struct tmk_shares *s)
 {
@@ -67,8 +72,8 @@ static void put_shares(struct tmk_tree *t, const char *before, const struct tmk_
     }
 }
 
-/* The larger one of what a rank has on several devices. */
-static uint64_t larger(uint64_t a, uint64_t b)
+/* The larger of a rank's figures on several devices. */
+static uint64_t larger_known_bytes(uint64_t a, uint64_t b)
 {
     return a == TMK_BYTES_UNKNOWN || (b != TMK_BYTES_UNKNOWN && b > a) ? b : a;
 }
@@ -79,9 +84,9 @@ static void put_ranks(struct tmk_tree *t, const struct tmk_cell *c, uint32_t n)
     for (uint32_t rank = 0; rank < n; rank++) {
         uint64_t allocated = TMK_BYTES_UNKNOWN, reserved = TMK_BYTES_UNKNOWN;
         for (uint32_t i = 0; i < c->n_ranks; i++)
-            if (rank_of(c, i) == rank) {
-                allocated = larger(allocated, c->ranks[i].peak_allocated);
-                reserved = larger(reserved, c->ranks[i].peak_reserved);
+            if (cell_rank_of(c, i) == rank) {
+                allocated = larger_known_bytes(allocated, c->ranks[i].peak_allocated);
+                reserved = larger_known_bytes(reserved, c->ranks[i].peak_reserved);
             }
         snprintf(key, sizeof key, "rank%u_peak_allocated", rank);
         tmk_tree_bytes(t, key, allocated);
@@ -91,8 +96,8 @@ static void put_ranks(struct tmk_tree *t, const struct tmk_cell *c, uint32_t n)
 }
 
 /* `keys`: of the estimate, its low and its high bound. */
-static void put_estimate(struct tmk_tree *t, const char *const keys[3], const struct tmk_fit *f,
-                         uint32_t c)
+static void put_csv_estimate(struct tmk_tree *t, const char *const keys[3], const struct tmk_fit *f,
+                             uint32_t c)
 {
     struct tmk_estimate e = f ? tmk_fit_cell(f, c) : (struct tmk_estimate){.known = false};
     const double values[] = {e.bytes, e.low, e.high};
@@ -111,8 +116,8 @@ static void put_outcome(struct tmk_tree *t, const struct tmk_cell *c)
     tmk_tree_bytes(t, "capacity", c->capacity);
 }
 
-static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number,
-                     const struct columns *k)
+static void put_csv_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number,
+                         const struct csv_columns *k)
 {
     static const char *const allocated[] = {"estimate", "estimate_low", "estimate_high"};
     static const char *const reserved[] = {"estimate_reserved", "estimate_reserved_low",
@@ -127,8 +132,8 @@ static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint3
     put_shares(t, "category_", &k->categories, &c->categories);
     put_shares(t, "component_", &k->components, &c->components);
     put_ranks(t, c, k->n_ranks);
-    put_estimate(t, allocated, v->g->fit, number);
-    put_estimate(t, reserved, v->reserved, number);
+    put_csv_estimate(t, allocated, v->g->fit, number);
+    put_csv_estimate(t, reserved, v->reserved, number);
     tmk_tree_text(t, "run", c->run);
     tmk_tree_text(t, "message", c->message);
     tmk_tree_end(t);
@@ -136,13 +141,13 @@ static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint3
 
 void tmk_sweep_write_csv(FILE *out, const struct tmk_sweep_answer *v)
 {
-    struct columns k = {.n_ranks = 0};
+    struct csv_columns k = {.n_ranks = 0};
     struct tmk_tree t;
     find_columns(v->r, &k);
     tmk_tree_init_rows(&t, out, false);
-    put_cell(&t, v, 0, &k); /* the titles: a sweep has a cell, whatever becomes of it */
+    put_csv_cell(&t, v, 0, &k); /* the titles: a sweep has a cell, whatever becomes of it */
     for (uint32_t i = 0; i < v->r->n_cells; i++)
-        put_cell(&t, v, i, &k);
+        put_csv_cell(&t, v, i, &k);
     tmk_textmap_fini(&k.categories);
     tmk_textmap_fini(&k.components);
 }

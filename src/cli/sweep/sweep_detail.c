@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_detail.c - detailed_memory_results.json: what was alive at each cell's peak, down
- * to modules and lines, and what its stages and operations needed.
+/* cli/sweep/sweep_detail.c - detailed_memory_results.json: the allocated memory at each cell's
+ * peak, down to modules and lines, and the needs of its stages and operations.
  *
  * The journal has a cell's shares; modules and lines are many and are read from the cell's trace.
- * Where that is gone they are as in the file of before. Keys are told in docs/sweep-files.md. */
+ * If the trace is gone, they are taken from the earlier file. docs/sweep-files.md describes the
+ * keys. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "cli/answers/answer_json.h"
-#include "cli/front/command.h"
 #include "cli/output/xalloc.h"
-#include "cli/sweep/sweep_json.h"
+#include "cli/sweep/sweep_answer.h"
 #include "cli/sweep/sweep_kept.h"
 #include "kit/progress.h"
+#include "kit/tree.h"
+#include "model/run.h"
+#include "passes/group.h"
 #include "passes/peak.h"
+#include "sweep/cell_json.h"
+#include "sweep/results.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
 
 enum { MOST_ROWS = 200 };
 
 /* ---- from the trace ---- */
 
-/* The process that the cell's figures are of: the one whose peak they are. */
-static struct tmk_process *find_process(struct tmk_run *run, const struct tmk_cell *c)
+/* Find the process that the cell's figures come from: the one with its peak. */
+static struct tmk_process *find_cell_process(struct tmk_run *run, const struct tmk_cell *c)
 {
     for (uint32_t i = 0; i < c->n_ranks; i++)
         for (uint32_t k = 0; k < tmk_run_n_processes(run); k++) {
@@ -38,7 +45,7 @@ static struct tmk_peak *close_peak(struct tmk_peak *k)
     return NULL;
 }
 
-/* The peak of the cell's device, NULL when it cannot be had. */
+/* Replay the peak of the cell's device; NULL: this is not possible. */
 static struct tmk_peak *replay_peak(struct tmk_process *p, const struct tmk_cell *c)
 {
     struct tmk_moment moment = {.kind = TMK_MOMENT_PEAK, .any_device = true};
@@ -77,7 +84,7 @@ static void put_trace(struct tmk_tree *t, const struct tmk_results *r, uint32_t 
     if (c->run) {
         char *path = tmk_xformat("%s/%s", r->folder, c->run);
         if (tmk_run_open(path, &run, NULL) == 0) {
-            struct tmk_process *p = find_process(run, c);
+            struct tmk_process *p = find_cell_process(run, c);
             k = p ? replay_peak(p, c) : NULL;
         }
         free(path);
@@ -93,14 +100,15 @@ static void put_trace(struct tmk_tree *t, const struct tmk_results *r, uint32_t 
 
 /* ---- a cell ---- */
 
-/* forward, backward and optimizer are operations; what comes before them is setting up. */
+/* Whether a stage is an operation: forward, backward and optimizer are; earlier stages are
+ * set-up. */
 static bool is_operation(const char *stage)
 {
     return strcmp(stage, "forward") == 0 || strcmp(stage, "backward") == 0 ||
            strcmp(stage, "optimizer") == 0;
 }
 
-static void put_operations(struct tmk_tree *t, const struct tmk_cell *c)
+static void put_operation_rows(struct tmk_tree *t, const struct tmk_cell *c)
 {
     tmk_tree_list(t, "operations");
     for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -123,8 +131,8 @@ static void put_operations(struct tmk_tree *t, const struct tmk_cell *c)
     tmk_tree_end(t);
 }
 
-static void put_cell(struct tmk_tree *t, const struct tmk_results *r, uint32_t number,
-                     struct tmk_sweep_kept *kept)
+static void put_cell_detail(struct tmk_tree *t, const struct tmk_results *r, uint32_t number,
+                            struct tmk_sweep_kept *kept)
 {
     const struct tmk_cell *c = &r->cells[number];
     tmk_tree_object(t, NULL);
@@ -137,7 +145,7 @@ static void put_cell(struct tmk_tree *t, const struct tmk_results *r, uint32_t n
     tmk_cell_json_shares(t, "by_category", &c->categories);
     tmk_cell_json_shares(t, "by_stage", &c->at_stage);
     tmk_cell_json_stages(t, c, true);
-    put_operations(t, c);
+    put_operation_rows(t, c);
     tmk_cell_json_ranks(t, c);
     put_trace(t, r, number, kept);
     tmk_tree_end(t);
@@ -160,7 +168,7 @@ void tmk_sweep_write_detailed(FILE *out, const struct tmk_sweep_answer *v)
     for (uint32_t c = 0; c < v->r->n_cells; c++) {
         tmk_progress_tell(&progress, c, v->r->n_cells);
         if (tmk_cell_was_run(&v->r->cells[c]))
-            put_cell(&t, v->r, c, &kept);
+            put_cell_detail(&t, v->r, c, &kept);
     }
     tmk_tree_end(&t);
     tmk_tree_end(&t);

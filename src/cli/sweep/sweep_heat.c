@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_heat.c - the page's heat map: the peak for all values of the two parameters that
- * matter most, the others as in the largest configuration. What is estimated, or ran out of memory,
- * is told apart.
- */
+ * matter most, with the others as in the largest configuration. Estimates and OOMs are marked. */
 #include <math.h>
 #include <string.h>
 
 #include "cli/output/html.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
-/* The parameter that matters most behind *at in the survey's order; false: no other changes the
+/* Find the most important parameter behind *at in the survey's order; false: no other changes the
  * peak. */
 static bool find_param(const struct tmk_sweep_answer *v, uint32_t *at, uint32_t *ret)
 {

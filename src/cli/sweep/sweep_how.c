@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_how.c - the options of a sweep that say how to run it: see sweep_plan.h. */
+/* cli/sweep/sweep_how.c - the options that say how to run a sweep: see sweep_plan.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/watch_options.h"
 #include "cli/sweep/sweep_plan.h"
+#include "device/device.h"
 #include "kit/amount.h"
+#include "monitor/selection.h"
 #include "monitor/visible.h"
 
 int tmk_sweep_read_count(const struct tmk_args *args, const char *name, unsigned most,
@@ -33,8 +38,9 @@ static const char *variable_of(enum tmk_device_kind kind)
     return kind == TMK_DEVICE_AMD ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
 }
 
-/* May it be taken? Where the variable is set, as a cluster does for a job, nothing else is ours. */
-static bool is_ours(const struct tmk_devices *d, unsigned index)
+/* Whether a device may be used. If the environment variable is set, as a cluster does for a job,
+ * only the devices in it may. */
+static bool is_device_allowed(const struct tmk_devices *d, unsigned index)
 {
     const struct tmk_device *device = tmk_devices_get(d, index);
     struct tmk_selection named;
@@ -46,8 +52,8 @@ static bool is_ours(const struct tmk_devices *d, unsigned index)
     return false;
 }
 
-/* All cards that are ours; and parts of a card, where they are named one by one. */
-static void choose_ours(const struct tmk_devices *d, struct tmk_selection *s)
+/* Choose all GPUs that may be used, and parts of a GPU if they are named one by one. */
+static void choose_allowed_devices(const struct tmk_devices *d, struct tmk_selection *s)
 {
     unsigned n = 0;
     const enum tmk_device_kind kinds[] = {TMK_DEVICE_NVIDIA, TMK_DEVICE_AMD};
@@ -69,8 +75,8 @@ static int refuse_other(const struct tmk_devices *d, unsigned index)
     return TMK_EXIT_USAGE;
 }
 
-/* One configuration a card: what the driver calls it, which does not change with the order in which
- * CUDA counts. */
+/* Give each GPU one configuration at a time. GPUs are named by the driver's id, which does not
+ * depend on CUDA's order. */
 static int take_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
                         const struct tmk_selection *s)
 {
@@ -83,7 +89,7 @@ static int take_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
             tmk_say("--devices: there is no card here; for several at once on the CPU: --jobs N");
             return TMK_EXIT_USAGE;
         }
-        if (!is_ours(d, s->items[i]))
+        if (!is_device_allowed(d, s->items[i]))
             return refuse_other(d, s->items[i]);
         p->devices_name = variable_of(device->kind);
         p->devices[p->n_jobs++] =
@@ -106,7 +112,7 @@ static int read_devices(struct tmk_sweep_plan *p, const char *text)
         status = TMK_EXIT_USAGE;
     } else {
         if (strcmp(text, "all") == 0)
-            choose_ours(d, &s);
+            choose_allowed_devices(d, &s);
         status = take_devices(p, d, &s);
     }
     tmk_devices_close(d);

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_json.c - memory_profile_results.json: every cell, the fit and what follows from
- * it. Keys are told in docs/sweep-files.md. */
-#include "cli/sweep/sweep_json.h"
-
+/* cli/sweep/sweep_json.c - memory_profile_results.json: every cell, the fit and the advice from it.
+ * docs/sweep-files.md describes the keys. */
 #include <math.h>
 
+#include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
+#include "kit/tree.h"
+#include "sweep/advice.h"
+#include "sweep/cell_json.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 /* In JSON as exact as the number is, in CSV with six digits, which spreadsheets show. */
-static void put_gb(struct tmk_tree *t, const char *key, uint64_t bytes)
+static void put_gb_json(struct tmk_tree *t, const char *key, uint64_t bytes)
 {
     double gb = bytes == TMK_BYTES_UNKNOWN ? NAN : (double)bytes / TMK_GB;
     if (t->form == TMK_TREE_JSON)
@@ -17,9 +22,9 @@ static void put_gb(struct tmk_tree *t, const char *key, uint64_t bytes)
         tmk_tree_fixed(t, key, gb, 6);
 }
 
-/* A number where all values are numbers, else the text. */
-static void put_value(struct tmk_tree *t, const struct tmk_sweep_param *p, const char *key,
-                      uint32_t choice)
+/* Write a number if all values are numbers, else the text. */
+static void put_value_json(struct tmk_tree *t, const struct tmk_sweep_param *p, const char *key,
+                           uint32_t choice)
 {
     if (p->numbers)
         tmk_tree_double(t, key, p->numbers[choice]);
@@ -32,13 +37,14 @@ void tmk_sweep_json_config(struct tmk_tree *t, const struct tmk_results *r,
 {
     tmk_tree_object(t, "config");
     for (uint32_t p = 0; p < r->n_params; p++)
-        put_value(t, &r->params[p], r->params[p].name, c->choice[p]);
+        put_value_json(t, &r->params[p], r->params[p].name, c->choice[p]);
     tmk_tree_end(t);
 }
 
 /* ---- cells ---- */
 
-static void put_estimate(struct tmk_tree *t, const char *key, const struct tmk_fit *f, uint32_t c)
+static void put_estimate_json(struct tmk_tree *t, const char *key, const struct tmk_fit *f,
+                              uint32_t c)
 {
     struct tmk_estimate e = f ? tmk_fit_cell(f, c) : (struct tmk_estimate){.known = false};
     if (!tmk_tree_object_if(t, key, e.known))
@@ -55,14 +61,14 @@ static void put_estimate(struct tmk_tree *t, const char *key, const struct tmk_f
 void tmk_sweep_put_peaks(struct tmk_tree *t, const struct tmk_cell *c)
 {
     tmk_cell_json_peaks(t, c);
-    put_gb(t, "peak_allocated_gb", c->peak_allocated);
-    put_gb(t, "peak_reserved_gb", c->peak_reserved);
-    put_gb(t, "peak_device_gb", c->peak_device);
+    put_gb_json(t, "peak_allocated_gb", c->peak_allocated);
+    put_gb_json(t, "peak_reserved_gb", c->peak_reserved);
+    put_gb_json(t, "peak_device_gb", c->peak_device);
     tmk_tree_number(t, "peak_step", c->peak_step);
     tmk_tree_u64(t, "steps", c->n_steps);
 }
 
-static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number)
+static void put_cell_json(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     tmk_tree_object(t, NULL);
@@ -83,14 +89,14 @@ static void put_cell(struct tmk_tree *t, const struct tmk_sweep_answer *v, uint3
     tmk_cell_json_shares(t, "by_stage", &c->at_stage);
     tmk_cell_json_stages(t, c, true);
     tmk_cell_json_ranks(t, c);
-    put_estimate(t, "estimate_allocated", v->g->fit, number);
-    put_estimate(t, "estimate_reserved", v->reserved, number);
+    put_estimate_json(t, "estimate_allocated", v->g->fit, number);
+    put_estimate_json(t, "estimate_reserved", v->reserved, number);
     tmk_tree_end(t);
 }
 
 /* ---- the sweep ---- */
 
-static void put_params(struct tmk_tree *t, const struct tmk_results *r)
+static void put_params_json(struct tmk_tree *t, const struct tmk_results *r)
 {
     tmk_tree_list(t, "parameters");
     for (uint32_t p = 0; p < r->n_params; p++) {
@@ -98,14 +104,14 @@ static void put_params(struct tmk_tree *t, const struct tmk_results *r)
         tmk_tree_text(t, "name", r->params[p].name);
         tmk_tree_list(t, "values");
         for (uint32_t i = 0; i < r->params[p].n_values; i++)
-            put_value(t, &r->params[p], NULL, i);
+            put_value_json(t, &r->params[p], NULL, i);
         tmk_tree_end(t);
         tmk_tree_end(t);
     }
     tmk_tree_end(t);
 }
 
-static void put_counts(struct tmk_tree *t, const struct tmk_survey *g)
+static void put_counts_json(struct tmk_tree *t, const struct tmk_survey *g)
 {
     tmk_tree_object(t, "counts");
     tmk_tree_u64(t, "cells", g->r->n_cells);
@@ -114,7 +120,7 @@ static void put_counts(struct tmk_tree *t, const struct tmk_survey *g)
     tmk_tree_end(t);
 }
 
-static void put_fit(struct tmk_tree *t, const char *key, const struct tmk_fit *f)
+static void put_fit_json(struct tmk_tree *t, const char *key, const struct tmk_fit *f)
 {
     if (!tmk_tree_object_if(t, key, f != NULL))
         return;
@@ -136,7 +142,7 @@ static void put_fit(struct tmk_tree *t, const char *key, const struct tmk_fit *f
     tmk_tree_end(t);
 }
 
-static void put_influences(struct tmk_tree *t, const struct tmk_sweep_answer *v)
+static void put_influences_json(struct tmk_tree *t, const struct tmk_sweep_answer *v)
 {
     tmk_tree_list(t, "influence");
     for (uint32_t i = 0; i < v->advice.n_influences; i++) {
@@ -158,7 +164,7 @@ static void put_influences(struct tmk_tree *t, const struct tmk_sweep_answer *v)
     tmk_tree_end(t);
 }
 
-static void put_limits(struct tmk_tree *t, const struct tmk_sweep_answer *v)
+static void put_limits_json(struct tmk_tree *t, const struct tmk_sweep_answer *v)
 {
     tmk_tree_list(t, "largest_that_fits");
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
@@ -168,8 +174,8 @@ static void put_limits(struct tmk_tree *t, const struct tmk_sweep_answer *v)
         tmk_tree_object(t, "config");
         for (uint32_t p = 0; p < v->r->n_params; p++)
             if (p != l->param && tmk_advice_matters(v->r, &v->advice, p))
-                put_value(t, &v->r->params[p], v->r->params[p].name,
-                          v->r->cells[l->cell].choice[p]);
+                put_value_json(t, &v->r->params[p], v->r->params[p].name,
+                               v->r->cells[l->cell].choice[p]);
         tmk_tree_end(t);
         tmk_tree_u64(t, "capacity", l->capacity);
         tmk_tree_u64_if(t, "value", l->sure != UINT64_MAX, l->sure);
@@ -187,20 +193,20 @@ void tmk_sweep_write_json(FILE *out, const struct tmk_sweep_answer *v)
     tmk_tree_object(&t, NULL);
     tmk_tree_text(&t, "tidemark", TMK_VERSION);
     tmk_tree_text(&t, "title", v->r->title);
-    put_params(&t, v->r);
+    put_params_json(&t, v->r);
     tmk_tree_u64(&t, "repeats", v->r->n_repeats);
-    put_counts(&t, v->g);
+    put_counts_json(&t, v->g);
     tmk_tree_list(&t, "results");
     for (uint32_t c = 0; c < v->r->n_cells; c++)
-        put_cell(&t, v, c);
+        put_cell_json(&t, v, c);
     tmk_tree_end(&t);
     tmk_tree_object(&t, "fit");
     tmk_tree_text(&t, "none_because", v->g->why_none);
-    put_fit(&t, "allocated", v->g->fit);
-    put_fit(&t, "reserved", v->reserved);
+    put_fit_json(&t, "allocated", v->g->fit);
+    put_fit_json(&t, "reserved", v->reserved);
     tmk_tree_end(&t);
-    put_influences(&t, v);
+    put_influences_json(&t, v);
     tmk_tree_bytes(&t, "device_overhead", v->advice.overhead);
-    put_limits(&t, v);
+    put_limits_json(&t, v);
     tmk_tree_end(&t);
 }

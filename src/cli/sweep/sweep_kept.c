@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_kept.c - see sweep_kept.h.
  *
- * Rows are read whole before anything is written: the file may have been edited or damaged, and
- * what is no row of ours must not become one with zeros in it. */
+ * Rows are read completely before anything is written: the file may have been edited or damaged,
+ * and a foreign row must not become one with zeros in it. */
 #include "cli/sweep/sweep_kept.h"
 
 #include <fcntl.h>
@@ -12,23 +12,25 @@
 #include <unistd.h>
 
 #include "cli/answers/answer_json.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/json_in.h"
+#include "passes/group.h"
 
-struct rows {
-    bool are_known; /* else null, or not there */
+struct kept_rows {
+    bool are_known; /* else they are null, or missing */
     struct tmk_peak_row *all;
     uint64_t n, room;
 };
 
 struct tmk_kept_cell {
     uint64_t number, peak;
-    struct rows modules, lines;
+    struct kept_rows modules, lines;
 };
 
 /* ---- rows ---- */
 
-static const char *text_or_null(struct tmk_json_in *j)
+static const char *kept_text_or_null(struct tmk_json_in *j)
 {
     if (tmk_json_in_peek(j) != 'n')
         return tmk_json_in_text(j);
@@ -36,8 +38,8 @@ static const char *text_or_null(struct tmk_json_in *j)
     return NULL;
 }
 
-/* Exactly what we write: a key and two whole numbers, each once. */
-static bool read_row(struct tmk_json_in *j, struct tmk_peak_row *ret)
+/* Read a row exactly as we write it: a key and two whole numbers, each once. */
+static bool read_kept_row(struct tmk_json_in *j, struct tmk_peak_row *ret)
 {
     enum { KEY = 1, BYTES = 2, BLOCKS = 4 };
     unsigned seen = 0, n = 0;
@@ -45,7 +47,7 @@ static bool read_row(struct tmk_json_in *j, struct tmk_peak_row *ret)
     tmk_json_in_object(j);
     for (; (key = tmk_json_in_key(j)); n++)
         if (strcmp(key, "key") == 0) {
-            ret->key = text_or_null(j);
+            ret->key = kept_text_or_null(j);
             seen |= KEY;
         } else if (strcmp(key, "bytes") == 0) {
             ret->bytes = tmk_json_in_u64(j);
@@ -59,9 +61,9 @@ static bool read_row(struct tmk_json_in *j, struct tmk_peak_row *ret)
     return !j->problem && n == 3 && seen == (KEY | BYTES | BLOCKS);
 }
 
-/* The value that comes next is passed over, whatever it is. False: it is neither null nor rows, or
- * these came before. */
-static bool read_rows(struct tmk_json_in *from, struct rows *ret)
+/* Read the next value, and skip it in any case. False: it is neither null nor rows, or rows came
+ * before. */
+static bool read_kept_rows(struct tmk_json_in *from, struct kept_rows *ret)
 {
     struct tmk_json_in j;
     char first = tmk_json_in_peek(from);
@@ -74,7 +76,7 @@ static bool read_rows(struct tmk_json_in *from, struct rows *ret)
     while (tmk_json_in_item(&j)) {
         if (TMK_GROW(ret->all, ret->n + 1, ret->room) < 0)
             return false;
-        if (!read_row(&j, &ret->all[ret->n++]))
+        if (!read_kept_row(&j, &ret->all[ret->n++]))
             return false;
     }
     ret->are_known = !j.problem;
@@ -92,7 +94,7 @@ static uint64_t number_or_unknown(struct tmk_json_in *j)
     return TMK_BYTES_UNKNOWN;
 }
 
-/* False: something in it is not as we write it. */
+/* Read a cell; false: something in it is not as we write it. */
 static bool read_cell(struct tmk_json_in *j, struct tmk_kept_cell *ret)
 {
     bool good = true;
@@ -104,9 +106,9 @@ static bool read_cell(struct tmk_json_in *j, struct tmk_kept_cell *ret)
         else if (strcmp(key, "peak_allocated") == 0)
             ret->peak = number_or_unknown(j);
         else if (strcmp(key, "modules") == 0)
-            good = read_rows(j, &ret->modules) && good;
+            good = read_kept_rows(j, &ret->modules) && good;
         else if (strcmp(key, "lines") == 0)
-            good = read_rows(j, &ret->lines) && good;
+            good = read_kept_rows(j, &ret->lines) && good;
         else
             tmk_json_in_skip(j);
     return good && !j->problem;
@@ -150,11 +152,11 @@ static void read_cells(struct tmk_sweep_kept *k, const char *bytes, size_t n)
         }
     tmk_json_in_end(&j);
     if (j.problem)
-        forget_cells(k); /* not as we write it: nothing of it is believed */
+        forget_cells(k); /* not as we write it: nothing in the file is trusted */
 }
 
-/* What is written to a FIFO of that name is not for us: reading it would never end. */
-static FILE *open_plain(const char *path)
+/* Open a regular file only: reading a FIFO of that name would never end. */
+static FILE *open_regular_file(const char *path)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -167,7 +169,7 @@ static FILE *open_plain(const char *path)
 void tmk_sweep_kept_read(struct tmk_sweep_kept *k, const char *path)
 {
     *k = (struct tmk_sweep_kept){0};
-    FILE *in = open_plain(path);
+    FILE *in = open_regular_file(path);
     char *bytes = NULL;
     size_t room = 0;
     if (!in)
@@ -186,14 +188,14 @@ void tmk_sweep_kept_fini(struct tmk_sweep_kept *k)
     tmk_arena_fini(&k->arena);
 }
 
-/* ---- written again ---- */
+/* ---- writing ---- */
 
-static const struct rows *find_rows(const struct tmk_sweep_kept *k, const char *key,
-                                    uint32_t number, uint64_t peak)
+static const struct kept_rows *find_rows(const struct tmk_sweep_kept *k, const char *key,
+                                         uint32_t number, uint64_t peak)
 {
     for (uint64_t i = 0; i < k->n && peak != TMK_BYTES_UNKNOWN; i++) {
         const struct tmk_kept_cell *c = &k->cells[i];
-        const struct rows *rows = strcmp(key, "modules") == 0 ? &c->modules : &c->lines;
+        const struct kept_rows *rows = strcmp(key, "modules") == 0 ? &c->modules : &c->lines;
         if (c->number == number && c->peak == peak && rows->are_known)
             return rows;
     }
@@ -203,7 +205,7 @@ static const struct rows *find_rows(const struct tmk_sweep_kept *k, const char *
 void tmk_sweep_kept_put(const struct tmk_sweep_kept *k, struct tmk_tree *t, const char *key,
                         uint32_t number, uint64_t peak)
 {
-    const struct rows *rows = find_rows(k, key, number, peak);
+    const struct kept_rows *rows = find_rows(k, key, number, peak);
     if (rows)
         tmk_answer_put_rows(t, key, rows->all, rows->n, rows->n);
     else

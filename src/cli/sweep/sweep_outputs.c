@@ -5,15 +5,19 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "base/error.h"
 #include "cli/output/output_file.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
+#include "kit/arena.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
 
-/* ---- the story ---- */
+/* ---- the answer ---- */
 
-static void open_story(struct tmk_sweep_answer *v, const struct tmk_survey *g,
-                       const struct tmk_sweep_outputs_options *o)
+static void open_answer(struct tmk_sweep_answer *v, const struct tmk_survey *g,
+                        const struct tmk_sweep_outputs_options *o)
 {
     *v = (struct tmk_sweep_answer){.g = g, .r = g->r};
     if (tmk_fit_make(g->r, TMK_FIT_RESERVED, &v->reserved, NULL) == TMK_ENOMEM ||
@@ -26,7 +30,7 @@ static void open_story(struct tmk_sweep_answer *v, const struct tmk_survey *g,
         tmk_die("out of memory");
 }
 
-static void close_story(struct tmk_sweep_answer *v)
+static void close_answer(struct tmk_sweep_answer *v)
 {
     tmk_fit_close(v->reserved);
     tmk_arena_fini(&v->arena);
@@ -36,22 +40,22 @@ static void close_story(struct tmk_sweep_answer *v)
 
 typedef void writer(FILE *out, const struct tmk_sweep_answer *v);
 
-struct writing {
+struct output_write {
     writer *write;
     const struct tmk_sweep_answer *v;
 };
 
-static void write_story(FILE *out, const void *arg)
+static void write_answer(FILE *out, const void *arg)
 {
-    const struct writing *w = arg;
+    const struct output_write *w = arg;
     w->write(out, w->v);
 }
 
-/* 0, or an exit status after a message. */
-static int write_file(const struct tmk_sweep_answer *v, const char *name, writer *write)
+/* Write one file. 0, or an exit status after a message. */
+static int write_output(const struct tmk_sweep_answer *v, const char *name, writer *write)
 {
     char *path = tmk_xformat("%s/%s", v->r->folder, name);
-    int status = tmk_output_file_write(path, write_story, &(struct writing){write, v});
+    int status = tmk_output_file_write(path, write_answer, &(struct output_write){write, v});
     free(path);
     return status;
 }
@@ -71,14 +75,14 @@ int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs
 {
     struct tmk_sweep_answer v;
     int status = 0;
-    open_story(&v, g, o);
+    open_answer(&v, g, o);
     for (size_t i = 0; i < TMK_N(files); i++)
         if (o->detailed || !files[i].is_detailed) {
-            int own = write_file(&v, files[i].name, files[i].write);
+            int own = write_output(&v, files[i].name, files[i].write);
             status = status ? status : own;
         }
     if (o->console)
         tmk_sweep_write_text(o->console, &v);
-    close_story(&v);
+    close_answer(&v);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_page.c - index.html: the sweep on one page, offline, in the colours of the
- * pictures. What is estimated is marked as such. */
+ * pictures. Estimates are marked. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,10 @@
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1f2328;--faint:#6b7280;--line:#e3e6ea;"
@@ -42,7 +46,7 @@ static const char style[] =
 
 /* ---- bars ---- */
 
-static void put_piece(FILE *out, const struct tmk_share *s, double most)
+static void put_bar_piece(FILE *out, const struct tmk_share *s, double most)
 {
     char size[TMK_AMOUNT_BYTES];
     fprintf(out, "<span style=\"width:%.2f%%;background:%s\" title=\"",
@@ -57,8 +61,7 @@ static bool comes_before(const struct tmk_share *a, const struct tmk_share *b)
     return x != y ? x < y : strcmp(a->key ? a->key : "", b->key ? b->key : "") < 0;
 }
 
-/* The piece that follows `last` in the order of a pile, which is the same in each bar; NULL: none.
- */
+/* The piece that follows `last` in stacking order, which is the same in each bar; NULL: none. */
 static const struct tmk_share *next_piece(const struct tmk_shares *s, const struct tmk_share *last)
 {
     const struct tmk_share *best = NULL;
@@ -70,15 +73,15 @@ static const struct tmk_share *next_piece(const struct tmk_shares *s, const stru
     return best;
 }
 
-static void put_bar(FILE *out, const struct tmk_shares *s, double most)
+static void put_page_bar(FILE *out, const struct tmk_shares *s, double most)
 {
     fputs("<td><div class=\"bar\">", out);
     for (const struct tmk_share *piece = next_piece(s, NULL); piece; piece = next_piece(s, piece))
-        put_piece(out, piece, most);
+        put_bar_piece(out, piece, most);
     fputs("</div></td>", out);
 }
 
-static void put_key(FILE *out, const struct tmk_results *r)
+static void put_page_key(FILE *out, const struct tmk_results *r)
 {
     struct tmk_textmap keys = {0};
     uint32_t number;
@@ -102,7 +105,7 @@ static void put_key(FILE *out, const struct tmk_results *r)
 
 /* ---- sections ---- */
 
-static void put_head(FILE *out, const struct tmk_sweep_answer *v)
+static void put_page_head(FILE *out, const struct tmk_sweep_answer *v)
 {
     const struct tmk_results *r = v->r;
     char name[512], size[TMK_AMOUNT_BYTES];
@@ -127,7 +130,7 @@ static void put_head(FILE *out, const struct tmk_sweep_answer *v)
     }
 }
 
-static void put_components(FILE *out, const struct tmk_sweep_answer *v)
+static void put_page_components(FILE *out, const struct tmk_sweep_answer *v)
 {
     if (!v->g->largest)
         return;
@@ -148,14 +151,14 @@ static void put_components(FILE *out, const struct tmk_sweep_answer *v)
         tmk_html_element(out, "td class=\"n\"", "%s", tmk_size_text(s->bytes, size));
         tmk_html_element(out, "td class=\"n\"", "%s",
                          tmk_percent_text(s->bytes, c->peak_allocated, percent));
-        put_bar(out, &(struct tmk_shares){.rows = c->components.rows + i, .n = 1},
-                (double)c->peak_allocated);
+        put_page_bar(out, &(struct tmk_shares){.rows = c->components.rows + i, .n = 1},
+                     (double)c->peak_allocated);
         fputs("</tr>\n", out);
     }
     fputs("</table>\n", out);
 }
 
-/* Signs that there are. */
+/* Explain the signs that the charts use. */
 static void put_chart_notes(FILE *out, const struct tmk_sweep_answer *v, bool has_arrow)
 {
     struct tmk_estimate e;
@@ -175,7 +178,7 @@ static void put_chart_notes(FILE *out, const struct tmk_sweep_answer *v, bool ha
         has_arrow ? " An arrow at the top: an estimate above the chart." : "");
 }
 
-static void put_influences(FILE *out, const struct tmk_sweep_answer *v)
+static void put_page_influences(FILE *out, const struct tmk_sweep_answer *v)
 {
     if (v->advice.n_influences == 0)
         return;
@@ -192,7 +195,7 @@ static void put_influences(FILE *out, const struct tmk_sweep_answer *v)
     put_chart_notes(out, v, has_arrow);
 }
 
-static void put_terms(FILE *out, const struct tmk_fit *f)
+static void put_page_terms(FILE *out, const struct tmk_fit *f)
 {
     char size[TMK_AMOUNT_BYTES], error[TMK_AMOUNT_BYTES];
     fputs("<details><summary class=\"faint\">The terms</summary>\n<table>\n"
@@ -214,12 +217,12 @@ static void put_terms(FILE *out, const struct tmk_fit *f)
     fputs("</table></details>\n", out);
 }
 
-static void put_fit(FILE *out, const struct tmk_sweep_answer *v)
+static void put_page_fit(FILE *out, const struct tmk_sweep_answer *v)
 {
     tmk_html_element(out, "h2", "How memory grows: the fit");
     tmk_html_element(out, "p", "%s", v->fit_text);
     if (v->g->fit)
-        put_terms(out, v->g->fit);
+        put_page_terms(out, v->g->fit);
 }
 
 static void put_limit_titles(FILE *out, const struct tmk_sweep_answer *v)
@@ -235,12 +238,12 @@ static void put_limit_titles(FILE *out, const struct tmk_sweep_answer *v)
     fputs("</tr>\n", out);
 }
 
-static void put_note(void *out, const char *text)
+static void put_page_note(void *out, const char *text)
 {
     tmk_html_element(out, "p class=\"faint\"", "%s", text);
 }
 
-static void put_limits(FILE *out, const struct tmk_sweep_answer *v)
+static void put_page_limits(FILE *out, const struct tmk_sweep_answer *v)
 {
     uint32_t n = v->advice.n_capacities;
     char text[96];
@@ -269,12 +272,12 @@ static void put_limits(FILE *out, const struct tmk_sweep_answer *v)
             fputs("</tr>\n", out);
     }
     fputs("</table></div>\n", out);
-    tmk_sweep_each_note(v, has_far, has_span, put_note, out);
+    tmk_sweep_each_note(v, has_far, has_span, put_page_note, out);
 }
 
 /* ---- all cells ---- */
 
-static void put_peak(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
+static void put_page_peak(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     char size[TMK_AMOUNT_BYTES], low[TMK_AMOUNT_BYTES], high[TMK_AMOUNT_BYTES];
@@ -294,7 +297,7 @@ static void put_peak(FILE *out, const struct tmk_sweep_answer *v, uint32_t numbe
                                                            : tmk_size_text(c->peak_reserved, size));
 }
 
-static void put_cell(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
+static void put_page_cell(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
     fprintf(out, "<tr><td class=\"n faint\">%u</td>", number + 1);
@@ -304,18 +307,18 @@ static void put_cell(FILE *out, const struct tmk_sweep_answer *v, uint32_t numbe
         fprintf(out, "<td class=\"n\">%u</td>", c->repeat + 1);
     tmk_html_element(out, c->outcome == TMK_CELL_DONE ? "td" : "td class=\"bad\"", "%s",
                      tmk_cell_outcome_name(c->outcome));
-    put_peak(out, v, number);
+    put_page_peak(out, v, number);
     if (c->outcome == TMK_CELL_DONE)
-        put_bar(out, &c->categories, (double)(v->g->most ? v->g->most : 1));
+        put_page_bar(out, &c->categories, (double)(v->g->most ? v->g->most : 1));
     else
         tmk_html_element(out, "td class=\"faint why\"", "%s", c->message ? c->message : "");
     fputs("</tr>\n", out);
 }
 
-static void put_cells(FILE *out, const struct tmk_sweep_answer *v)
+static void put_page_cells(FILE *out, const struct tmk_sweep_answer *v)
 {
     tmk_html_element(out, "h2", "All configurations");
-    put_key(out, v->r);
+    put_page_key(out, v->r);
     fputs("<div class=\"scroll\"><table>\n<tr><th class=\"n\">#</th>", out);
     for (uint32_t p = 0; p < v->r->n_params; p++)
         tmk_html_element(out, "th", "%s", v->r->params[p].name);
@@ -326,18 +329,18 @@ static void put_cells(FILE *out, const struct tmk_sweep_answer *v)
           out);
     for (uint32_t c = 0; c < v->r->n_cells; c++)
         if (v->r->cells[c].outcome != TMK_CELL_EXCLUDED)
-            put_cell(out, v, c);
+            put_page_cell(out, v, c);
     fputs("</table></div>\n", out);
 }
 
 void tmk_sweep_write_page(FILE *out, const struct tmk_sweep_answer *v)
 {
-    put_head(out, v);
-    put_components(out, v);
-    put_influences(out, v);
+    put_page_head(out, v);
+    put_page_components(out, v);
+    put_page_influences(out, v);
     tmk_sweep_write_heat(out, v);
-    put_fit(out, v);
-    put_limits(out, v);
-    put_cells(out, v);
+    put_page_fit(out, v);
+    put_page_limits(out, v);
+    put_page_cells(out, v);
     fprintf(out, "<p class=\"faint\">tidemark %s</p>\n</body>\n</html>\n", TMK_VERSION);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_plan.c - see sweep_plan.h.
  *
- * A sweep that goes on by --resume is the command line that began it, taken from the journal, with
- * what is said now added: so both ways come to the same parsed arguments. */
+ * For --resume, the original command line is taken from the journal and the present options are
+ * added to it, so both ways lead to the same parsed arguments. */
 #include "cli/sweep/sweep_plan.h"
 
 #include <dirent.h>
@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/front/locate.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/sweep/sweep_same.h"
+#include "kit/arena.h"
 #include "sweep/journal_out.h"
 #include "sweep/params.h"
 #include "sweep/words.h"
@@ -35,7 +37,7 @@ static const char *kept_redacted(const struct tmk_sweep_plan *p, const char *tex
     return kept;
 }
 
-static void *take(struct tmk_results *r, size_t n)
+static void *take_plan_memory(struct tmk_results *r, size_t n)
 {
     void *memory = tmk_arena_take(r->arena, n);
     if (!memory)
@@ -43,11 +45,11 @@ static void *take(struct tmk_results *r, size_t n)
     return memory;
 }
 
-static int read_params(struct tmk_results *r, const struct tmk_args *args)
+static int read_plan_params(struct tmk_results *r, const struct tmk_args *args)
 {
     const char *texts[TMK_MAX_VALUES];
     unsigned n = tmk_args_list(args, "param", texts);
-    r->params = take(r, (n + 1) * sizeof *r->params);
+    r->params = take_plan_memory(r, (n + 1) * sizeof *r->params);
     for (unsigned i = 0; i < n; i++) {
         struct tmk_error err = {0};
         if (tmk_param_parse(texts[i], r->arena, &r->params[i], &err) < 0) {
@@ -59,15 +61,15 @@ static int read_params(struct tmk_results *r, const struct tmk_args *args)
     return 0;
 }
 
-static void read_wheres(struct tmk_results *r, const struct tmk_args *args)
+static void read_plan_wheres(struct tmk_results *r, const struct tmk_args *args)
 {
     const char *texts[TMK_MAX_VALUES];
     r->n_wheres = tmk_args_list(args, "where", texts);
-    r->wheres = take(r, (r->n_wheres + 1) * sizeof *r->wheres);
+    r->wheres = take_plan_memory(r, (r->n_wheres + 1) * sizeof *r->wheres);
     memcpy(r->wheres, texts, r->n_wheres * sizeof *r->wheres);
 }
 
-/* Which constraint it was, with a caret below the place. */
+/* Report a constraint's error, with a caret below the position. */
 static int complain_where(const struct tmk_results *r, const struct tmk_error *err)
 {
     struct tmk_results alone = *r;
@@ -108,7 +110,7 @@ static int check_words(const struct tmk_results *r, char *const *words)
     return 0;
 }
 
-/* The command's words, the program without its folder. */
+/* Make the title: the command's words, with the program without its folder. */
 static const char *make_title(const struct tmk_sweep_plan *p, const struct tmk_args *args)
 {
     const char *given = tmk_args_get(args, "title");
@@ -127,7 +129,7 @@ static const char *make_title(const struct tmk_sweep_plan *p, const struct tmk_a
     return title;
 }
 
-/* Of the options that say how, those given, for the journal. */
+/* Whether an option about how to run is kept in the journal. */
 static bool is_kept_option(const char *name)
 {
     static const char *const others[] = {"param",  "where",        "repeats",    "output",
@@ -142,7 +144,7 @@ static bool is_kept_option(const char *name)
 static void keep_options(struct tmk_results *r, const struct tmk_args *args)
 {
     const struct tmk_command *c = args->command;
-    r->options = take(r, c->n_options * sizeof *r->options);
+    r->options = take_plan_memory(r, c->n_options * sizeof *r->options);
     for (unsigned i = 0; i < c->n_options; i++) {
         if (!args->values[i] || !is_kept_option(c->options[i].name))
             continue;
@@ -156,8 +158,8 @@ static void keep_options(struct tmk_results *r, const struct tmk_args *args)
     }
 }
 
-/* The folder that the command is run in; NULL: it is gone. */
-static const char *here(const struct tmk_results *r)
+/* The folder that the command runs in; NULL: it is gone. */
+static const char *current_folder(const struct tmk_results *r)
 {
     char *cwd = getcwd(NULL, 0);
     const char *kept = cwd ? tmk_arena_text(r->arena, cwd, strlen(cwd)) : NULL;
@@ -170,8 +172,8 @@ static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
     struct tmk_results *r = p->results;
     struct tmk_error err = {0};
     r->n_repeats = 1;
-    read_wheres(r, args);
-    int status = read_params(r, args);
+    read_plan_wheres(r, args);
+    int status = read_plan_params(r, args);
     if (status == 0)
         status = tmk_sweep_read_count(args, "repeats", TMK_SWEEP_MAX_CELLS, &r->n_repeats);
     if (status == 0 && tmk_results_lay_out(r, &err) < 0)
@@ -184,12 +186,12 @@ static int make_grid(struct tmk_sweep_plan *p, const struct tmk_args *args)
         status = tmk_sweep_check_secrets(p);
     if (status != 0)
         return status;
-    r->command = take(r, (args->n_operands + 1) * sizeof *r->command);
+    r->command = take_plan_memory(r, (args->n_operands + 1) * sizeof *r->command);
     for (r->n_command = 0; p->command[r->n_command]; r->n_command++) {
         r->command[r->n_command] = kept_redacted(p, p->command[r->n_command]);
         r->has_secret = r->has_secret || tmk_sweep_has_secret(p, p->command[r->n_command]);
     }
-    r->cwd = here(r);
+    r->cwd = current_folder(r);
     r->title = make_title(p, args);
     keep_options(r, args);
     return 0;
@@ -210,7 +212,7 @@ static char *folder_name(const struct tmk_args *args)
     return tmk_absolute_path(name);
 }
 
-static int make_folder(const char *folder)
+static int make_sweep_folder(const char *folder)
 {
     static const char *const parts[] = {"", "/runs", "/logs"};
     for (size_t i = 0; i < TMK_N(parts); i++) {
@@ -226,7 +228,8 @@ static int make_folder(const char *folder)
     return 0;
 }
 
-/* A sweep that was just killed may still be ending what it ran: it is waited for, a little. */
+/* Lock the journal. A sweep that was just killed may still be ending its programs, so wait a
+ * little. */
 static int lock_journal(struct tmk_sweep_plan *p)
 {
     struct tmk_error err = {0};
@@ -246,14 +249,14 @@ static int lock_journal(struct tmk_sweep_plan *p)
 
 /* ---- a sweep that was begun ---- */
 
-/* A folder without a journal is for us only if nobody else has put anything there. */
+/* Check that a folder without a journal is empty. */
 static int check_empty(const char *folder)
 {
     static const char *const ours[] = {".", "..", "runs", "logs", TMK_SWEEP_JOURNAL};
     DIR *dir = opendir(folder);
     bool is_ours = true;
     if (!dir)
-        return 0; /* it is not there, or that is said when it is made */
+        return 0; /* it is missing, or making it reports the error */
     for (struct dirent *entry; is_ours && (entry = readdir(dir));) {
         is_ours = false;
         for (size_t i = 0; i < TMK_N(ours); i++)
@@ -267,7 +270,7 @@ static int check_empty(const char *folder)
     return TMK_EXIT_USAGE;
 }
 
-/* What is there already takes the place of what was made of the command line. */
+/* Use the journal's results, if there are any, instead of those made from the command line. */
 static int look_for_journal(struct tmk_sweep_plan *p)
 {
     struct tmk_results *then = NULL;
@@ -292,7 +295,7 @@ static int look_for_journal(struct tmk_sweep_plan *p)
 
 /* ---- both ways to begin ---- */
 
-/* --retry-failed and --retry-oom. */
+/* Apply --retry-failed and --retry-oom. */
 static void forget_failed(struct tmk_results *r, const struct tmk_args *args)
 {
     bool failed = tmk_args_get(args, "retry-failed"), oom = tmk_args_get(args, "retry-oom");
@@ -331,7 +334,7 @@ static int begin_new(struct tmk_sweep_plan *p, const struct tmk_args *args)
     return status;
 }
 
-/* Options and command of the journal, then those of now, as one command line. */
+/* Join the options and command of the journal and the present ones into one command line. */
 static char **join_arguments(const struct tmk_results *r, const struct tmk_args *args)
 {
     const struct tmk_command *c = args->command;
@@ -387,7 +390,7 @@ static int resume_with(struct tmk_sweep_plan *p, const struct tmk_args *args)
     unsigned n = 0;
     while (all[n])
         n++;
-    char **argv = tmk_xcalloc(n + 1, sizeof *argv); /* is reordered */
+    char **argv = tmk_xcalloc(n + 1, sizeof *argv); /* the parser reorders it */
     memcpy(argv, all, n * sizeof *argv);
     struct tmk_args joined;
     int status = tmk_args_parse(args->command, argv, &joined);
@@ -397,7 +400,8 @@ static int resume_with(struct tmk_sweep_plan *p, const struct tmk_args *args)
     }
     if (status == 0)
         status = tmk_sweep_read_how(p, &joined);
-    if (p->watch.ranks) /* all else that is kept of the arguments is copied or read by now */
+    if (p->watch.ranks) /* everything else that is kept of the arguments has been copied or read by
+                           now */
         p->watch.ranks = tmk_arena_text(p->results->arena, p->watch.ranks, strlen(p->watch.ranks));
     for (unsigned i = 0; i < n; i++)
         free(all[i]);
@@ -424,10 +428,10 @@ static int begin_again(struct tmk_sweep_plan *p, const struct tmk_args *args)
     return status == 0 ? resume_with(p, args) : status;
 }
 
-/* The command's files are found from where the sweep was begun. */
-static int go_there(const struct tmk_results *r)
+/* Go to the folder where the sweep was begun, so that the command finds its files. */
+static int go_to_command_folder(const struct tmk_results *r)
 {
-    const char *now = here(r);
+    const char *now = current_folder(r);
     if (!r->cwd || (now && strcmp(now, r->cwd) == 0))
         return 0;
     if (chdir(r->cwd) < 0) {
@@ -448,13 +452,13 @@ int tmk_sweep_plan_init(struct tmk_sweep_plan *p, const struct tmk_args *args)
     if (status == 0)
         forget_failed(p->results, args);
     if (status == 0 && tmk_results_has_pending(p->results))
-        status = go_there(p->results);
+        status = go_to_command_folder(p->results);
     if (status != 0 || p->dry_run)
         return status;
     const char *folder = tmk_xshell_word(p->results->arena, p->results->folder);
     p->resume = p->results->has_secret ? tmk_xformat("the same command with -o %s", folder)
                                        : tmk_xformat("tidemark sweep --resume %s", folder);
-    status = make_folder(p->results->folder);
+    status = make_sweep_folder(p->results->folder);
     return status == 0 ? lock_journal(p) : status;
 }
 

@@ -10,13 +10,16 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/table.h"
 #include "kit/utf8.h"
 #include "sweep/params.h"
 #include "sweep/remaining.h"
+#include "sweep/results.h"
 
 enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110, WIDEST_MESSAGE = 500 };
 
-/* A configuration in its line: "seq=128 batch=4"; where that would be cut, its values alone. */
+/* The text of a configuration in its line: "seq=128 batch=4", or only its values if that would be
+ * cut. */
 static const char *line_text(const struct tmk_sweep_view *v, const struct tmk_cell *c, char *buffer)
 {
     const struct tmk_results *r = v->r;
@@ -60,7 +63,7 @@ void tmk_sweep_view_clear(struct tmk_sweep_view *v)
     v->shown = false;
 }
 
-/* In whole seconds, for lines that change while they are read. */
+/* A time in whole seconds, for lines that change while they are read. */
 static const char *clock_text(double seconds, char *buffer)
 {
     if (seconds >= 60)
@@ -69,7 +72,7 @@ static const char *clock_text(double seconds, char *buffer)
     return buffer;
 }
 
-/* "about 3 min left" into the buffer; "" when nothing is known. */
+/* Write "about 3 min left" to the buffer; "": not known. */
 static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_t size)
 {
     double seconds = tmk_remaining_seconds(v->r, v->order, v->n, v->n_at_once);
@@ -80,7 +83,7 @@ static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_
     return buffer;
 }
 
-/* ---- a line a configuration ---- */
+/* ---- a line for each configuration ---- */
 
 static const char *peak_text(const struct tmk_cell *c, char *buffer)
 {
@@ -92,8 +95,8 @@ static const char *outcome_text(const struct tmk_cell *c)
     return c->outcome == TMK_CELL_OOM ? "OOM" : tmk_cell_outcome_name(c->outcome);
 }
 
-/* Words of a stranger: nothing in them drives the terminal. */
-static void print_line(const char *lead, const char *text, size_t n, size_t width)
+/* Print a line of foreign text; nothing in it can control the terminal. */
+static void print_progress_line(const char *lead, const char *text, size_t n, size_t width)
 {
     char line[TEXT_BYTES];
     snprintf(line, sizeof line, "%.*s", (int)n, text);
@@ -102,18 +105,18 @@ static void print_line(const char *lead, const char *text, size_t n, size_t widt
     fputc('\n', stderr);
 }
 
-/* The last lines, indented. */
+/* Print the last lines, indented. */
 static void print_log(const char *log)
 {
     while (*log) {
         size_t n = strcspn(log, "\n");
-        print_line("        | ", log, n, WIDEST_LOG);
+        print_progress_line("        | ", log, n, WIDEST_LOG);
         log += n + (log[n] == '\n');
     }
 }
 
-/* Once, above lines with values alone. */
-static void say_names(struct tmk_sweep_view *v)
+/* Print the parameters' names, once, above lines with values alone. */
+static void say_param_names(struct tmk_sweep_view *v)
 {
     if (!v->is_short || v->has_named)
         return;
@@ -132,7 +135,7 @@ void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, con
     uint32_t n_pending = tmk_results_n_pending(v->r, v->order, v->n);
     int digits = snprintf(count, sizeof count, "%u", v->n);
     tmk_sweep_view_clear(v);
-    say_names(v);
+    say_param_names(v);
     line_text(v, c, text);
     fprintf(stderr, "[%*u/%u] ", digits, v->n - n_pending, v->n);
     size_t width = tmk_utf8_write(stderr, text, WIDEST_TEXT);
@@ -143,7 +146,7 @@ void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, con
             *time_left(v, left, sizeof left) ? "   " : "", left);
     bool is_done = c->outcome == TMK_CELL_DONE;
     if (c->message && !(is_done && v->said && strcmp(v->said, c->message) == 0))
-        print_line("        ", c->message, strlen(c->message), WIDEST_MESSAGE);
+        print_progress_line("        ", c->message, strlen(c->message), WIDEST_MESSAGE);
     if (is_done && c->message)
         v->said = c->message;
     if (log)
@@ -159,7 +162,7 @@ void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const 
     if (n_running > 1)
         snprintf(more, sizeof more, " and %u more", n_running - 1);
     time_left(v, left, sizeof left);
-    say_names(v);
+    say_param_names(v);
     fputs("\r\033[K  ... ", stderr);
     tmk_utf8_write(stderr, line_text(v, c, text), WIDEST_TEXT);
     fprintf(stderr, "%s, for %s%s%s", more, clock_text((double)(ns / 1000000000u), time),
@@ -170,25 +173,26 @@ void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const 
 
 /* ---- the table ---- */
 
-/* Columns that would say nothing are left out. */
-struct layout {
+/* Columns without information are left out. */
+struct progress_layout {
     struct tmk_column columns[TMK_SWEEP_MAX_PARAMS + 6];
     uint32_t n;
     bool has_repeats;
-    bool has_reserved; /* of any */
-    bool has_devices;  /* more than one */
+    bool has_reserved; /* some cell has reserved bytes */
+    bool has_devices;  /* cells ran on more than one device */
 };
 
-static void add_column(struct layout *l, const char *title, bool is_number, bool may_shrink)
+static void add_column(struct progress_layout *l, const char *title, bool is_number,
+                       bool may_shrink)
 {
     l->columns[l->n++] = (struct tmk_column){title, is_number ? TMK_RIGHT : TMK_LEFT,
                                              may_shrink ? TMK_SHRINK : TMK_FIXED};
 }
 
-static void lay_out(struct layout *l, const struct tmk_results *r)
+static void lay_out_progress(struct progress_layout *l, const struct tmk_results *r)
 {
     const char *device = NULL;
-    *l = (struct layout){.has_repeats = r->n_repeats > 1};
+    *l = (struct progress_layout){.has_repeats = r->n_repeats > 1};
     for (uint32_t i = 0; i < r->n_cells; i++) {
         const struct tmk_cell *c = &r->cells[i];
         l->has_reserved |= c->peak_reserved != TMK_BYTES_UNKNOWN;
@@ -208,8 +212,8 @@ static void lay_out(struct layout *l, const struct tmk_results *r)
     add_column(l, "time", true, false);
 }
 
-static void add_row(struct tmk_table *t, const struct layout *l, const struct tmk_results *r,
-                    const struct tmk_cell *c)
+static void add_progress_row(struct tmk_table *t, const struct progress_layout *l,
+                             const struct tmk_results *r, const struct tmk_cell *c)
 {
     char size[TMK_AMOUNT_BYTES];
     for (uint32_t p = 0; p < r->n_params; p++)
@@ -228,7 +232,7 @@ static void add_row(struct tmk_table *t, const struct layout *l, const struct tm
                    tmk_cell_was_run(c) ? tmk_time_text((uint64_t)(c->seconds * 1e9), size) : NULL);
 }
 
-/* "14 done, 2 OOM, 1 failed, 3 excluded". */
+/* Print "14 done, 2 OOM, 1 failed, 3 excluded". */
 static void print_tally(struct tmk_sheet *sheet, const struct tmk_survey *g)
 {
     char line[256] = "", text[TEXT_BYTES], size[TMK_AMOUNT_BYTES];
@@ -256,14 +260,14 @@ void tmk_sweep_view_table(const struct tmk_survey *g)
 {
     const struct tmk_results *r = g->r;
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
-    struct layout l;
-    lay_out(&l, r);
+    struct progress_layout l;
+    lay_out_progress(&l, r);
     struct tmk_table *t = tmk_table_open(l.columns, l.n);
     uint32_t shown = 0, n = r->n_cells - g->n_cells[TMK_CELL_EXCLUDED];
     tmk_sheet_heading(&sheet, "Configurations");
     for (uint32_t i = 0; i < r->n_cells && shown < MOST_ROWS; i++)
         if (r->cells[i].outcome != TMK_CELL_EXCLUDED) {
-            add_row(t, &l, r, &r->cells[i]);
+            add_progress_row(t, &l, r, &r->cells[i]);
             shown++;
         }
     tmk_sheet_table(&sheet, t);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_progress_text.h - what a sweep says while it works (stderr), and its table at the
- * end (stdout).
+/* cli/sweep/sweep_progress_text.h - a sweep's progress lines (stderr), and its table at the end
+ * (stdout).
  *
- * A line for each configuration that has ended. On a terminal there is one more below, written over
- * once a second: what runs, and how much time is left. */
+ * There is a line for each configuration that has ended. A terminal has one more line below,
+ * updated once a second, with the running configurations and the time left. */
 #ifndef TMK_CLI_SWEEP_SWEEP_PROGRESS_TEXT_H
 #define TMK_CLI_SWEEP_SWEEP_PROGRESS_TEXT_H
 
@@ -15,28 +15,29 @@
 struct tmk_sweep_view {
     const struct tmk_results *r;
     const uint32_t *order;
-    uint32_t n; /* cells of the order */
+    uint32_t n; /* number of cells in the order */
     unsigned n_at_once;
     bool is_terminal;
-    bool shown;       /* the lower line is there */
-    const char *said; /* of the last that ended well: what is true of all is said once */
-    size_t widest;    /* of a configuration's text */
-    bool is_short;    /* which has values alone: with names it would be too wide */
-    bool has_named;   /* the names have been said */
+    bool shown; /* the lower line is shown */
+    const char
+        *said; /* the text of the last configuration that ended well; common facts are said once */
+    size_t widest;  /* width of a configuration's text */
+    bool is_short;  /* texts have only values: with names they would be too wide */
+    bool has_named; /* the names have been printed */
 };
 
 void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,
                          const uint32_t *order, uint32_t n, unsigned n_at_once);
-/* A configuration has ended: its line. `log` is what it printed last, to be shown when it has
- * failed; NULL: nothing. */
+/* Print the line of a configuration that has ended. `log` is its last output, shown if it failed;
+ * NULL: none. */
 void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, const char *log);
-/* The lower line: `n_running` of which the oldest is `c` and has run so long. */
+/* Update the lower line: `n_running` configurations run; the oldest is `c`, running for `ns`. */
 void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const struct tmk_cell *c,
                             uint64_t ns);
-/* Take the lower line away. */
+/* Remove the lower line. */
 void tmk_sweep_view_clear(struct tmk_sweep_view *v);
 
-/* All configurations with outcome and peak, the largest, and what failed. */
+/* Print all configurations with outcome and peak, the largest, and the failed ones. */
 void tmk_sweep_view_table(const struct tmk_survey *g);
 
 #endif

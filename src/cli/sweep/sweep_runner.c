@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/sweep/sweep_runner.c - see sweep_runner.h.
  *
- * One loop and no threads: signals are blocked and waited for, with a limit, so that the end of a
- * configuration, ^C and a time limit all come by the same way. */
+ * There is one loop and no thread: signals are blocked and waited for, with a limit, so that the
+ * end of a configuration, ^C and a time limit all arrive the same way. */
 #include "cli/sweep/sweep_runner.h"
 
 #include <errno.h>
@@ -14,15 +14,20 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/error.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/run/watch.h"
 #include "cli/sweep/keeper.h"
 #include "cli/sweep/sweep_cell.h"
 #include "cli/sweep/sweep_progress_text.h"
+#include "kit/amount.h"
 #include "sweep/fit.h"
 #include "sweep/journal_out.h"
 #include "sweep/order.h"
+#include "sweep/results.h"
 
-struct slot { /* of the configurations that run at once */
+struct runner_slot { /* one of the configurations that run at once */
     bool is_used;
     uint32_t cell;
     struct tmk_keeper keeper;
@@ -30,22 +35,22 @@ struct slot { /* of the configurations that run at once */
     uint64_t start_ns, deadline_ns;
 };
 
-struct runner {
+struct sweep_runner {
     struct tmk_sweep_plan *p;
     struct tmk_results *r;
     struct tmk_sweep_view view;
     uint32_t *order;
-    uint32_t n, next; /* of the order */
-    struct slot *slots;
+    uint32_t n, next; /* size of the order, and the next index */
+    struct runner_slot *slots;
     unsigned n_running;
     sigset_t set;
     int interrupted_by; /* signal, 0: none */
-    int status;         /* to end with; not 0: nothing more is begun */
+    int status;         /* exit status; not 0: nothing more is begun */
     struct tmk_fit *fit;
-    uint32_t n_fitted; /* cells measured when it was made */
+    uint32_t n_fitted; /* cells measured when the fit was made */
 };
 
-/* ---- hopeless ones ---- */
+/* ---- hopeless cells ---- */
 
 static uint32_t count_measured(const struct tmk_results *r)
 {
@@ -55,8 +60,8 @@ static uint32_t count_measured(const struct tmk_results *r)
     return n;
 }
 
-/* What a card has, as far as was seen; --capacity goes before. 0: not known. */
-static uint64_t capacity_of(const struct runner *run)
+/* The capacity of a GPU: --capacity, or the one seen so far. 0: not known. */
+static uint64_t runner_capacity(const struct sweep_runner *run)
 {
     uint64_t most = 0;
     if (run->p->capacity)
@@ -76,8 +81,8 @@ static bool knows_reserved(const struct tmk_results *r)
     return true;
 }
 
-/* With each cell that was done at first, seldomer when there are many: a fit takes its time. */
-static void fit_again(struct runner *run)
+/* Fit again: after each cell at first, less often when there are many, because a fit takes time. */
+static void fit_again(struct sweep_runner *run)
 {
     uint32_t n = count_measured(run->r);
     if (n < run->n_fitted + 1 + run->n_fitted / 16)
@@ -88,10 +93,10 @@ static void fit_again(struct runner *run)
                  NULL); /* too few cells: none is hopeless yet */
 }
 
-/* Does even the low end of what it would need not fit? Then it is noted, and not run. */
-static bool is_hopeless(struct runner *run, uint32_t cell)
+/* Whether even the low bound of the estimate does not fit. Then the cell is marked and not run. */
+static bool is_hopeless(struct sweep_runner *run, uint32_t cell)
 {
-    uint64_t capacity = capacity_of(run);
+    uint64_t capacity = runner_capacity(run);
     if (!run->p->skip_hopeless || capacity == 0)
         return false;
     fit_again(run);
@@ -106,7 +111,7 @@ static bool is_hopeless(struct runner *run, uint32_t cell)
 
 /* ---- begin and end ---- */
 
-static bool write_down(struct runner *run, uint32_t cell)
+static bool write_down(struct sweep_runner *run, uint32_t cell)
 {
     struct tmk_error err = {0};
     if (tmk_journal_add(run->p->journal, run->r, cell, &err) == 0)
@@ -117,7 +122,8 @@ static bool write_down(struct runner *run, uint32_t cell)
     return false;
 }
 
-static void begin(struct runner *run, struct slot *s, unsigned number, uint32_t cell)
+static void begin_cell(struct sweep_runner *run, struct runner_slot *s, unsigned number,
+                       uint32_t cell)
 {
     s->cell = cell;
     int status = tmk_sweep_cell_start(run->p, cell, number, &s->files, &s->keeper);
@@ -132,8 +138,8 @@ static void begin(struct runner *run, struct slot *s, unsigned number, uint32_t 
     run->n_running++;
 }
 
-/* The next that is to be run; false: there is none. */
-static bool find_next(struct runner *run, uint32_t *ret)
+/* Find the next cell to run; false: there is none. */
+static bool find_next_cell(struct sweep_runner *run, uint32_t *ret)
 {
     for (; run->next < run->n; run->next++) {
         uint32_t cell = run->order[run->next];
@@ -151,20 +157,20 @@ static bool find_next(struct runner *run, uint32_t *ret)
     return false;
 }
 
-static void fill(struct runner *run)
+static void fill_slots(struct sweep_runner *run)
 {
     for (unsigned i = 0; i < run->p->n_jobs && run->status == 0 && !run->interrupted_by; i++) {
         uint32_t cell;
         if (run->slots[i].is_used)
             continue;
-        if (!find_next(run, &cell))
+        if (!find_next_cell(run, &cell))
             return;
-        begin(run, &run->slots[i], i, cell);
+        begin_cell(run, &run->slots[i], i, cell);
     }
 }
 
-/* Whether it could not be started at all: then none of the others can. */
-static bool not_started(struct runner *run, const struct tmk_kept *kept)
+/* Whether the program could not be started at all. Then the others cannot either. */
+static bool not_started(struct sweep_runner *run, const struct tmk_kept *kept)
 {
     if (!kept->failure)
         return false;
@@ -174,7 +180,8 @@ static bool not_started(struct runner *run, const struct tmk_kept *kept)
     return true;
 }
 
-static void finish(struct runner *run, struct slot *s, const struct tmk_kept *kept)
+static void finish_cell(struct sweep_runner *run, struct runner_slot *s,
+                        const struct tmk_kept *kept)
 {
     uint64_t ns = tmk_clock_monotonic_ns() - s->start_ns;
     s->is_used = false;
@@ -191,7 +198,7 @@ static void finish(struct runner *run, struct slot *s, const struct tmk_kept *ke
 
 /* ---- waiting ---- */
 
-static void interrupt(struct runner *run, int number)
+static void interrupt_cells(struct sweep_runner *run, int number)
 {
     bool again = run->interrupted_by != 0;
     if (!again) {
@@ -204,28 +211,28 @@ static void interrupt(struct runner *run, int number)
             (again ? tmk_keeper_kill : tmk_keeper_stop)(&run->slots[i].keeper);
 }
 
-static uint64_t until_next(const struct runner *run, uint64_t now)
+static uint64_t ns_until_next(const struct sweep_runner *run, uint64_t now)
 {
     uint64_t wait = 1000000000u;
     for (unsigned i = 0; i < run->p->n_jobs; i++) {
-        const struct slot *s = &run->slots[i];
+        const struct runner_slot *s = &run->slots[i];
         if (s->is_used && !s->files.timed_out && s->deadline_ns < now + wait)
             wait = s->deadline_ns > now ? s->deadline_ns - now : 0;
     }
     return wait;
 }
 
-static void look_at_slots(struct runner *run)
+static void look_at_slots(struct sweep_runner *run)
 {
     uint64_t now = tmk_clock_monotonic_ns();
-    const struct slot *oldest = NULL;
+    const struct runner_slot *oldest = NULL;
     for (unsigned i = 0; i < run->p->n_jobs; i++) {
-        struct slot *s = &run->slots[i];
+        struct runner_slot *s = &run->slots[i];
         struct tmk_kept kept;
         if (!s->is_used)
             continue;
         if (tmk_keeper_ended(&s->keeper, &kept)) {
-            finish(run, s, &kept);
+            finish_cell(run, s, &kept);
             continue;
         }
         if (now >= s->deadline_ns && !s->files.timed_out) {
@@ -240,20 +247,20 @@ static void look_at_slots(struct runner *run)
                                now - oldest->start_ns);
 }
 
-static void wait_once(struct runner *run)
+static void wait_once(struct sweep_runner *run)
 {
-    uint64_t ns = until_next(run, tmk_clock_monotonic_ns());
+    uint64_t ns = ns_until_next(run, tmk_clock_monotonic_ns());
     struct timespec limit = {.tv_sec = (time_t)(ns / 1000000000u),
                              .tv_nsec = (long)(ns % 1000000000u)};
     int number = sigtimedwait(&run->set, NULL, &limit);
     if (number > 0 && number != SIGCHLD)
-        interrupt(run, number);
+        interrupt_cells(run, number);
     look_at_slots(run);
 }
 
-/* ---- all of it ---- */
+/* ---- the loop ---- */
 
-static void block_signals(struct runner *run, sigset_t *ret_before)
+static void block_signals(struct sweep_runner *run, sigset_t *ret_before)
 {
     static const int taken[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigemptyset(&run->set);
@@ -262,14 +269,14 @@ static void block_signals(struct runner *run, sigset_t *ret_before)
     sigprocmask(SIG_BLOCK, &run->set, ret_before);
 }
 
-static void take_order(struct runner *run)
+static void take_run_order(struct sweep_runner *run)
 {
     run->order = tmk_xcalloc(run->r->n_cells, sizeof *run->order);
     if (tmk_order_cells(run->r, run->order, &run->n) < 0)
         tmk_die("out of memory");
 }
 
-static void say_begin(const struct runner *run)
+static void say_cells_begin(const struct sweep_runner *run)
 {
     uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n),
              n_out = run->r->n_cells - run->n;
@@ -290,7 +297,7 @@ static void say_begin(const struct runner *run)
                 run->p->n_jobs > 1 ? ", several at once" : "", run->r->folder);
 }
 
-static void say_end(struct runner *run)
+static void say_cells_end(struct sweep_runner *run)
 {
     tmk_sweep_view_clear(&run->view);
     uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n);
@@ -300,23 +307,23 @@ static void say_end(struct runner *run)
                 run->n, run->p->resume);
     } else if (run->status != 0 && run->status != 126 && run->status != 127) {
         tmk_say("given up; to go on: %s", run->p->resume);
-    } else if (run->p->skip_hopeless && capacity_of(run) == 0) {
+    } else if (run->p->skip_hopeless && runner_capacity(run) == 0) {
         tmk_say("--skip-hopeless: no device has told what it has; give --capacity too");
     }
 }
 
 int tmk_sweep_run(struct tmk_sweep_plan *p)
 {
-    struct runner run = {.p = p, .r = p->results};
+    struct sweep_runner run = {.p = p, .r = p->results};
     sigset_t before;
-    take_order(&run);
+    take_run_order(&run);
     run.slots = tmk_xcalloc(p->n_jobs, sizeof *run.slots);
     tmk_sweep_view_init(&run.view, run.r, run.order, run.n, p->n_jobs);
-    say_begin(&run);
+    say_cells_begin(&run);
     block_signals(&run, &before);
-    for (fill(&run); run.n_running > 0; fill(&run))
+    for (fill_slots(&run); run.n_running > 0; fill_slots(&run))
         wait_once(&run);
-    say_end(&run);
+    say_cells_end(&run);
     sigprocmask(SIG_SETMASK, &before, NULL);
     tmk_fit_close(run.fit);
     free(run.slots);
@@ -326,8 +333,8 @@ int tmk_sweep_run(struct tmk_sweep_plan *p)
 
 void tmk_sweep_list(const struct tmk_sweep_plan *p)
 {
-    struct runner run = {.r = p->results};
-    take_order(&run);
+    struct sweep_runner run = {.r = p->results};
+    take_run_order(&run);
     for (uint32_t i = 0; i < run.n; i++) {
         const struct tmk_cell *c = &run.r->cells[run.order[i]];
         char *line = tmk_sweep_cell_command(p, c);

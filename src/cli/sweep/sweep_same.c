@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_same.c - see sweep_same.h. */
-#include "cli/sweep/sweep_same.h"
-
+/* cli/sweep/sweep_same.c - compare the sweep in a folder with the one that the user asks for now:
+ * see sweep_plan.h. */
 #include <string.h>
 
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/sweep/sweep_plan.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
 
 static bool same_texts(const char *const *a, uint32_t n_a, const char *const *b, uint32_t n_b)
 {
@@ -32,8 +33,9 @@ static int say_differs(const struct tmk_results *then, const char *what)
     return TMK_EXIT_USAGE;
 }
 
-static int compare_texts(const struct tmk_results *then, const char *what, const char *const *a,
-                         uint32_t n_a, const char *const *b, uint32_t n_b, const char *between)
+static int compare_text_lists(const struct tmk_results *then, const char *what,
+                              const char *const *a, uint32_t n_a, const char *const *b,
+                              uint32_t n_b, const char *between)
 {
     if (same_texts(a, n_a, b, n_b))
         return 0;
@@ -50,24 +52,25 @@ static int compare_params(const struct tmk_results *then, const struct tmk_resul
         a[i] = then->params[i].name;
     for (uint32_t i = 0; i < now->n_params; i++)
         b[i] = now->params[i].name;
-    int status =
-        compare_texts(then, "which parameters there are", a, then->n_params, b, now->n_params, " ");
+    int status = compare_text_lists(then, "which parameters there are", a, then->n_params, b,
+                                    now->n_params, " ");
     for (uint32_t i = 0; i < then->n_params && status == 0; i++) {
         const struct tmk_sweep_param *x = &then->params[i], *y = &now->params[i];
-        status = compare_texts(then, x->name, x->values, x->n_values, y->values, y->n_values, ",");
+        status =
+            compare_text_lists(then, x->name, x->values, x->n_values, y->values, y->n_values, ",");
     }
     return status;
 }
 
 int tmk_sweep_compare(const struct tmk_results *then, const struct tmk_results *now)
 {
-    int status = compare_texts(then, "the command", then->command, then->n_command, now->command,
-                               now->n_command, " ");
+    int status = compare_text_lists(then, "the command", then->command, then->n_command,
+                                    now->command, now->n_command, " ");
     if (status == 0)
         status = compare_params(then, now);
     if (status == 0)
-        status = compare_texts(then, "--where", then->wheres, then->n_wheres, now->wheres,
-                               now->n_wheres, "; ");
+        status = compare_text_lists(then, "--where", then->wheres, then->n_wheres, now->wheres,
+                                    now->n_wheres, "; ");
     if (status == 0 && then->n_repeats != now->n_repeats)
         status = say_differs(then, "--repeats");
     return status;

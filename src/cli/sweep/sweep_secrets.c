@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_secrets.c - words that may stand nowhere (--redact): see sweep_plan.h. */
+/* cli/sweep/sweep_secrets.c - words that must not appear anywhere (--redact): see sweep_plan.h. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_plan.h"
+#include "sweep/results.h"
 
-/* A word, or "env:NAME": what that variable holds, which then stands in no list of processes. */
+/* Read secrets: a word, or "env:NAME" for the value of that variable, which then appears in no list
+ * of processes. */
 int tmk_sweep_read_secrets(struct tmk_sweep_plan *p, const struct tmk_args *args)
 {
     const char *words[TMK_MAX_VALUES];
@@ -15,7 +19,7 @@ int tmk_sweep_read_secrets(struct tmk_sweep_plan *p, const struct tmk_args *args
         bool is_variable = strncmp(words[i], "env:", 4) == 0;
         const char *secret = is_variable ? getenv(words[i] + 4) : words[i];
         if (!secret || !*secret)
-            continue; /* nothing that could be told */
+            continue; /* an empty secret */
         if (p->n_secrets == TMK_SWEEP_MAX_SECRETS) {
             tmk_say("--redact: more than %d words", TMK_SWEEP_MAX_SECRETS);
             return TMK_EXIT_USAGE;
@@ -25,7 +29,7 @@ int tmk_sweep_read_secrets(struct tmk_sweep_plan *p, const struct tmk_args *args
     return 0;
 }
 
-/* How much of `at` is a secret: of those that it begins with, the longest. 0: none. */
+/* The length of the longest secret that `at` begins with; 0: none. */
 static size_t secret_at(const struct tmk_sweep_plan *p, const char *at)
 {
     size_t longest = 0;
@@ -62,7 +66,7 @@ char *tmk_sweep_redacted(const struct tmk_sweep_plan *p, const char *text)
     return out;
 }
 
-/* What must stand in the journal as it is, or the sweep could not go on. */
+/* Check texts that the journal must contain unchanged, so that the sweep can be resumed. */
 int tmk_sweep_check_secrets(const struct tmk_sweep_plan *p)
 {
     const struct tmk_results *r = p->results;

@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/sweep/sweep_text.c - what a sweep says when it has ended: where the memory goes, what
- * parameters do to it, what fits where. */
+/* cli/sweep/sweep_text.c - a sweep's console text at its end: where the memory goes, the effect of
+ * parameters, and what fits on which GPU. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/shell.h"
+#include "kit/table.h"
 #include "kit/utf8.h"
+#include "sweep/advice.h"
+#include "sweep/fit.h"
 #include "sweep/params.h"
+#include "sweep/results.h"
+#include "sweep/survey.h"
 
 enum { MOST_ROWS = 12, MOST_CARDS = 15 };
 
 /* ---- sentences ---- */
 
-/* As the documents that we follow write sizes; small ones in MB, which would be 0.00 GB. */
+/* Write a size in GB, the unit of the documents that sweeps follow; small ones in MB, which would
+ * be 0.00 GB. */
 static const char *gb_text(uint64_t bytes, uint64_t whole, char *buffer)
 {
     bool is_small = whole < (uint64_t)TMK_GB;
@@ -28,7 +35,7 @@ static const char *gb_text(uint64_t bytes, uint64_t whole, char *buffer)
     return buffer;
 }
 
-/* A part that no layer owns: what is left, or named in brackets, as cuBLAS' workspace. */
+/* Whether a part belongs to no layer: the rest, or one named in brackets, as cuBLAS' workspace. */
 static bool is_of_no_layer(const char *component)
 {
     return strcmp(component, "other") == 0 || component[0] == '(';
@@ -44,7 +51,7 @@ static const struct tmk_share *most_of(const struct tmk_shares *all, bool layers
     return most;
 }
 
-/* "other" is nothing to work on: what it may be, and which layer comes first. */
+/* Explain "other", which is nothing to work on: what it may be, and which layer comes first. */
 static const char *say_other(struct tmk_sweep_answer *v, const struct tmk_cell *c, const char *text)
 {
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
@@ -59,7 +66,7 @@ static const char *say_other(struct tmk_sweep_answer *v, const struct tmk_cell *
                             tmk_percent_text(layer->bytes, c->peak_allocated, percent));
 }
 
-/* The part of the largest configuration that takes most; NULL: nothing was measured. */
+/* The largest part of the largest configuration; NULL: nothing was measured. */
 static const struct tmk_share *largest_of(const struct tmk_sweep_answer *v)
 {
     return v->g->largest ? most_of(&v->g->largest->cell->components, false) : NULL;
@@ -99,7 +106,7 @@ static const char *judgement(double median)
                               "decides.";
 }
 
-/* Of an exact fit nothing is left but the rounding of numbers. */
+/* The percentage to show: an exact fit leaves only rounding errors. */
 static double shown_percent(double share)
 {
     return share < 1e-4 ? 0.01 : 100 * share;
@@ -217,8 +224,8 @@ static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_answer
 
 /* ---- what fits ---- */
 
-/* Columns of the table of limits: a parameter each, of all that matter but the one asked for, then
- * the cards. */
+/* Columns of the table of limits: one for each parameter that matters except the one asked for,
+ * then one for each GPU. */
 struct limit_columns {
     struct tmk_column columns[TMK_SWEEP_MAX_PARAMS + MOST_CARDS];
     char titles[MOST_CARDS][TMK_AMOUNT_BYTES];
@@ -241,7 +248,7 @@ static void add_columns(const struct tmk_sweep_answer *v, struct limit_columns *
     }
 }
 
-/* What a range is; and what of a card is not counted, or left free. */
+/* Explain ranges, and which memory of a GPU is not counted, or left free. */
 static const char *say_range(const struct tmk_sweep_answer *v)
 {
     return v->reserved ? "A–B: up to A it fits with all that the allocator would hold; above B it "
@@ -319,8 +326,8 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v
     tmk_sweep_each_note(v, any_far, any_range, say_note, sheet);
 }
 
-/* Why there is nothing to tell, and what to do about it. */
-static void say_nothing(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
+/* Say why there is no result, and what to do about it. */
+static void say_nothing_measured(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v)
 {
     uint32_t n = v->g->n_cells[TMK_CELL_DONE];
     const char *message = NULL;
@@ -343,7 +350,7 @@ void tmk_sweep_write_text(FILE *out, const struct tmk_sweep_answer *v)
 {
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out), .is_begun = true};
     if (!v->g->largest) {
-        say_nothing(&sheet, v);
+        say_nothing_measured(&sheet, v);
         return;
     }
     say_components(out, v);
@@ -351,7 +358,7 @@ void tmk_sweep_write_text(FILE *out, const struct tmk_sweep_answer *v)
         fputc('\n', out);
         tmk_sheet_wrap(out, v->largest_text, "");
     }
-    if (v->look_command) { /* to be copied: on one line, however long */
+    if (v->look_command) { /* for copying: on one line, however long */
         fprintf(out, "%s\n  ", TMK_SWEEP_LOOK);
         tmk_utf8_write(out, v->look_command, SIZE_MAX);
         fputc('\n', out);

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "kit/arena.h"
 #include "kit/grow.h"
 #include "model/components.h"
 

@@ -9,7 +9,6 @@
 #include "interop/weights/weight_scan.h"
 #include "interop/weights/weights.h"
 #include "kit/textmap.h"
-#include "model/training_memory.h"
 
 enum { TMK_MODEL_MAX_RANKS = 16 };
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/weights/weights_json.c - `tidemark model --json`. */
 #include "cli/weights/weights_answer.h"
+#include "interop/weights/weight_scan.h"
+#include "interop/weights/weights.h"
+#include "kit/textmap.h"
 #include "kit/tree.h"
+#include "model/training_memory.h"
 
 static void put_group(struct tmk_tree *t, const struct tmk_weights_group *g)
 {

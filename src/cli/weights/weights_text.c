@@ -6,11 +6,16 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/front/command.h"
+#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "cli/weights/weights_answer.h"
+#include "interop/weights/weight_scan.h"
+#include "interop/weights/weights.h"
 #include "kit/amount.h"
+#include "kit/table.h"
+#include "kit/textmap.h"
+#include "model/training_memory.h"
 
 enum { SHOWN_NAMES = 8 };
 

@@ -16,6 +16,7 @@
 
 #include "model/run.h"
 #include "passes/peak.h"
+#include "trace/replay.h"
 
 enum tmk_export_what {
     TMK_EXPORT_AT,        /* alive at a moment */

@@ -6,9 +6,14 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "interop/out/out.h"
 #include "model/owners.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 struct fates_sweep {
     const struct tmk_process *p;

@@ -4,8 +4,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "interop/out/export.h"
 #include "interop/out/stack_sums.h"
 #include "kit/utf8.h"
+#include "model/run.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 /* Replace characters that would end a frame or a line. */
 static void write_folded_frame(FILE *out, const char *text)

@@ -9,12 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "interop/out/export.h"
 #include "interop/out/fates.h"
+#include "interop/out/out.h"
 #include "interop/out/perfetto_counter.h"
+#include "interop/out/perfetto_packets.h"
 #include "kit/grow.h"
 #include "model/owners.h"
+#include "model/run.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum {
     N_CATEGORIES = TIDEMARK_OTHER + 1,

@@ -6,9 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "interop/out/export.h"
 #include "interop/out/stack_sums.h"
 #include "kit/amount.h"
 #include "kit/json.h"
+#include "model/run.h"
+#include "passes/peak.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 struct page {
     const struct tmk_export *x;

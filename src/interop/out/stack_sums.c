@@ -5,6 +5,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "model/run.h"
+#include "passes/peak.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
+
 struct sums_sweep {
     struct tmk_stack_sums *sums;
     const struct tmk_process *p;

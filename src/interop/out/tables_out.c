@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "interop/out/result_out.h"
+#include "model/run.h"
 
 /* ---- names ---- */
 

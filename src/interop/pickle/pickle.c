@@ -11,6 +11,10 @@
 
 #include "base/bytes.h"
 #include "interop/pickle/pickle_machine.h"
+#include "interop/pickle/pickle_memo.h"
+#include "interop/pickle/pickle_memory.h"
+#include "interop/pickle/pickle_ops.h"
+#include "kit/arena.h"
 #include "kit/grow.h"
 
 enum {

@@ -5,7 +5,9 @@
 #define TMK_INTEROP_PICKLE_PICKLE_MACHINE_H
 
 #include "interop/pickle/feed.h"
+#include "interop/pickle/pickle.h"
 #include "interop/pickle/pickle_memo.h"
+#include "interop/pickle/pickle_memory.h"
 #include "interop/pickle/pickle_ops.h"
 
 struct tmk_pickle {

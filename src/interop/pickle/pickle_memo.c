@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
+#include "base/error.h"
+#include "interop/pickle/feed.h"
+#include "interop/pickle/pickle.h"
 #include "interop/pickle/pickle_ops.h"
 #include "kit/grow.h"
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "interop/pickle/feed.h"
+
 _Static_assert(sizeof(struct tmk_pickle_object) == 32, "cut from blocks in units of 16");
 
 enum {

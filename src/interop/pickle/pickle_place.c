@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/pickle/pickle_place.c - finds where in the outermost dict a list will lie, from the
  * stack below it; see pickle_machine.h. */
+#include "interop/pickle/pickle.h"
 #include "interop/pickle/pickle_machine.h"
 
 /* The index of the last mark below `at`, or -1. */

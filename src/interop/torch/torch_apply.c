@@ -3,7 +3,16 @@
  * torch_maker.h. */
 #include <string.h>
 
+#include "base/error.h"
+#include "interop/pickle/work_limit.h"
+#include "interop/torch/spool.h"
+#include "interop/torch/torch_history.h"
+#include "interop/torch/torch_layout.h"
 #include "interop/torch/torch_maker.h"
+#include "interop/torch/torch_snapshot.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/segments.h"
 
 /* ---- segments ---- */
 

@@ -3,8 +3,12 @@
  */
 #include <string.h>
 
+#include "base/error.h"
+#include "interop/torch/torch_names.h"
 #include "interop/torch/torch_maker.h"
 #include "kit/grow.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
 
 enum { C10_MODULE = 1, C10_ADDRESS = 1 }; /* the only module */
 static const char c10_path[] = "libc10_cuda.so";

@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "interop/out/out.h"
 #include "kit/grow.h"
+#include "trace/defs.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
 
 static const char *const words[] = {
 #define X(word) #word,

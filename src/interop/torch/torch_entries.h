@@ -7,6 +7,7 @@
 #ifndef TMK_INTEROP_TORCH_TORCH_ENTRIES_H
 #define TMK_INTEROP_TORCH_TORCH_ENTRIES_H
 
+#include "interop/out/out.h"
 #include "interop/out/pickle_out.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"

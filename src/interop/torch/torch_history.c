@@ -4,8 +4,12 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "interop/pickle/work_limit.h"
+#include "interop/torch/spool.h"
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
+#include "model/alloc_conf.h"
 
 enum place_state { PLACE_LIVE, PLACE_PENDING, PLACE_GONE };
 

@@ -12,8 +12,17 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "interop/torch/spool.h"
+#include "interop/torch/torch_history.h"
+#include "interop/torch/torch_layout.h"
 #include "interop/torch/torch_maker.h"
+#include "model/alloc_conf.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/state.h"
+#include "trace/writer.h"
 
 enum { TELL_EVERY = 1 << 14 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/index.h"
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"

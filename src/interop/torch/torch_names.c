@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "kit/grow.h"
 #include "kit/seeded_hash.h"
 #include "trace/layout.h"

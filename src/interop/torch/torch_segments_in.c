@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_segments_in.c - reads segments and blocks of a snapshot; see
  * torch_reader.h. */
+#include "base/error.h"
+#include "interop/pickle/pickle.h"
+#include "interop/pickle/work_limit.h"
 #include "interop/torch/torch_reader.h"
+#include "interop/torch/torch_snapshot.h"
 #include "kit/grow.h"
 
 static uint8_t state_of_block(const struct tmk_pickle_value *v)

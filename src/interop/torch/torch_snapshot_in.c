@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "interop/pickle/feed.h"
+#include "interop/pickle/pickle.h"
 #include "interop/torch/torch_reader.h"
 #include "kit/grow.h"
 #include "model/run.h"

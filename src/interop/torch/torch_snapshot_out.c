@@ -13,9 +13,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "interop/out/export.h"
+#include "interop/out/pickle_out.h"
+#include "interop/torch/torch_blocks.h"
+#include "interop/torch/torch_entries.h"
+#include "interop/torch/torch_segments.h"
 #include "interop/torch/torch_trace.h"
 #include "model/alloc_conf.h"
+#include "model/run.h"
 #include "passes/steps.h"
+#include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { MAX_INDEX = 256 };
 

@@ -9,10 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "interop/torch/torch_changes.h"
 #include "kit/grow.h"
 #include "model/holders.h"
 #include "model/owners.h"
+#include "model/run.h"
+#include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 struct freed { /* a block with a free requested and not completed */
     struct tmk_torch_block block;

@@ -8,7 +8,11 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "interop/pickle/pickle.h"
+#include "interop/pickle/work_limit.h"
+#include "interop/torch/torch_names.h"
 #include "interop/torch/torch_reader.h"
+#include "interop/torch/torch_snapshot.h"
 #include "kit/grow.h"
 #include "model/run.h"
 #include "trace/layout.h"

@@ -8,8 +8,13 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
+#include "interop/pickle/work_limit.h"
 #include "interop/weights/checkpoint_pickle.h"
+#include "interop/weights/weights.h"
 #include "interop/weights/weights_in.h"
+#include "kit/arena.h"
+#include "kit/textmap.h"
 
 enum {
     MAX_DEPTH = 64,

@@ -15,9 +15,13 @@
 #include <zlib.h>
 
 #include "base/bytes.h"
+#include "base/error.h"
+#include "interop/weights/weights.h"
 #include "interop/weights/weights_in.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/grow.h"
+#include "kit/textmap.h"
 
 enum {
     END_BYTES = 22,

@@ -9,8 +9,12 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/error.h"
+#include "interop/weights/weights.h"
 #include "interop/weights/weights_in.h"
+#include "kit/arena.h"
 #include "kit/json_in.h"
+#include "kit/textmap.h"
 
 enum { MAX_HEADER_BYTES = 100 << 20 }; /* the format's own bound */
 

@@ -15,6 +15,7 @@
  * second, and with the loops of scan_kernels.c built for AVX-512 21 to 24. Most weights have those
  * types. */
 #include "interop/weights/scan_kernels.h"
+#include "interop/weights/weights.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+#include "interop/weights/scan_kernels.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 

@@ -13,7 +13,6 @@
 #ifndef TMK_INTEROP_WEIGHTS_WEIGHT_SCAN_H
 #define TMK_INTEROP_WEIGHTS_WEIGHT_SCAN_H
 
-#include "interop/weights/scan_kernels.h"
 #include "interop/weights/weights.h"
 
 struct tmk_scan_result {

@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "base/index.h"
 #include "interop/weights/weights_in.h"
 #include "kit/grow.h"

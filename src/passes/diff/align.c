@@ -12,9 +12,15 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
+#include "model/run.h"
+#include "passes/group.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 enum { MAX_FRAMES = 128, MAX_CELLS = 1 << 16 };
 

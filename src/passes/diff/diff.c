@@ -8,11 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "passes/diff/diff_pieces.h"
-#include "tidemark/tidemark.h"
+#include "passes/group.h"
+#include "passes/peak.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 struct tmk_diff {
     struct tmk_arena memory;

@@ -20,6 +20,7 @@
 #define TMK_PASSES_DIFF_DIFF_H
 
 #include "passes/diff/align.h"
+#include "passes/group.h"
 
 struct tmk_diff_row {
     const char *key;   /* NULL: not known */

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/grow.h"
 #include "model/owners.h"
+#include "passes/group.h"
+#include "passes/peak.h"
 #include "tidemark/tidemark.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 /* The number of a text, which is kept; UINT32_MAX without memory. */
 static uint32_t number_of_text(struct tmk_pieces *l, const char *text)

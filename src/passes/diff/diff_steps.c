@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "passes/steps.h"
+#include "trace/state.h"
 
 enum { WARM_UP_PART = 10, MIN_STEPS = 2, APART_PART = 100 };
 

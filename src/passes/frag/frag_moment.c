@@ -4,7 +4,14 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 static struct tmk_frag_candidate *candidate_of(struct tmk_frag_moments *m, uint16_t device)
 {

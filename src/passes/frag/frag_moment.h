@@ -9,6 +9,8 @@
 
 #include "kit/amount.h"
 #include "model/run.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum tmk_frag_kind {
     TMK_FRAG_WORST, /* the last OOM; without one, the first time that most was reserved; where that

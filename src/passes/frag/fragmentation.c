@@ -7,10 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
 #include "kit/arena.h"
-#include "kit/grow.h"
 #include "model/holders.h"
 #include "passes/frag/frag_moment.h"
+#include "passes/group.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 enum {
     SMALL_SEGMENT = 2 << 20, /* of the small pool, cudaMalloc'ed or mapped */

@@ -11,10 +11,11 @@
 #ifndef TMK_PASSES_FRAG_FRAGMENTATION_H
 #define TMK_PASSES_FRAG_FRAGMENTATION_H
 
-#include "kit/amount.h"
 #include "model/run.h"
 #include "passes/frag/frag_moment.h"
+#include "passes/group.h"
 #include "passes/peak.h"
+#include "trace/replay.h"
 
 enum tmk_frag_pool { TMK_FRAG_SMALL, TMK_FRAG_LARGE };
 

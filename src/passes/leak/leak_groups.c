@@ -6,11 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "kit/grow.h"
 #include "model/owners.h"
 #include "passes/leak/leak.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 #define MAX_CONTEXT ((1u << TMK_CONTEXT_BITS) - 1)
 

@@ -18,6 +18,7 @@
 #include "model/holders.h"
 #include "model/run.h"
 #include "passes/leak/trend.h"
+#include "trace/state.h"
 
 enum {
     TMK_LEAK_MAX_GROUPS = 1 << 14, /* blocks of further groups are ignored */

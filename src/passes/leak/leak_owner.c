@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include "model/run.h"
 #include "passes/leak/leak.h"
+#include "trace/defs.h"
+#include "trace/reader.h"
 
 bool tmk_leak_is_same_text(const char *a, const char *b)
 {

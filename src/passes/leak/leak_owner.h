@@ -5,6 +5,7 @@
 #define TMK_PASSES_LEAK_LEAK_OWNER_H
 
 #include "model/run.h"
+#include "trace/defs.h"
 
 /* Find the line of `stacks[root]` in the innermost function that all the stacks were called
  * from, outside of module calls. Returns false when they have none in common. */

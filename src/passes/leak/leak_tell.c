@@ -3,9 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
 #include "model/owners.h"
+#include "passes/leak/leak_groups.h"
 #include "passes/leak/leak_owner.h"
+#include "passes/leak/leaks.h"
 #include "passes/leak/leaks_internal.h"
+#include "passes/leak/trend.h"
 #include "tidemark/tidemark.h"
 
 uint8_t tmk_leak_category_of(const struct tmk_leak_group *g)

@@ -10,12 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "passes/leak/leak_groups.h"
 #include "passes/leak/leak_owner.h"
 #include "passes/leak/leaks_internal.h"
+#include "passes/leak/trend.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 #define TOGETHER 0.8 /* the part of their rises that lines of one graph share */
 enum { LEAST_RISES_BY_TIME = 8 };

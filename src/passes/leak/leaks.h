@@ -40,6 +40,8 @@
 
 #include "model/run.h"
 #include "passes/leak/leak.h"
+#include "trace/defs.h"
+#include "trace/replay.h"
 
 enum {
     TMK_LEAK_MIN_STEPS = 10,          /* finished steps that a verdict needs */

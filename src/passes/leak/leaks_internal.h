@@ -7,6 +7,9 @@
 #include "kit/arena.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_groups.h"
+#include "passes/leak/leaks.h"
+#include "passes/leak/trend.h"
+#include "trace/defs.h"
 
 enum { TMK_LEAK_LEAST_BURSTS = 2 };
 

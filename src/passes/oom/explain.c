@@ -5,7 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/arena.h"
+#include "model/run.h"
 #include "passes/oom/explain_inquiry.h"
+#include "passes/oom/oom_causes.h"
+#include "passes/oom/oom_need.h"
+#include "passes/oom/oom_scene.h"
+#include "trace/replay.h"
 
 struct tmk_explanation {
     struct tmk_process *p;

@@ -10,10 +10,20 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "kit/amount.h"
+#include "model/alloc_conf.h"
+#include "model/run.h"
 #include "passes/frag/fragmentation.h"
+#include "passes/group.h"
+#include "passes/leak/leaks.h"
+#include "passes/oom/oom_scene.h"
 #include "passes/steps.h"
 #include "passes/whatif/whatif.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum {
     MAX_LOOKS = 4,

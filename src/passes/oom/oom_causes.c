@@ -7,6 +7,7 @@
 
 #include "kit/amount.h"
 #include "model/alloc_conf.h"
+#include "tidemark/tidemark.h"
 
 enum { LEAST_PART = 20, MIN_STEPS = 3, N_DEVIATIONS = 5 };
 

@@ -40,6 +40,7 @@
 
 #include "passes/leak/leaks.h"
 #include "passes/oom/oom_scene.h"
+#include "trace/defs.h"
 
 enum tmk_cause {
     TMK_CAUSE_DEMAND,

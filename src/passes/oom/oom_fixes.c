@@ -8,8 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/amount.h"
+#include "model/run.h"
+#include "passes/leak/leaks.h"
+#include "passes/oom/oom_causes.h"
 #include "passes/oom/oom_fixes_internal.h"
+#include "passes/oom/oom_scene.h"
+#include "trace/layout.h"
 
 /* What a fix costs the user. */
 enum { A_VARIABLE, A_LINE };

@@ -6,11 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "model/run.h"
+#include "passes/group.h"
+#include "passes/oom/oom_causes.h"
+#include "passes/oom/oom_fixes.h"
 #include "passes/oom/oom_fixes_internal.h"
+#include "passes/oom/oom_scene.h"
+#include "tidemark/tidemark.h"
+#include "trace/defs.h"
 #include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/state.h"
 
 /* What a fix costs the user. */
 enum { A_CALL = 1, THE_BATCH = 2, TIME = 3, A_LIBRARY = 4, OTHER_TRAINING = 6, A_CARD = 9 };

@@ -2,9 +2,14 @@
 /* passes/oom/oom_need.c - see oom_need.h. */
 #include "passes/oom/oom_need.h"
 
+#include "base/error.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "passes/oom/oom_scene.h"
+#include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/state.h"
 
 /* A forward that got less far than this says nothing of the rest. */
 enum { MIN_DONE = 2, MIN_PART = 5 };

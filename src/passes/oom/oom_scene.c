@@ -8,9 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "model/holders.h"
 #include "model/owners.h"
 #include "passes/oom/ooms.h"
 #include "passes/segment_sums.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { N_CARDS = TMK_MAX_DEVICES + 1 };
 

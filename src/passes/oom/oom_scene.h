@@ -11,10 +11,12 @@
 #ifndef TMK_PASSES_OOM_OOM_SCENE_H
 #define TMK_PASSES_OOM_OOM_SCENE_H
 
-#include "kit/amount.h"
 #include "model/run.h"
 #include "passes/group.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum {
     TMK_NEAR_PERCENT = 95,

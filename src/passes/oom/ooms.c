@@ -5,8 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "passes/segment_sums.h"
 #include "tidemark/tidemark.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/replay.h"
+#include "trace/state.h"
 
 enum { MAX_KEPT = 16, N_GROUPS = 3 };
 

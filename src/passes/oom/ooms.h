@@ -9,6 +9,8 @@
 #include "model/holders.h"
 #include "model/run.h"
 #include "passes/group.h"
+#include "trace/defs.h"
+#include "trace/replay.h"
 
 struct tmk_oom {
     uint64_t time_ns; /* trace time */

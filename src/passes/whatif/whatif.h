@@ -13,9 +13,9 @@
 #ifndef TMK_PASSES_WHATIF_WHATIF_H
 #define TMK_PASSES_WHATIF_WHATIF_H
 
-#include "kit/amount.h"
 #include "model/alloc_conf.h"
 #include "model/run.h"
+#include "trace/replay.h"
 
 struct tmk_whatif;
 

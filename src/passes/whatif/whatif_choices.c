@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/whatif/whatif_choices.c - the settings that are worth a try when none is asked for, and
  * the part of a device that torch may have; see whatif.h. */
+#include "kit/amount.h"
+#include "model/alloc_conf.h"
 #include "passes/whatif/whatif.h"
 
 const struct tmk_whatif_choice tmk_whatif_choices[] = {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/whatif/whatif_infer.c - infers what was not recorded from what was; see
  * whatif_internal.h. */
+#include "kit/amount.h"
+#include "passes/whatif/whatif.h"
 #include "passes/whatif/whatif_internal.h"
 
 /* An allocator with an OOM had reserved as much as it could: with that as the limit, the replay

@@ -19,7 +19,8 @@
 #define TMK_PASSES_WHATIF_WHATIF_INTERNAL_H
 
 #include "base/index.h"
-#include "model/caching_allocator.h"
+#include "model/alloc_conf.h"
+#include "model/driver_space.h"
 #include "model/holders.h"
 #include "passes/whatif/whatif.h"
 #include "passes/whatif/whatif_sizes.h"

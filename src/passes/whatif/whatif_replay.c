@@ -2,7 +2,14 @@
 /* passes/whatif/whatif_replay.c - replays the kept allocations through the model; see whatif.h. */
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "kit/amount.h"
+#include "model/alloc_conf.h"
+#include "model/caching_allocator.h"
+#include "model/driver_space.h"
+#include "passes/whatif/whatif.h"
 #include "passes/whatif/whatif_internal.h"
+#include "trace/layout.h"
 
 struct player {
     const struct tmk_whatif *w;

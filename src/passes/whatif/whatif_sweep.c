@@ -13,10 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/error.h"
+#include "kit/amount.h"
 #include "kit/grow.h"
+#include "model/driver_space.h"
+#include "model/holders.h"
 #include "passes/whatif/whatif_internal.h"
-#include "tidemark/tidemark.h"
+#include "passes/whatif/whatif_sizes.h"
+#include "trace/events.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
+#include "trace/replay.h"
+#include "trace/segments.h"
+#include "trace/state.h"
 
 /* ---- words ---- */
 

@@ -9,9 +9,11 @@
 #include "record/core/intern.h"
 #include "record/core/lane.h"
 #include "record/core/packing.h"
+#include "record/core/recorder.h"
 #include "record/native/native.h"
 #include "record/training/training_context.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 /* With native stacks: the call site, then the callers of its function. The innermost native frame
  * is left out, because it is that function. (Where an allocator's wrapper passes its caller's site,

@@ -17,6 +17,7 @@
 #include "record/core/helper.h"
 #include "record/core/recorder.h"
 #include "record/core/seal.h"
+#include "record/identity/identity.h"
 #include "record/torch/torch_slots.h"
 #include "record/training/bridge.h"
 

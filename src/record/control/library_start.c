@@ -11,6 +11,7 @@
 #include "record/control/sandbox.h"
 #include "record/control/seccomp.h"
 #include "record/control/session.h"
+#include "record/core/recorder.h"
 #include "record/torch/torch_slots.h"
 
 static void copy_setting(char *to, size_t size, const char *name)

@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/forks.h"
 #include "base/region.h"
+#include "base/text.h"
 #include "record/core/intern.h"
 #include "record/core/packing.h"
 #include "record/core/recorder.h"
@@ -27,10 +29,13 @@
 #include "record/driver/driver.h"
 #include "record/identity/identity.h"
 #include "record/native/mapped_files.h"
-#include "record/native/native.h"
 #include "record/python/pycodes.h"
 #include "record/socket/control_socket.h"
 #include "trace/drain.h"
+#include "trace/layout.h"
+#include "trace/packer.h"
+#include "trace/ring.h"
+#include "trace/state.h"
 #include "trace/writer.h"
 
 enum {

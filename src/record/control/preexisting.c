@@ -4,14 +4,17 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "record/core/fast_path_state.h"
 #include "record/core/helper.h"
 #include "record/core/intern.h"
+#include "record/core/lane.h"
 #include "record/core/packing.h"
+#include "record/core/recorder.h"
 #include "record/loader/library.h"
 #include "record/python/python.h"
-#include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { STACK_BYTES = 1 << 20 };
 static const uint64_t hook_limit_ns = 5000000000u;

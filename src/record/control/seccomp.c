@@ -19,11 +19,13 @@
 #include "record/control/session.h"
 #include "record/core/helper.h"
 #include "record/core/lane.h"
+#include "record/core/recorder.h"
 #include "record/core/refusal.h"
 #include "record/core/seal.h"
 #include "record/loader/import_slots.h"
 #include "record/loader/library.h"
 #include "record/loader/loader.h"
+#include "trace/layout.h"
 
 /* A helper thread that still runs under the filter may cost the program its life, so wait longer
  * than anywhere else. */

@@ -16,7 +16,10 @@
 #include "record/core/refusal.h"
 #include "record/core/ring_space.h"
 #include "record/core/seal.h"
+#include "record/identity/identity.h"
 #include "record/native/native.h"
+#include "trace/layout.h"
+#include "trace/ring.h"
 
 enum { STACK_BYTES = 512 * 1024 };
 /* A disk that hangs delays the first event and the program's end no longer than this. */

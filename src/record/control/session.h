@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "record/core/recorder.h"
+#include "trace/layout.h"
 
 /* A number at the start of a text, as bytes if K, M, G or T follows; 0 for NULL. */
 uint64_t tmk_settings_number(const char *text);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/core/fast_path_line.h"
 #include "record/core/lane.h"
 #include "record/core/recorder.h"
 

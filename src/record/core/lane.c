@@ -15,6 +15,8 @@
 #include "record/core/ring_space.h"
 #include "record/core/seal.h"
 #include "record/core/thread_slot.h"
+#include "trace/layout.h"
+#include "trace/ring.h"
 
 __thread struct tmk_lane tmk_lane TMK_LANE_TLS = {.generation = UINT32_MAX};
 

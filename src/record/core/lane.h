@@ -24,6 +24,8 @@
 
 #include "base/clock.h"
 #include "record/core/recorder.h"
+#include "trace/layout.h"
+#include "trace/ring.h"
 
 enum { TMK_LANE_LENT = 1 }; /* instead of a frame's address */
 

@@ -9,13 +9,17 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/futex.h"
 #include "base/signals.h"
+#include "base/text.h"
 #include "record/core/helper.h"
 #include "record/core/recorder.h"
 #include "record/core/seal.h"
 #include "trace/account.h"
+#include "trace/disk_share.h"
+#include "trace/ring.h"
 #include "trace/ring_rescue.h"
 
 enum {

@@ -2,9 +2,11 @@
 /* record/core/torch_state.c - see torch_state.h. */
 #include "record/core/torch_state.h"
 
+#include "record/core/fast_path_line.h"
 #include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
 #include "record/core/recorder.h"
+#include "trace/layout.h"
 
 struct tmk_torch_hot tmk_torch_hot TMK_HOT_FIRST;
 

@@ -12,14 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/forks.h"
 #include "base/nvml_abi.h"
 #include "record/core/helper.h"
 #include "record/core/lane.h"
 #include "record/core/packing.h"
+#include "record/core/recorder.h"
 #include "record/core/torch_state.h"
 #include "record/driver/driver.h"
 #include "record/driver/driver_changes.h"
+#include "trace/layout.h"
 
 enum {
     MAX_DEVICES = TMK_DRIVER_DEVICES,

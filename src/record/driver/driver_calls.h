@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/driver/driver_changes.h"
 #include "trace/segments.h"
 
 enum {

@@ -6,9 +6,12 @@
 #include "record/core/lane.h"
 #include "record/core/packing.h"
 #include "record/driver/driver_calls.h"
+#include "record/driver/driver_changes.h"
 #include "record/driver/driver_table.h"
 #include "record/python/pystack.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
+#include "trace/segments.h"
 
 enum { MAX_DEVICES = TMK_DRIVER_DEVICES };
 

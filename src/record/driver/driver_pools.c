@@ -4,8 +4,10 @@
 #include "record/core/parts.h"
 #include "record/core/torch_state.h"
 #include "record/driver/driver_calls.h"
+#include "record/driver/driver_changes.h"
 #include "record/driver/driver_table.h"
 #include "trace/layout.h"
+#include "trace/segments.h"
 
 enum { MAX_DEVICES = TMK_DRIVER_DEVICES };
 

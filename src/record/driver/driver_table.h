@@ -13,7 +13,6 @@
 #ifndef TMK_RECORD_DRIVER_TABLE_H
 #define TMK_RECORD_DRIVER_TABLE_H
 
-#include "record/driver/driver_changes.h"
 #include "trace/segments.h"
 
 /* Add an item; it is recorded with the calling thread's stack. */

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/region.h"
 #include "record/core/lane.h"

@@ -15,11 +15,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/region.h"
 #include "record/core/intern.h"
 #include "record/native/mapped_files.h"
 #include "record/native/unwind.h"
+#include "trace/layout.h"
 
 enum {
     N_ENTRIES = 1 << 14,

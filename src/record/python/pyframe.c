@@ -10,9 +10,12 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "record/core/hot.h"
+#include "record/core/thread_slot.h"
 #include "record/python/pycodes.h"
 #include "record/python/pyknown.h"
+#include "record/python/pylayout.h"
 #include "record/python/pyread.h"
+#include "record/python/pyruntime.h"
 
 enum state { NOT_LOOKED, LOOKING, READY, REFUSED };
 

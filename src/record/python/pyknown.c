@@ -11,8 +11,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "record/core/hot.h"
 #include "record/core/lane.h"
+#include "record/core/thread_slot.h"
 #include "record/python/pyframe_hot.h"
 #include "record/python/pylayout.h"
 #include "record/python/pyread.h"

@@ -5,7 +5,9 @@
 #define TMK_RECORD_PYREAD_H
 
 #include "base/bytes.h"
+#include "record/core/thread_slot.h"
 #include "record/python/pyframe_hot.h"
+#include "record/python/pylayout.h"
 #include "record/python/pyruntime.h"
 
 extern struct tmk_pyruntime tmk_pyframe_runtime; /* valid when stacks can be read */

@@ -9,6 +9,7 @@
 #include "record/core/recorder.h"
 #include "record/loader/peek.h"
 #include "record/python/python.h"
+#include "trace/layout.h"
 
 /* ---- what is known ---- */
 

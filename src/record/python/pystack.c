@@ -8,8 +8,11 @@
 #include "base/hash.h"
 #include "record/core/hot.h"
 #include "record/core/intern.h"
+#include "record/core/recorder.h"
 #include "record/native/native.h"
 #include "record/python/pyframe.h"
+#include "record/python/pyframe_hot.h"
+#include "trace/layout.h"
 
 enum {
     MAX_LINE_BYTES = 1 << 16, /* of a code object's line table; longer ones are left out */

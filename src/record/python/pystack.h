@@ -9,7 +9,8 @@
 #define TMK_RECORD_PYSTACK_H
 
 #include "record/core/lane.h"
-#include "record/python/pyframe.h"
+#include "record/core/recorder.h"
+#include "record/python/pyframe_hot.h"
 #include "record/python/pyknown.h"
 
 /* The stack's id; 0: there is no interpreter in this process, or no room. */

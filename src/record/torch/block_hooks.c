@@ -5,11 +5,14 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "base/clock.h"
+#include "record/core/fast_path_line.h"
 #include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
 #include "record/core/intern.h"
 #include "record/core/packing.h"
 #include "record/core/recorder.h"
+#include "record/core/thread_slot.h"
 #include "record/core/torch_state.h"
 #include "record/driver/device_samples.h"
 #include "record/loader/library.h"
@@ -19,6 +22,7 @@
 #include "record/training/bridge.h"
 #include "record/training/torch_calls.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 typedef void oom_function(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);
 typedef void cpu_new_function(void *self, void *address, size_t size);

@@ -3,13 +3,17 @@
 #include "record/torch/fast_path.h"
 
 #include "base/clock.h"
+#include "record/core/fast_path_line.h"
 #include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
 #include "record/core/lane.h"
+#include "record/core/recorder.h"
 #include "record/core/thread_slot.h"
 #include "record/python/pystack.h"
 #include "record/torch/block_hooks.h"
 #include "record/training/torch_calls.h"
+#include "trace/layout.h"
+#include "trace/ring.h"
 
 /* Added to an ALLOC head it gives the FREE head: the kind is the low byte. */
 static const uint32_t to_free = (uint32_t)TMK_KIND_FREE - TMK_KIND_ALLOC;

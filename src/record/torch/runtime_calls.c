@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "record/core/fast_path_line.h"
 #include "record/core/recorder.h"
 #include "record/loader/library.h"
 #include "record/loader/loader.h"

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "record/core/fast_path_line.h"
 #include "record/core/fast_path_state.h"
 #include "record/core/recorder.h"
 #include "record/core/torch_state.h"
@@ -16,7 +17,6 @@
 #include "record/torch/runtime_calls.h"
 #include "record/torch/torch_slots.h"
 #include "tidemark/tidemark.h"
-#include "trace/layout.h"
 
 /* The figures of one device, in cache lines of their own, because different threads use different
  * devices. What is written with each block comes first. */

@@ -16,6 +16,7 @@
 #include "record/core/helper.h"
 #include "record/core/intern.h"
 #include "record/core/parts.h"
+#include "record/core/recorder.h"
 #include "record/python/python.h"
 #include "record/training/autograd_nodes.h"
 #include "record/training/bridge_python.h"
@@ -26,6 +27,7 @@
 #include "record/training/training_context.h"
 #include "record/training/workspaces.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { HELPER_STACK_BYTES = 1 << 20, ASK_EVERY = 16 };
 static const uint64_t retry_ns = 5000000u;    /* between checks whether torch is ready */

@@ -9,15 +9,19 @@
 
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "base/region.h"
+#include "record/core/fast_path_line.h"
 #include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
 #include "record/core/lane.h"
+#include "record/core/recorder.h"
 #include "record/loader/import_slots.h"
 #include "record/loader/library.h"
 #include "record/loader/peek.h"
 #include "record/training/bridge_python.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { N_WORDS = 128, MAX_LOOKS = 1 << 12, MAX_SLOTS = 1 << 18, ENOUGH_PEEKS = 16 };
 

@@ -15,9 +15,12 @@
 #include "base/text.h"
 #include "record/core/intern.h"
 #include "record/core/lane.h"
+#include "record/core/recorder.h"
+#include "record/python/python.h"
 #include "record/training/bridge_python.h"
 #include "record/training/gradients.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };
 

@@ -14,11 +14,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/core/fast_path_line.h"
 #include "record/core/fast_path_state.h"
 #include "record/core/hot.h"
 #include "record/core/intern.h"
+#include "record/core/recorder.h"
 #include "record/loader/library.h"
 #include "record/python/pyknown.h"
+#include "record/python/python.h"
 #include "record/training/autograd_nodes.h"
 #include "record/training/bridge_python.h"
 #include "record/training/gradients.h"

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "record/core/lane.h"
+#include "record/core/recorder.h"
 
 struct tmk_object;
 

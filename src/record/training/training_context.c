@@ -2,9 +2,12 @@
 /* record/training/training_context.c - see training_context.h. */
 #include "record/training/training_context.h"
 
+#include "record/core/fast_path_line.h"
 #include "record/core/hot.h"
 #include "record/core/intern.h"
+#include "record/core/recorder.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 __thread struct tmk_training_context tmk_training_context
     __attribute__((tls_model("initial-exec")));

@@ -10,11 +10,11 @@
 
 #include <stddef.h>
 
-#include "record/core/recorder.h"
 #include "record/loader/library.h"
 #include "record/loader/peek.h"
 #include "record/training/bridge_python.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { MAX_WORKSPACES = 256, MAX_DEPTH = 64 };
 

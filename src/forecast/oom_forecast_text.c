@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* forecast/outlook_text.c - the words of outlook.h. */
+/* forecast/oom_forecast_text.c - names and advice for the enums of oom_forecast.h. */
 #include <stddef.h>
 
-#include "forecast/outlook.h"
+#include "forecast/oom_forecast.h"
 
 enum { MOST_ADVICE = 3 };
 

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* forecast/outlook_fit.c - see outlook_fit.h.
+/* forecast/oom_forecast_fit.c - see oom_forecast_fit.h.
  *
- * Slopes are Theil and Sen's (the median of all pairs'), so that spikes do not count. What came
- * before the present regime (warm-up, another phase, a step up) is left out by taking the longest
- * end of the series that is straight: whose thirds do not bend more than noise would, and of whose
- * rise no single jump makes half. A fixed window was rejected: it is too short for a slow leak and
- * too long for one that began late. */
-#include "forecast/outlook_fit.h"
+ * Slopes are Theil-Sen slopes (the median over all pairs of points), so that spikes do not count.
+ * Only the longest straight end of the series is fitted, which leaves out what came before the
+ * present regime (warm-up, another phase, a step up). An end is straight if its thirds do not bend
+ * more than noise would and no single jump makes half of its rise. A fixed window was rejected: it
+ * is too short for a slow leak and too long for one that began late. */
+#include "forecast/oom_forecast_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = TMK_OUTLOOK_POINTS, MOST_PAIRS = MOST * (MOST - 1) / 2, N_STARTS = 12 };
+enum { MOST = TMK_OOM_FORECAST_POINTS, MOST_PAIRS = MOST * (MOST - 1) / 2, N_STARTS = 12 };
 
-#define LEAST_SCALE 1e-6 /* of the capacity: what nobody would call noise */
-#define RECOVERED 0.1    /* of the range: so near to the highest counts as there again */
-#define BEND_PART 0.025  /* of the rise, that a line may bend */
-#define BEND_ERRORS 2.5  /* or so many errors of its own */
-#define LEAST_NOISE 2    /* part of what is left that is noise at least */
-#define CURVE_PART 0.02  /* of the rise, that a curve may miss by */
-#define JUMP_PART 0.45   /* of the rise, that one jump may make */
-#define CURVE_SCALE 1.25 /* a curve may leave so much more than the line does, over its points */
+#define LEAST_SCALE 1e-6 /* of the capacity: too little to be called noise */
+#define RECOVERED 0.1    /* of the range: a point that near to the highest has recovered */
+#define BEND_PART 0.025  /* share of the rise that a line may bend by, */
+#define BEND_ERRORS 2.5  /* or this many errors of the bend */
+#define LEAST_NOISE 2    /* at least the residuals divided by this are noise */
+#define CURVE_PART 0.02  /* share of the rise that a curve may miss by */
+#define JUMP_PART 0.45   /* share of the rise that one jump may make */
+#define CURVE_SCALE 1.25 /* how much larger a curve's residuals may be than the line's */
 #define SIGMA_OF_MAD 1.4826
-#define SIGMA_OF_MEDIAN 1.2533 /* error of a median, in those of a mean */
+#define SIGMA_OF_MEDIAN 1.2533 /* error of a median over that of a mean */
 
 /* ---- medians ---- */
 
-static void swap(double *a, double *b)
+static void swap_doubles(double *a, double *b)
 {
     double t = *a;
     *a = *b;
@@ -47,7 +47,7 @@ static double select_kth(double *v, int n, int k)
             while (v[j] > pivot)
                 j--;
             if (i <= j)
-                swap(&v[i++], &v[j--]);
+                swap_doubles(&v[i++], &v[j--]);
         } while (i <= j);
         if (j < k)
             low = i;
@@ -57,24 +57,26 @@ static double select_kth(double *v, int n, int k)
     return v[k];
 }
 
-/* Reorders. Of nothing: 0. */
-static double median(double *v, unsigned n)
+/* Reorders `v`; 0 if it is empty. */
+static double median_of_values(double *v, unsigned n)
 {
     if (n == 0)
         return 0;
     double upper = select_kth(v, (int)n, (int)n / 2);
     if (n % 2)
         return upper;
-    double lower = v[0]; /* all before n / 2 are not above it */
+    double lower = v[0]; /* no value before n / 2 is above it */
     for (unsigned i = 1; i < n / 2; i++)
         lower = v[i] > lower ? v[i] : lower;
     return (lower + upper) / 2;
 }
 
-/* ---- drawing together ---- */
+/* ---- reducing ---- */
 
-/* Groups of neighbours, the last ones full; the highest of each, where the group ends. */
-static void group(const struct tmk_outlook_point *points, uint64_t n, struct tmk_fit_series *ret)
+/* One point per group of neighbours: its maximum, at the x where the group ends. The last groups
+ * are full. */
+static void group_points(const struct tmk_oom_forecast_point *points, uint64_t n,
+                         struct tmk_growth_series *ret)
 {
     uint64_t width = (n + MOST - 1) / MOST;
     uint64_t end = n % width ? n % width : width;
@@ -88,8 +90,8 @@ static void group(const struct tmk_outlook_point *points, uint64_t n, struct tmk
     }
 }
 
-/* The second of the largest, or half of a single one. */
-static double usual_fall(const struct tmk_fit_series *s)
+/* The second largest fall, or half of the largest if that is more. */
+static double usual_fall(const struct tmk_growth_series *s)
 {
     double largest = 0, second = 0;
     for (unsigned i = 1; i < s->n; i++) {
@@ -104,12 +106,12 @@ static double usual_fall(const struct tmk_fit_series *s)
     return fmax(second, largest / 2);
 }
 
-bool tmk_fit_draw(const struct tmk_outlook_point *points, uint64_t n, double capacity,
-                  struct tmk_fit_series *ret)
+bool tmk_growth_series_make(const struct tmk_oom_forecast_point *points, uint64_t n,
+                            double capacity, struct tmk_growth_series *ret)
 {
-    if (n < TMK_LINE_FIT_LEAST || !(capacity > 0) || !isfinite(capacity))
+    if (n < TMK_GROWTH_FIT_LEAST || !(capacity > 0) || !isfinite(capacity))
         return false;
-    group(points, n, ret);
+    group_points(points, n, ret);
     double last = ret->x[ret->n - 1], span = last - ret->x[0];
     if (!(span > 0) || !isfinite(span))
         return false;
@@ -125,9 +127,9 @@ bool tmk_fit_draw(const struct tmk_outlook_point *points, uint64_t n, double cap
 
 /* ---- the envelope ---- */
 
-/* How long it stayed below its highest before it came there again: the second longest time, since
- * what happened once tells nothing. */
-static unsigned usual_dip(const struct tmk_fit_series *s)
+/* How long the series stayed below its highest before it recovered: the second longest time, since
+ * a single event tells nothing. */
+static unsigned usual_dip(const struct tmk_growth_series *s)
 {
     double least = s->y[0], most = s->y[0], top = s->y[0];
     for (unsigned i = 1; i < s->n; i++) {
@@ -151,10 +153,10 @@ static unsigned usual_dip(const struct tmk_fit_series *s)
     return second;
 }
 
-unsigned tmk_fit_envelope(struct tmk_fit_series *s)
+unsigned tmk_growth_series_envelope(struct tmk_growth_series *s)
 {
     unsigned width = usual_dip(s),
-             most = s->n > 2 * TMK_LINE_FIT_LEAST ? s->n - 2 * TMK_LINE_FIT_LEAST : 0;
+             most = s->n > 2 * TMK_GROWTH_FIT_LEAST ? s->n - 2 * TMK_GROWTH_FIT_LEAST : 0;
     width = width < most ? width : most;
     for (unsigned i = s->n; i-- > 0;)
         for (unsigned k = 1; k <= width && k <= i; k++)
@@ -165,7 +167,7 @@ unsigned tmk_fit_envelope(struct tmk_fit_series *s)
 
 /* ---- a line ---- */
 
-static double slope_of(const struct tmk_fit_series *s, unsigned first, unsigned end)
+static double theil_sen_slope(const struct tmk_growth_series *s, unsigned first, unsigned end)
 {
     double slopes[MOST_PAIRS];
     unsigned n = 0;
@@ -173,35 +175,35 @@ static double slope_of(const struct tmk_fit_series *s, unsigned first, unsigned 
         for (unsigned j = i + 1; j < end; j++)
             if (s->x[j] > s->x[i])
                 slopes[n++] = (s->y[j] - s->y[i]) / (s->x[j] - s->x[i]);
-    return n ? median(slopes, n) : 0;
+    return n ? median_of_values(slopes, n) : 0;
 }
 
-static double value_at(const struct tmk_line_fit *f, double x)
+static double curve_value_at(const struct tmk_growth_fit *f, double x)
 {
     return f->level + f->slope * x + f->curve * x * x;
 }
 
-/* Into `ret`, in order of x; those of the fit's own points or, with a later `first`, of its end. */
-static unsigned rests_of(const struct tmk_line_fit *f, const struct tmk_fit_series *s,
-                         unsigned first, double *ret)
+/* Write the residuals from point `first` on to `ret`, in order of x. */
+static unsigned residuals_of(const struct tmk_growth_fit *f, const struct tmk_growth_series *s,
+                             unsigned first, double *ret)
 {
     unsigned n = 0;
     for (unsigned i = first; i < s->n; i++)
-        ret[n++] = s->y[i] - value_at(f, s->x[i]);
+        ret[n++] = s->y[i] - curve_value_at(f, s->x[i]);
     return n;
 }
 
-/* Robust standard deviation around 0. */
-static double scale_of(const double *rests, unsigned n)
+/* The robust standard deviation around 0. */
+static double residual_scale(const double *rests, unsigned n)
 {
     double sizes[MOST];
     for (unsigned i = 0; i < n; i++)
         sizes[i] = fabs(rests[i]);
-    return fmax(SIGMA_OF_MAD * median(sizes, n), LEAST_SCALE);
+    return fmax(SIGMA_OF_MAD * median_of_values(sizes, n), LEAST_SCALE);
 }
 
-/* By how much errors are larger because neighbours are alike. */
-static double likeness(const double *rests, unsigned n)
+/* The factor by which errors are larger because neighbours are alike (autocorrelation). */
+static double autocorrelation_factor(const double *rests, unsigned n)
 {
     double both = 0, each = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -212,51 +214,51 @@ static double likeness(const double *rests, unsigned n)
     return sqrt((1 + r) / (1 - r));
 }
 
-/* The error of a slope over n points in a row with that scale. */
+/* The error of a slope over n consecutive points with that scale. */
 static double slope_error(double scale, double n)
 {
     return scale * sqrt(12 / (n * (n * n - 1)));
 }
 
-/* Median of part `i` of `parts`. */
+/* The median of part `i` of `parts`. */
 static double part_median(const double *rests, unsigned n, unsigned i, unsigned parts)
 {
     double copy[MOST];
     unsigned from = n * i / parts, m = n * (i + 1) / parts - from;
     memcpy(copy, rests + from, m * sizeof *copy);
-    return median(copy, m);
+    return median_of_values(copy, m);
 }
 
-static void look_at_tail(struct tmk_line_fit *f, const struct tmk_fit_series *s, double like)
+static void measure_tail(struct tmk_growth_fit *f, const struct tmk_growth_series *s, double like)
 {
     unsigned n = f->n / 3 > 5 ? f->n / 3 : 5;
-    double slope = slope_of(s, s->n - n, s->n);
+    double slope = theil_sen_slope(s, s->n - n, s->n);
     f->tail = f->slope != 0 ? slope / f->slope : 0;
     f->tail_z = (f->slope - slope) / (slope_error(f->scale, n) * like);
 }
 
-static struct tmk_line_fit fit_line(const struct tmk_fit_series *s, unsigned first)
+static struct tmk_growth_fit fit_growth_line(const struct tmk_growth_series *s, unsigned first)
 {
-    struct tmk_line_fit f = {.first = first, .n = s->n - first};
+    struct tmk_growth_fit f = {.first = first, .n = s->n - first};
     double rests[MOST], copy[MOST];
-    f.slope = slope_of(s, first, s->n);
-    unsigned n = rests_of(&f, s, first, rests);
+    f.slope = theil_sen_slope(s, first, s->n);
+    unsigned n = residuals_of(&f, s, first, rests);
     memcpy(copy, rests, n * sizeof *copy);
-    f.level = median(copy, n);
+    f.level = median_of_values(copy, n);
     for (unsigned i = 0; i < n; i++)
         rests[i] -= f.level;
-    double like = fmax(likeness(rests, n), sqrt(1 + s->width));
-    f.scale = scale_of(rests, n);
+    double like = fmax(autocorrelation_factor(rests, n), sqrt(1 + s->width));
+    f.scale = residual_scale(rests, n);
     f.z = f.slope / (slope_error(f.scale, n) * like);
     f.rise = f.slope * (s->x[s->n - 1] - s->x[first]);
     f.bend = (part_median(rests, n, 0, 3) + part_median(rests, n, 2, 3)) / 2 -
              part_median(rests, n, 1, 3);
-    look_at_tail(&f, s, like);
+    measure_tail(&f, s, like);
     return f;
 }
 
-/* How uneven neighbours are, whatever the shape: jumps count, a smooth curve does not. */
-static double unevenness(const struct tmk_fit_series *s, unsigned first)
+/* How uneven neighbours are: jumps count, a smooth curve of any shape does not. */
+static double unevenness_of_series(const struct tmk_growth_series *s, unsigned first)
 {
     double squares = 0;
     for (unsigned i = first + 1; i + 1 < s->n; i++) {
@@ -266,14 +268,15 @@ static double unevenness(const struct tmk_fit_series *s, unsigned first)
     return sqrt(squares / (6.0 * (s->n - first - 2)));
 }
 
-/* What is left of a curve after a line is not noise: where neighbours are even, less is allowed. */
-static double bend_error(const struct tmk_line_fit *f, const struct tmk_fit_series *s)
+/* The error of the bend. A curve's residuals from a line are not noise, so where neighbours are
+ * even, less is allowed. */
+static double bend_error(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
 {
-    double noise = fmin(fmax(unevenness(s, f->first), f->scale / LEAST_NOISE), f->scale);
+    double noise = fmin(fmax(unevenness_of_series(s, f->first), f->scale / LEAST_NOISE), f->scale);
     return SIGMA_OF_MEDIAN * noise * sqrt(1.5 / (f->n / 3.0));
 }
 
-static double largest_jump(const struct tmk_fit_series *s, unsigned first)
+static double largest_jump(const struct tmk_growth_series *s, unsigned first)
 {
     double most = 0;
     for (unsigned i = first + 1; i < s->n; i++)
@@ -281,7 +284,7 @@ static double largest_jump(const struct tmk_fit_series *s, unsigned first)
     return most;
 }
 
-static bool is_straight(const struct tmk_line_fit *f, const struct tmk_fit_series *s)
+static bool is_straight_fit(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
 {
     double rise = fabs(f->rise);
     return fabs(f->bend) <= fmax(BEND_ERRORS * bend_error(f, s), BEND_PART * rise) &&
@@ -292,8 +295,8 @@ static bool is_straight(const struct tmk_line_fit *f, const struct tmk_fit_serie
 
 /* Solve the normal equations of y = a + b x + c x^2 with weights; false when they have no answer.
  */
-static bool solve(const struct tmk_fit_series *s, unsigned first, const double *weights,
-                  struct tmk_line_fit *f)
+static bool solve_parabola(const struct tmk_growth_series *s, unsigned first, const double *weights,
+                           struct tmk_growth_fit *f)
 {
     double p[5] = {0}, q[3] = {0};
     for (unsigned i = first; i < s->n; i++) {
@@ -320,17 +323,17 @@ static bool solve(const struct tmk_fit_series *s, unsigned first, const double *
     return true;
 }
 
-/* Least squares, again and again with less weight for what lies far off. */
-static bool fit_curve(const struct tmk_fit_series *s, struct tmk_line_fit *f)
+/* Least squares, repeated with less weight for points that lie far off. */
+static bool fit_parabola(const struct tmk_growth_series *s, struct tmk_growth_fit *f)
 {
     double weights[MOST], rests[MOST];
     for (unsigned i = 0; i < MOST; i++)
         weights[i] = 1;
     for (unsigned round = 0; round < 5; round++) {
-        if (!solve(s, f->first, weights, f))
+        if (!solve_parabola(s, f->first, weights, f))
             return false;
-        unsigned n = rests_of(f, s, f->first, rests);
-        f->scale = scale_of(rests, n);
+        unsigned n = residuals_of(f, s, f->first, rests);
+        f->scale = residual_scale(rests, n);
         for (unsigned i = 0; i < n; i++) {
             double far = rests[i] / (2 * f->scale);
             weights[i] = 1 / (1 + far * far);
@@ -339,11 +342,11 @@ static bool fit_curve(const struct tmk_fit_series *s, struct tmk_line_fit *f)
     return true;
 }
 
-/* No fifth of it lies off by more than noise would make it. */
-static bool is_good_curve(const struct tmk_line_fit *f, const struct tmk_fit_series *s)
+/* No fifth of the points lies off the curve by more than noise explains. */
+static bool is_good_parabola(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
 {
     double rests[MOST], error = SIGMA_OF_MEDIAN * f->scale / sqrt(f->n / 5.0);
-    unsigned n = rests_of(f, s, f->first, rests);
+    unsigned n = residuals_of(f, s, f->first, rests);
     for (unsigned i = 0; i < 5; i++)
         if (fabs(part_median(rests, n, i, 5)) >
             fmax(BEND_ERRORS * error, CURVE_PART * fabs(f->rise)))
@@ -351,21 +354,21 @@ static bool is_good_curve(const struct tmk_line_fit *f, const struct tmk_fit_ser
     return true;
 }
 
-/* The curve of the longest end that goes up ever faster and explains the line's own points about as
- * well as the line does. False: there is none. */
-static bool find_curve(const struct tmk_fit_series *s, unsigned first,
-                       const struct tmk_line_fit *line, struct tmk_line_fit *ret)
+/* Fit a curve that rises ever faster to the longest end that has one which explains the line's own
+ * points about as well as the line does. False: there is none. */
+static bool find_rising_curve(const struct tmk_growth_series *s, unsigned first,
+                              const struct tmk_growth_fit *line, struct tmk_growth_fit *ret)
 {
     double rests[MOST];
     unsigned stride = (s->n - first) / N_STARTS ? (s->n - first) / N_STARTS : 1;
-    for (unsigned at = first; at + TMK_LINE_FIT_LEAST * 3 / 2 < line->first; at += stride) {
-        struct tmk_line_fit f = fit_line(s, at);
+    for (unsigned at = first; at + TMK_GROWTH_FIT_LEAST * 3 / 2 < line->first; at += stride) {
+        struct tmk_growth_fit f = fit_growth_line(s, at);
         if (f.bend <= BEND_ERRORS * bend_error(&f, s) || f.bend <= BEND_PART * f.rise)
             continue;
-        if (!fit_curve(s, &f) || f.curve <= 0 || f.slope <= 0 || !is_good_curve(&f, s))
+        if (!fit_parabola(s, &f) || f.curve <= 0 || f.slope <= 0 || !is_good_parabola(&f, s))
             continue;
-        unsigned n = rests_of(&f, s, line->first, rests);
-        if (scale_of(rests, n) > CURVE_SCALE * line->scale + BEND_PART / 2 * fabs(line->rise))
+        unsigned n = residuals_of(&f, s, line->first, rests);
+        if (residual_scale(rests, n) > CURVE_SCALE * line->scale + BEND_PART / 2 * fabs(line->rise))
             continue;
         *ret = f;
         return true;
@@ -375,39 +378,39 @@ static bool find_curve(const struct tmk_fit_series *s, unsigned first,
 
 /* ---- the end ---- */
 
-static int falling(const void *va, const void *vb)
+static int compare_falling(const void *va, const void *vb)
 {
     double a = *(const double *)va, b = *(const double *)vb;
     return (a < b) - (a > b);
 }
 
-/* Bends down, and a curve says how. */
-static bool slows(const struct tmk_fit_series *s, const struct tmk_line_fit *line,
-                  struct tmk_line_fit *ret)
+/* Whether the series bends down and a curve, returned, follows that. */
+static bool fit_slowing_curve(const struct tmk_growth_series *s, const struct tmk_growth_fit *line,
+                              struct tmk_growth_fit *ret)
 {
-    struct tmk_line_fit f = *line;
-    if (line->bend >= 0 || line->rise <= 0 || !fit_curve(s, &f) || f.curve >= 0 ||
-        !is_good_curve(&f, s))
+    struct tmk_growth_fit f = *line;
+    if (line->bend >= 0 || line->rise <= 0 || !fit_parabola(s, &f) || f.curve >= 0 ||
+        !is_good_parabola(&f, s))
         return false;
     *ret = f;
     return true;
 }
 
-struct tmk_line_fit tmk_fit_end(const struct tmk_fit_series *s, unsigned first)
+struct tmk_growth_fit tmk_growth_fit_end(const struct tmk_growth_series *s, unsigned first)
 {
     unsigned n = s->n - first, stride = n / N_STARTS ? n / N_STARTS : 1;
-    struct tmk_line_fit f = fit_line(s, first), curve;
-    bool is_slow = slows(s, &f, &curve);
+    struct tmk_growth_fit f = fit_growth_line(s, first), curve;
+    bool is_slow = fit_slowing_curve(s, &f, &curve);
     for (unsigned at = first + stride;
-         !is_straight(&f, s) && !is_slow && at + TMK_LINE_FIT_LEAST <= s->n; at += stride) {
-        f = fit_line(s, at);
-        is_slow = slows(s, &f, &curve);
+         !is_straight_fit(&f, s) && !is_slow && at + TMK_GROWTH_FIT_LEAST <= s->n; at += stride) {
+        f = fit_growth_line(s, at);
+        is_slow = fit_slowing_curve(s, &f, &curve);
     }
-    if (!is_straight(&f, s) && is_slow)
+    if (!is_straight_fit(&f, s) && is_slow)
         f = curve;
-    else if (find_curve(s, first, &f, &curve))
+    else if (find_rising_curve(s, first, &f, &curve))
         f = curve;
-    rests_of(&f, s, f.first, f.rest);
-    qsort(f.rest, f.n, sizeof f.rest[0], falling);
+    residuals_of(&f, s, f.first, f.rest);
+    qsort(f.rest, f.n, sizeof f.rest[0], compare_falling);
     return f;
 }

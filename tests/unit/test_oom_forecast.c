@@ -8,23 +8,24 @@
 
 #include <cmocka.h>
 
-#include "forecast/outlook.h"
+#include "forecast/oom_forecast.h"
 
 enum { MOST = 5000 };
 #define GB 1073741824.0
 
-static struct tmk_outlook_point points[MOST];
+static struct tmk_oom_forecast_point points[MOST];
 
 typedef double curve(double x);
 
-static struct tmk_outlook look(curve *f, unsigned n, double every, double capacity)
+static struct tmk_oom_forecast look(curve *f, unsigned n, double every, double capacity)
 {
     for (unsigned i = 0; i < n; i++)
-        points[i] = (struct tmk_outlook_point){i * every, f(i * every)};
-    return tmk_outlook_look(points, n,
-                            &(struct tmk_outlook_terms){.capacity_bytes = capacity,
-                                                        .least_span = TMK_OUTLOOK_LEAST_STEPS,
-                                                        .soon = TMK_OUTLOOK_SOON_STEPS});
+        points[i] = (struct tmk_oom_forecast_point){i * every, f(i * every)};
+    return tmk_oom_forecast_make(
+        points, n,
+        &(struct tmk_oom_forecast_terms){.capacity_bytes = capacity,
+                                         .least_span = TMK_OOM_FORECAST_LEAST_STEPS,
+                                         .soon = TMK_OOM_FORECAST_SOON_STEPS});
 }
 
 static void assert_near(double is, double should, double part)
@@ -44,7 +45,7 @@ static double line(double x)
 static void test_line_is_exact(void **state)
 {
     (void)state;
-    struct tmk_outlook o = look(line, 40, 1, 80 * GB);
+    struct tmk_oom_forecast o = look(line, 40, 1, 80 * GB);
     assert_true(o.has_time);
     assert_near(o.to_oom, 67.5625 * 16, 1e-6);
     assert_near(o.slope, GB / 16, 1e-9);
@@ -59,7 +60,7 @@ static void test_long_line_is_exact(void **state)
 {
     (void)state;
     for (unsigned n = 100; n <= 1100; n += 97) {
-        struct tmk_outlook o = look(line, n, 1, 80 * GB);
+        struct tmk_oom_forecast o = look(line, n, 1, 80 * GB);
         assert_true(o.has_time);
         assert_near(o.to_oom, (80 - 10) * 16 - (n - 1.0), 1e-6);
     }
@@ -69,11 +70,11 @@ static void test_long_line_is_exact(void **state)
 static void test_unit_does_not_matter(void **state)
 {
     (void)state;
-    struct tmk_outlook steps = look(line, 40, 1, 80 * GB);
+    struct tmk_oom_forecast steps = look(line, 40, 1, 80 * GB);
     for (unsigned i = 0; i < 40; i++)
         points[i].x *= 250e6;
-    struct tmk_outlook ns =
-        tmk_outlook_look(points, 40, &(struct tmk_outlook_terms){80 * GB, 24 * 250e6, 5 * 250e6});
+    struct tmk_oom_forecast ns = tmk_oom_forecast_make(
+        points, 40, &(struct tmk_oom_forecast_terms){80 * GB, 24 * 250e6, 5 * 250e6});
     assert_near(ns.to_oom, steps.to_oom * 250e6, 1e-6);
     assert_near(ns.high, steps.high * 250e6, 1e-6);
     assert_near(ns.confidence, steps.confidence, 1e-9);
@@ -83,7 +84,7 @@ static void test_unit_does_not_matter(void **state)
 static void test_soon_is_critical(void **state)
 {
     (void)state;
-    struct tmk_outlook o = look(line, 1118, 1, 80 * GB); /* two steps and it is there */
+    struct tmk_oom_forecast o = look(line, 1118, 1, 80 * GB); /* two steps and it is there */
     assert_near(o.to_oom, 3, 1e-3);
     assert_int_equal(o.risk, TMK_RISK_CRITICAL);
 }
@@ -97,7 +98,7 @@ static double square(double x)
 static void test_curve_is_exact(void **state)
 {
     (void)state;
-    struct tmk_outlook o = look(square, 65, 1, 46 * GB);
+    struct tmk_oom_forecast o = look(square, 65, 1, 46 * GB);
     assert_true(o.has_time);
     assert_near(o.to_oom, 128, 0.01);
     assert_int_equal(o.shape, TMK_SHAPE_ACCELERATING);
@@ -111,7 +112,7 @@ static double warm_line(double x)
 static void test_warm_up_is_left_out(void **state)
 {
     (void)state;
-    struct tmk_outlook o = look(warm_line, 100, 1, 80 * GB);
+    struct tmk_oom_forecast o = look(warm_line, 100, 1, 80 * GB);
     assert_true(o.has_time);
     assert_near(o.to_oom, 70 * 16 - 99, 0.01);
 }
@@ -124,7 +125,7 @@ static double late_line(double x)
 static void test_late_leak(void **state)
 {
     (void)state;
-    struct tmk_outlook o = look(late_line, 201, 1, 80 * GB);
+    struct tmk_oom_forecast o = look(late_line, 201, 1, 80 * GB);
     assert_true(o.has_time);
     assert_near(o.to_oom, 45 * 4, 0.02);
     assert_int_equal(o.risk, TMK_RISK_HIGH);
@@ -138,7 +139,7 @@ static double stairs(double x)
 static void test_stairs(void **state)
 {
     (void)state;
-    struct tmk_outlook o = look(stairs, 120, 1, 30 * GB);
+    struct tmk_oom_forecast o = look(stairs, 120, 1, 30 * GB);
     assert_true(o.has_time);
     assert_near(o.to_oom, 81, 0.1);
     assert_int_equal(o.shape, TMK_SHAPE_STAIRS);
@@ -195,10 +196,10 @@ static void test_quiet(void **state)
                                     evaluation, long_batch, falling};
     for (unsigned i = 0; i < sizeof curves / sizeof *curves; i++) {
         for (unsigned n = 8; n <= 1000; n++) {
-            struct tmk_outlook o = look(curves[i], n, 1, 80 * GB);
+            struct tmk_oom_forecast o = look(curves[i], n, 1, 80 * GB);
             assert_true(o.risk == TMK_RISK_LOW || o.risk == TMK_RISK_MEDIUM);
         }
-        struct tmk_outlook o = look(curves[i], 1000, 1, 80 * GB);
+        struct tmk_oom_forecast o = look(curves[i], 1000, 1, 80 * GB);
         assert_false(o.has_time);
         assert_int_equal(o.risk, curves[i] == long_batch ? TMK_RISK_MEDIUM : TMK_RISK_LOW);
     }
@@ -208,7 +209,7 @@ static void test_settling_is_quiet(void **state)
 {
     (void)state;
     for (unsigned n = 8; n <= 1000; n++) {
-        struct tmk_outlook o = look(settling, n, 1, 80 * GB);
+        struct tmk_oom_forecast o = look(settling, n, 1, 80 * GB);
         assert_true(o.risk < TMK_RISK_HIGH);
     }
 }
@@ -222,7 +223,7 @@ static double full(double x)
 static void test_nearly_full_is_medium(void **state)
 {
     (void)state;
-    struct tmk_outlook o = look(full, 100, 1, 80 * GB);
+    struct tmk_oom_forecast o = look(full, 100, 1, 80 * GB);
     assert_int_equal(o.risk, TMK_RISK_MEDIUM);
     assert_false(o.has_time);
 }
@@ -244,10 +245,10 @@ static void test_too_little(void **state)
 static void test_short_raises_no_alarm(void **state)
 {
     (void)state;
-    struct tmk_outlook o = look(line, 20, 1, 40 * GB);
+    struct tmk_oom_forecast o = look(line, 20, 1, 40 * GB);
     assert_true(o.has_time);
     assert_true(o.risk < TMK_RISK_HIGH);
-    assert_int_equal(look(line, TMK_OUTLOOK_LEAST_STEPS + 1, 1, 40 * GB).risk, TMK_RISK_HIGH);
+    assert_int_equal(look(line, TMK_OOM_FORECAST_LEAST_STEPS + 1, 1, 40 * GB).risk, TMK_RISK_HIGH);
 }
 
 int main(void)
