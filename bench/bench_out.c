@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/state.h"
 

@@ -20,6 +20,7 @@
 #include "bench_out.h"
 #include "bench_pool.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 

@@ -305,12 +305,19 @@ class CFile:
             macro = self.macros.get(tokens[i])
             if macro and macro.parameters and depth < 8 and i + 1 < len(tokens) and tokens[i + 1] == "(":
                 end = closing(tokens, i + 1)
-                out += self.expand(replaced(macro, tokens[i + 2:end]), depth + 1)
+                for each in self.definitions_of(tokens[i], len(split_at(tokens[i + 2:end], ","))):
+                    out += self.expand(replaced(each, tokens[i + 2:end]), depth + 1)
                 i = end
             else:
                 out.append(tokens[i])
             i += 1
         return out
+
+    def definitions_of(self, name, n_arguments):
+        """The macros of that name that take so many arguments: an X is defined anew for each list
+        that is made, and which one holds at a place is not worked out."""
+        every = [macro for each, macro in self.macro_lists if each == name and macro.parameters]
+        return [macro for macro in every if len(macro.parameters) == n_arguments] or every[-1:]
 
     # ---- types of variables
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* kit/textmap_valid.c - the invariants of textmap.h. */
+#include "base/index.h"
 #include "kit/textmap.h"
 
 #include "base/valid.h"

@@ -14,6 +14,7 @@
 #include "kit/textmap.h"
 #include "passes/segment_sums.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
 #include "trace/state.h"

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "kit/amount.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/state.h"

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "passes/segment_sums.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "kit/grow.h"
 #include "trace/events.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 #include "trace/replay.h"
 #include "trace/state.h"
 

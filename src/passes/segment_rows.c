@@ -12,6 +12,7 @@
 #include "kit/grow.h"
 #include "model/holders.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
 #include "trace/segments.h"

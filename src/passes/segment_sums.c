@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "trace/events.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 #include "trace/replay.h"
 #include "trace/segments.h"
 #include "trace/state.h"

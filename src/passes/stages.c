@@ -15,7 +15,7 @@
 #include "model/owners.h"
 #include "tidemark/tidemark.h"
 #include "trace/events.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 #include "trace/reader.h"
 #include "trace/replay.h"
 #include "trace/state.h"

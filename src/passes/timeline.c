@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
 #include "trace/state.h"

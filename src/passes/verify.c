@@ -17,6 +17,7 @@
 #include "passes/quality.h"
 #include "trace/defs.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/replay.h"

@@ -5,8 +5,9 @@
 #define TMK_SQL_BLOCKROWS_H
 
 #include "passes/peak.h"
+#include "sql/rows.h"
 #include "sql/schema.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 
 #define TMK_BLOCK_COLUMNS(X)                                                                       \
     X(id, INT, TMK_PLAIN, "number of the allocation; NULL: made before the trace knew it")         \

@@ -22,7 +22,6 @@
 #include "base/error.h"
 #include "sql/rows.h"
 #include "sql/source.h"
-#include "sql/sql.h"
 #include "sql/table_doc.h"
 #include "sql/textpool.h"
 #include "sql/walk.h"

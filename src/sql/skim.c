@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "kit/grow.h"
 #include "sql/spread.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 
 static int spread_numbers(struct tmk_view in, uint64_t max, struct tmk_skim_numbers *ret)
 {

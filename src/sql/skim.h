@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "trace/events.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 
 struct tmk_skim_numbers {
     uint32_t *values;

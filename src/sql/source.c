@@ -13,6 +13,7 @@
 #include "tidemark/tidemark.h"
 #include "trace/defs.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/snapshot.h"

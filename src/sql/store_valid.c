@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/store_valid.c - the invariants of store.h. */
+#include "sql/rows.h"
+#include "sql/slab.h"
 #include "sql/store.h"
 
 #include <stddef.h>

@@ -9,7 +9,7 @@
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "trace/reader.h"
 #include "trace/state.h"
 

@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "sql/textpool.h"
 #include "sql/walk.h"
 #include "tidemark/tidemark.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/segments.h"
 

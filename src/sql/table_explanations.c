@@ -6,12 +6,13 @@
  *     SELECT cause, count(*) FROM explanations GROUP BY 1; */
 #include "kit/amount.h"
 #include "passes/oom/explain.h"
+#include "passes/oom/oom_case.h"
 #include "passes/oom/oom_causes.h"
 #include "passes/oom/oom_fixes.h"
 #include "passes/oom/oom_scene.h"
 #include "sql/rows.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 
 #include "sql/schema.h"
 

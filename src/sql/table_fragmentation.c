@@ -9,11 +9,12 @@
  *     SELECT s.step, f.free FROM steps s, fragmentation(s.end_ns) f WHERE f.pool IS NULL; */
 #include "kit/amount.h"
 #include "model/run.h"
+#include "passes/frag/frag_moment.h"
 #include "passes/frag/fragmentation.h"
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "trace/defs.h"
 #include "trace/reader.h"
 #include "trace/replay.h"

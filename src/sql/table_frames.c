@@ -10,7 +10,7 @@
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "sql/textpool.h"
 #include "trace/defs.h"
 #include "trace/reader.h"

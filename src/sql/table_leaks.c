@@ -6,11 +6,12 @@
  *     SELECT text FROM stacks WHERE id = (SELECT stack_id FROM leaks LIMIT 1);
  *     SELECT count(*) FROM leaks WHERE growth >= 1048576 AND confidence > 0.9; */
 #include "model/run.h"
+#include "passes/leak/leak.h"
 #include "passes/leak/leaks.h"
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
 

@@ -7,11 +7,11 @@
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "sql/textpool.h"
 #include "sql/walk.h"
 #include "trace/events.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 
 #define COLUMNS(X)                                                                                 \
     X(pid, INT, TMK_FEW, "process")                                                                \

@@ -11,7 +11,7 @@
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/stops.h"

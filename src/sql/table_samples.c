@@ -8,9 +8,10 @@
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "sql/walk.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 #define COLUMNS(X)                                                                                 \

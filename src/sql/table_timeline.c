@@ -10,7 +10,7 @@
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "trace/replay.h"
 
 enum { DEFAULT_PARTS = 100, MAX_PARTS = 1000000 };

@@ -18,7 +18,7 @@
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "sql/textpool.h"
 #include "sql/walk.h"
 #include "sql/walk_modules.h"

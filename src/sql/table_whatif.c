@@ -15,7 +15,7 @@
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "tidemark/tidemark.h"
 #include "trace/reader.h"
 #include "trace/replay.h"

@@ -2,6 +2,8 @@
 /* sql/walk_modules.c - begins a chunk with its open modules seen; see walk_modules.h. */
 #include "sql/walk_modules.h"
 
+#include "trace/state.h"
+
 /* The first chunk that may contain the opening of a module that is open now. Only modules in a
  * stage count: they end with it, while a range around the whole training would lead back to its
  * start. */

@@ -7,12 +7,11 @@
 #define TMK_SQL_WALK_MODULES_H
 
 #include "base/error.h"
-#include "kit/grow.h"
 #include "sql/skim.h"
 #include "sql/source.h"
 #include "sql/walk.h"
 #include "tidemark/tidemark.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 
 /* Open a range; `value` comes from the event's section. Returns 0 or TMK_ENOMEM. */
 TMK_WALK_INLINE int tmk_walk_push(struct tmk_walk *w, uint32_t value,

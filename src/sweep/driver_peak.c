@@ -4,6 +4,7 @@
 
 #include "kit/textmap.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/replay.h"
 
 int tmk_driver_peak_init(struct tmk_driver_peak *h, const struct tmk_process *p)

@@ -20,6 +20,7 @@
 #include "sweep/driver_peak.h"
 #include "tidemark/tidemark.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/replay.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/pylines.h"
 

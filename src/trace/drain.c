@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/region.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/state.h"
 

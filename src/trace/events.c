@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "trace/kinds.h"
 #include "trace/snapshot.h"
 
 static int grow_event_array(void **array, uint32_t *room, uint64_t n, size_t item_bytes)

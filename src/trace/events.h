@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/state.h"
 

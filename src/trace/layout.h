@@ -9,8 +9,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "trace/kinds.h"
-
 #define TMK_FILE_MAGIC "TIDEMARK"
 #define TMK_CHUNK_MAGIC 0x434b4d54u /* "TMKC" */
 #define TMK_RING_MAGIC "TMKRING1"

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/region.h"
+#include "trace/kinds.h"
 #include "trace/pylines.h"
 #include "trace/segments.h"
 #include "trace/snapshot.h"

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/segments.h"
 #include "trace/snapshot.h"

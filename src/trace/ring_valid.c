@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/ring_valid.c - the invariants of ring.h. */
+#include "trace/kinds.h"
+#include "trace/layout.h"
 #include "trace/ring.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* trace/segments_valid.c - the invariants of segments.h. */
+#include "base/index.h"
 #include "trace/segments.h"
 
 #include "base/valid.h"

@@ -2,8 +2,10 @@
 /* trace/state_valid.c - the invariants of state.h. */
 #include "trace/state.h"
 
+#include "base/index.h"
 #include "base/valid.h"
 #include "tidemark/tidemark.h"
+#include "trace/segments.h"
 
 /* ---- blocks ---- */
 

@@ -28,6 +28,7 @@
 #include "base/hash.h"
 #include "trace/defs.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/merge.h"
 #include "trace/packer.h"

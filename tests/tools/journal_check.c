@@ -19,6 +19,7 @@
 #include "../fault/journal.h"
 #include "base/error.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/merge.h"
 #include "trace/reader.h"

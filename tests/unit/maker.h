@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "model/run.h"
 #include "passes/peak.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/replay.h"

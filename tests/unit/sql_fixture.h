@@ -7,6 +7,7 @@
 #include "maker.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/state.h"

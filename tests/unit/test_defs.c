@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "trace/defs.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 struct chunk {

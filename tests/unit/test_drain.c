@@ -23,6 +23,7 @@
 #include "trace/defs.h"
 #include "trace/drain.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/reader.h"

@@ -10,6 +10,7 @@
 
 #include "record/driver/driver_changes.h"
 #include "record/driver/driver_table.h"
+#include "trace/segments.h"
 
 enum {
     HANDLE = 0x1000,

@@ -4,11 +4,11 @@
 #include "kit/amount.h"
 #include "model/run.h"
 #include "passes/oom/explain.h"
+#include "passes/oom/oom_case.h"
 #include "passes/oom/oom_causes.h"
-#include "passes/oom/oom_fixes.h"
 #include "passes/oom/oom_scene.h"
 #include "tidemark/tidemark.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 #include "trace/packer.h"
 #include "trace/segments.h"
 

@@ -18,6 +18,7 @@
 #include "record/training/bridge_python.h"
 #include "record/training/gradients.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum { PLACE = 17, N_PARAMETERS = 6, N_WORDS = 160 };

@@ -17,6 +17,7 @@
 #include "record/core/lane.h"
 #include "record/core/recorder.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace_kit.h"
 

@@ -2,7 +2,9 @@
 /* Leaks of traces made by hand: whose they are, how fast, since when. */
 #include "maker.h"
 #include "model/run.h"
+#include "passes/leak/leak.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/reader.h"

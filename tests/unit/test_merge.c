@@ -31,6 +31,7 @@
 #include "base/error.h"
 #include "trace/drain.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/merge.h"
 #include "trace/packer.h"

@@ -26,6 +26,7 @@
 #include "record/native/mapped_files.h"
 #include "record/native/native.h"
 #include "record/native/unwind.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
 

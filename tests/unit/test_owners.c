@@ -9,6 +9,7 @@
 #include "sql_fixture.h"
 #include "tidemark/tidemark.h"
 #include "trace/defs.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "trace/defs.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/reader.h"

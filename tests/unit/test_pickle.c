@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "interop/pickle/feed.h"
 #include "interop/pickle/pickle.h"
+#include "interop/pickle/pickle_value.h"
 #include "interop/torch/torch_import.h"
 #include "interop/torch/torch_snapshot.h"
 

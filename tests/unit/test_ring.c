@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
 #include "trace/ring_file.h"

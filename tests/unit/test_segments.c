@@ -12,6 +12,7 @@
 #include "passes/segment_rows.h"
 #include "passes/timeline.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/reader.h"

@@ -3,9 +3,10 @@
  * values; what the documentation says of tables and columns is so. */
 #include "maker.h"
 #include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "sql_fixture.h"
 #include "tidemark/tidemark.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 #include "trace/packer.h"
 
 /* ---- the trace ---- */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/state.h"

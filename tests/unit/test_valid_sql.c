@@ -4,7 +4,12 @@
 #include "breaking.h"
 
 #include "kit/textmap.h"
+#include "sql/rows.h"
+#include "sql/schema.h"
+#include "sql/slab.h"
+#include "sql/source.h"
 #include "sql/store.h"
+#include "sql/textpool.h"
 
 /* ---- texts ---- */
 

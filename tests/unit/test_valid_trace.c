@@ -3,8 +3,13 @@
  */
 #include "breaking.h"
 
+#include "base/index.h"
+#include "base/valid.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
+#include "trace/layout.h"
 #include "trace/ring.h"
+#include "trace/segments.h"
 #include "trace/state.h"
 
 /* ---- ring ---- */

@@ -6,6 +6,7 @@
 #include "model/alloc_conf.h"
 #include "model/run.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/replay.h"

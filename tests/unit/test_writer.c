@@ -25,6 +25,7 @@
 #include "base/crc32.h"
 #include "base/error.h"
 #include "trace/defs.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/reader.h"

@@ -15,6 +15,7 @@
 #include "model/run.h"
 #include "passes/diff/diff.h"
 #include "passes/diff/gates.h"
+#include "passes/leak/leak.h"
 #include "passes/leak/leaks.h"
 #include "trace/layout.h"
 #include "trace/replay.h"

@@ -6,7 +6,9 @@
 
 #include "cli/output/sheet.h"
 #include "kit/tree.h"
+#include "model/run.h"
 #include "passes/oom/explain.h"
+#include "passes/oom/oom_case.h"
 
 /* The cases of one process. */
 struct tmk_explain_process {

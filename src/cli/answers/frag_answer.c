@@ -7,6 +7,7 @@
 #include "kit/amount.h"
 #include "kit/progress.h"
 #include "model/run.h"
+#include "passes/frag/frag_moment.h"
 #include "trace/defs.h"
 #include "trace/reader.h"
 #include "trace/replay.h"

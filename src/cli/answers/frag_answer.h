@@ -3,6 +3,7 @@
 #ifndef TMK_CLI_ANSWERS_FRAG_ANSWER_H
 #define TMK_CLI_ANSWERS_FRAG_ANSWER_H
 
+#include "passes/frag/frag_moment.h"
 #include "passes/frag/fragmentation.h"
 #include "passes/timeline.h"
 

@@ -17,6 +17,7 @@
 #include "kit/table.h"
 #include "model/owners.h"
 #include "model/run.h"
+#include "passes/frag/frag_moment.h"
 #include "passes/frag/fragmentation.h"
 #include "passes/group.h"
 #include "passes/timeline.h"

@@ -10,6 +10,7 @@
 #include "kit/amount.h"
 #include "kit/tree.h"
 #include "model/run.h"
+#include "passes/leak/leak.h"
 #include "passes/leak/leaks.h"
 #include "trace/defs.h"
 #include "trace/layout.h"

@@ -16,6 +16,7 @@
 #include "kit/print.h"
 #include "kit/table.h"
 #include "model/run.h"
+#include "passes/leak/leak.h"
 #include "passes/leak/leaks.h"
 #include "trace/defs.h"
 #include "trace/layout.h"

@@ -13,6 +13,7 @@
 #include "kit/progress.h"
 #include "model/owners.h"
 #include "passes/forecast_samples.h"
+#include "passes/frag/frag_moment.h"
 #include "passes/leak/leaks.h"
 #include "trace/defs.h"
 #include "trace/layout.h"

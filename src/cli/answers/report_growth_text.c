@@ -11,6 +11,7 @@
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/frag/fragmentation.h"
+#include "passes/leak/leak.h"
 #include "passes/leak/leaks.h"
 #include "trace/layout.h"
 

@@ -25,6 +25,7 @@
 #include "model/run.h"
 #include "passes/peak.h"
 #include "sql/sql.h"
+#include "sql/table_doc.h"
 #include "trace/reader.h"
 #include "trace/replay.h"
 #include "trace/state.h"

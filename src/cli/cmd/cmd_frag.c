@@ -13,6 +13,7 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "model/run.h"
+#include "passes/frag/frag_moment.h"
 #include "passes/frag/fragmentation.h"
 #include "passes/peak.h"
 #include "passes/timeline.h"

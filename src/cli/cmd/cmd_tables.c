@@ -11,6 +11,7 @@
 #include "kit/table.h"
 #include "kit/tree.h"
 #include "sql/sql.h"
+#include "sql/table_doc.h"
 
 static void print_tables_json(const struct tmk_sql_table *tables, size_t n)
 {

@@ -9,8 +9,6 @@
 
 #include "base/error.h"
 #include "cli/cmd/doctor.h"
-#include "cli/front/command.h"
-#include "cli/output/xalloc.h"
 #include "device/device.h"
 #include "device/host.h"
 #include "kit/amount.h"

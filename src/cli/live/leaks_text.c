@@ -8,6 +8,7 @@
 #include "kit/amount.h"
 #include "kit/print.h"
 #include "kit/table.h"
+#include "monitor/device_leaks.h"
 #include "monitor/growth.h"
 
 enum { SHOWN_ROWS = 20 };

@@ -13,6 +13,7 @@
 #include "kit/amount.h"
 #include "monitor/history.h"
 #include "monitor/sampler.h"
+#include "monitor/status.h"
 
 enum { MOST_POINTS = 1500 };
 

@@ -10,6 +10,7 @@
 #include "cli/output/xalloc.h"
 #include "cli/plot/palette.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/state.h"

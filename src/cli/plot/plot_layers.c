@@ -15,6 +15,7 @@
 #include "passes/timeline.h"
 #include "tidemark/tidemark.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/reader.h"
 #include "trace/replay.h"
 

@@ -12,7 +12,6 @@
 #include "kit/amount.h"
 #include "kit/textmap.h"
 #include "kit/tree.h"
-#include "sweep/cell_json.h"
 #include "sweep/fit.h"
 #include "sweep/results.h"
 

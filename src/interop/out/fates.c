@@ -11,7 +11,7 @@
 #include "model/owners.h"
 #include "tidemark/tidemark.h"
 #include "trace/events.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 #include "trace/replay.h"
 #include "trace/state.h"
 

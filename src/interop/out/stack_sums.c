@@ -10,7 +10,7 @@
 #include "passes/peak.h"
 #include "trace/defs.h"
 #include "trace/events.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 #include "trace/reader.h"
 #include "trace/replay.h"
 #include "trace/state.h"

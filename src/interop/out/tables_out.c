@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "interop/out/result_out.h"
 #include "model/run.h"
+#include "sql/sql.h"
+#include "sql/table_doc.h"
 
 /* ---- names ---- */
 

@@ -7,7 +7,7 @@
 #define TMK_INTEROP_OUT_TABLES_OUT_H
 
 #include "interop/out/export.h"
-#include "sql/sql.h"
+#include "sql/table_doc.h"
 
 /* Find the table that a name stands for: "allocations", "torch_trace" or "python.torch_trace",
  * "timeline(100)". NULL: there is none. */

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "interop/pickle/feed.h"
-#include "interop/pickle/pickle.h"
 #include "interop/pickle/pickle_machine.h"
 #include "interop/pickle/pickle_ops.h"
+#include "interop/pickle/pickle_value.h"
 #include "kit/amount.h"
 
 int tmk_pickle_fail(struct tmk_pickle *p, int rc, const char *text)

@@ -5,10 +5,10 @@
 #define TMK_INTEROP_PICKLE_PICKLE_MACHINE_H
 
 #include "interop/pickle/feed.h"
-#include "interop/pickle/pickle.h"
 #include "interop/pickle/pickle_memo.h"
 #include "interop/pickle/pickle_memory.h"
 #include "interop/pickle/pickle_ops.h"
+#include "interop/pickle/pickle_value.h"
 
 struct tmk_pickle {
     struct tmk_feed *feed;

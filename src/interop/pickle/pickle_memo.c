@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "interop/pickle/feed.h"
-#include "interop/pickle/pickle.h"
 #include "interop/pickle/pickle_ops.h"
+#include "interop/pickle/pickle_value.h"
 #include "kit/grow.h"
 
 /* ---- looking ahead ---- */

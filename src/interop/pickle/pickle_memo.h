@@ -10,8 +10,8 @@
 #ifndef TMK_INTEROP_PICKLE_PICKLE_MEMO_H
 #define TMK_INTEROP_PICKLE_PICKLE_MEMO_H
 
-#include "interop/pickle/pickle.h"
 #include "interop/pickle/pickle_memory.h"
+#include "interop/pickle/pickle_value.h"
 
 enum { TMK_MEMO_FOLDED = 1, TMK_MEMO_GONE = 2, TMK_MEMO_BITS = 15 };
 

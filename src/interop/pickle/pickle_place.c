@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/pickle/pickle_place.c - finds where in the outermost dict a list will lie, from the
  * stack below it; see pickle_machine.h. */
-#include "interop/pickle/pickle.h"
 #include "interop/pickle/pickle_machine.h"
+#include "interop/pickle/pickle_value.h"
 
 /* The index of the last mark below `at`, or -1. */
 static int64_t mark_below(const struct tmk_pickle *p, uint64_t at)

@@ -10,7 +10,7 @@
 #include "interop/torch/torch_layout.h"
 #include "interop/torch/torch_maker.h"
 #include "interop/torch/torch_snapshot.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 #include "trace/packer.h"
 #include "trace/segments.h"
 

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "interop/torch/torch_names.h"
 #include "interop/torch/torch_maker.h"
+#include "interop/torch/torch_names.h"
 #include "kit/grow.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 

@@ -19,6 +19,7 @@
 #include "interop/torch/torch_maker.h"
 #include "model/alloc_conf.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/packer.h"
 #include "trace/state.h"

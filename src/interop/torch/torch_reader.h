@@ -4,7 +4,8 @@
 #ifndef TMK_INTEROP_TORCH_TORCH_READER_H
 #define TMK_INTEROP_TORCH_TORCH_READER_H
 
-#include "interop/pickle/pickle.h"
+#include "interop/pickle/feed.h"
+#include "interop/pickle/pickle_value.h"
 #include "interop/torch/torch_snapshot.h"
 
 /* Keys, actions and states. */

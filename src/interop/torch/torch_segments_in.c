@@ -2,7 +2,7 @@
 /* interop/torch/torch_segments_in.c - reads segments and blocks of a snapshot; see
  * torch_reader.h. */
 #include "base/error.h"
-#include "interop/pickle/pickle.h"
+#include "interop/pickle/pickle_value.h"
 #include "interop/pickle/work_limit.h"
 #include "interop/torch/torch_reader.h"
 #include "interop/torch/torch_snapshot.h"

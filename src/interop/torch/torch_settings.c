@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* interop/torch/torch_settings.c - the allocator settings of a snapshot; see torch_reader.h. */
+#include "interop/pickle/pickle.h"
+#include "interop/pickle/pickle_value.h"
 #include "interop/torch/torch_reader.h"
 
 #include <inttypes.h>

@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "interop/pickle/feed.h"
 #include "interop/pickle/pickle.h"
+#include "interop/pickle/pickle_value.h"
+#include "interop/pickle/work_limit.h"
+#include "interop/torch/spool.h"
+#include "interop/torch/torch_names.h"
 #include "interop/torch/torch_reader.h"
 #include "kit/grow.h"
 #include "model/run.h"

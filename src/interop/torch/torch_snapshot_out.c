@@ -25,6 +25,7 @@
 #include "passes/steps.h"
 #include "tidemark/tidemark.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/replay.h"

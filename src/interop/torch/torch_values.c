@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "interop/pickle/pickle.h"
+#include "interop/pickle/pickle_value.h"
 #include "interop/pickle/work_limit.h"
 #include "interop/torch/torch_names.h"
 #include "interop/torch/torch_reader.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "interop/pickle/pickle_ops.h"
 #include "kit/amount.h"
 #include "kit/grow.h"

@@ -390,7 +390,7 @@ static void prefetch_next_block(const uint8_t *at, uint64_t n_bytes)
             uint16_t n_zero = 0;                                                                   \
             sum_type sum = 0;                                                                      \
             square_type squares = 0;                                                               \
-            prefetch_next_block(at + m * sizeof(type), m * sizeof(type));                                    \
+            prefetch_next_block(at + m * sizeof(type), m * sizeof(type));                          \
             memcpy(&least, at, sizeof(type));                                                      \
             most = least;                                                                          \
             for (uint64_t i = 0; i < m; i++) {                                                     \
@@ -469,7 +469,7 @@ static void scan_bools(const uint8_t *at, uint64_t n, struct tmk_scan_sums *s)
 }
 
 static void scan_any_type(enum tmk_weight_type type, const uint8_t *at, uint64_t n,
-                     struct tmk_scan_sums *s)
+                          struct tmk_scan_sums *s)
 {
     switch (type) {
     case TMK_WEIGHT_F64:

@@ -12,13 +12,15 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/bytes.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "interop/weights/weights_in.h"
+#include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/json_in.h"
 #include "kit/seeded_hash.h"
+#include "kit/textmap.h"
 
 enum {
     MAX_INDEX_BYTES = 64 << 20,

@@ -8,6 +8,7 @@
 #include "kit/amount.h"
 #include "kit/grow.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
 #include "trace/segments.h"

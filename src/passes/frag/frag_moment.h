@@ -7,8 +7,6 @@
 #ifndef TMK_PASSES_FRAG_FRAG_MOMENT_H
 #define TMK_PASSES_FRAG_FRAG_MOMENT_H
 
-#include "kit/amount.h"
-#include "model/run.h"
 #include "trace/replay.h"
 #include "trace/state.h"
 

@@ -14,7 +14,6 @@
 #include "model/run.h"
 #include "passes/frag/frag_moment.h"
 #include "passes/group.h"
-#include "passes/peak.h"
 #include "trace/replay.h"
 
 enum tmk_frag_pool { TMK_FRAG_SMALL, TMK_FRAG_LARGE };

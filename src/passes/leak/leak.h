@@ -5,7 +5,7 @@
 #ifndef TMK_PASSES_LEAK_LEAK_H
 #define TMK_PASSES_LEAK_LEAK_H
 
-#include "model/run.h"
+#include "trace/defs.h"
 
 enum { TMK_LEAK_TIME_PARTS = 60 }; /* equal parts of time, where there are no steps */
 

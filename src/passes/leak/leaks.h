@@ -40,7 +40,6 @@
 
 #include "model/run.h"
 #include "passes/leak/leak.h"
-#include "trace/defs.h"
 #include "trace/replay.h"
 
 enum {

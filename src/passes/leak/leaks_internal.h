@@ -7,7 +7,6 @@
 #include "kit/arena.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_groups.h"
-#include "passes/leak/leaks.h"
 #include "passes/leak/trend.h"
 #include "trace/defs.h"
 

@@ -8,7 +8,10 @@
 #ifndef TMK_PASSES_OOM_EXPLAIN_H
 #define TMK_PASSES_OOM_EXPLAIN_H
 
-#include "passes/oom/oom_fixes.h"
+#include "base/error.h"
+#include "model/run.h"
+#include "passes/oom/oom_case.h"
+#include "trace/replay.h"
 
 struct tmk_explanation;
 

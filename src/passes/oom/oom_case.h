@@ -4,7 +4,9 @@
 #ifndef TMK_PASSES_OOM_OOM_CASE_H
 #define TMK_PASSES_OOM_OOM_CASE_H
 
+#include "passes/oom/oom_causes.h"
 #include "passes/oom/oom_need.h"
+#include "passes/oom/oom_scene.h"
 
 enum tmk_proof { TMK_PROOF_REPLAY, TMK_PROOF_MEASURED, TMK_PROOF_ESTIMATE };
 

@@ -38,7 +38,7 @@
 #ifndef TMK_PASSES_OOM_OOM_CAUSES_H
 #define TMK_PASSES_OOM_OOM_CAUSES_H
 
-#include "passes/leak/leaks.h"
+#include "passes/leak/leak.h"
 #include "passes/oom/oom_scene.h"
 #include "trace/defs.h"
 

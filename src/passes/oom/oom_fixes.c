@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "kit/amount.h"
 #include "model/run.h"
-#include "passes/leak/leaks.h"
+#include "passes/leak/leak.h"
 #include "passes/oom/oom_causes.h"
 #include "passes/oom/oom_fixes_internal.h"
 #include "passes/oom/oom_scene.h"

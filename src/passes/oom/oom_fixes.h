@@ -14,9 +14,6 @@
 
 #include "kit/arena.h"
 #include "passes/oom/oom_case.h"
-#include "passes/oom/oom_causes.h"
-#include "passes/oom/oom_need.h"
-#include "passes/oom/oom_scene.h"
 
 /* Fill in the fixes of `c`; their texts come from `arena`. Returns 0 or TMK_ENOMEM. */
 int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena);

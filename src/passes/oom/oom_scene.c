@@ -15,6 +15,7 @@
 #include "passes/oom/ooms.h"
 #include "passes/segment_sums.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
 #include "trace/state.h"

@@ -9,6 +9,7 @@
 #include "passes/segment_sums.h"
 #include "tidemark/tidemark.h"
 #include "trace/events.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
 #include "trace/state.h"

@@ -13,6 +13,7 @@
 #include "record/native/native.h"
 #include "record/training/training_context.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 /* With native stacks: the call site, then the callers of its function. The innermost native frame

@@ -14,6 +14,7 @@
 #include "record/core/recorder.h"
 #include "record/loader/library.h"
 #include "record/python/python.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum { STACK_BYTES = 1 << 20 };

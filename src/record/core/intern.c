@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "record/core/idtable.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum {

@@ -15,6 +15,7 @@
 #include "record/core/ring_space.h"
 #include "record/core/seal.h"
 #include "record/core/thread_slot.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
 

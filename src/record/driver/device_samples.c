@@ -22,6 +22,7 @@
 #include "record/core/torch_state.h"
 #include "record/driver/driver.h"
 #include "record/driver/driver_changes.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum {

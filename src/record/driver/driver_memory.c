@@ -10,6 +10,7 @@
 #include "record/driver/driver_table.h"
 #include "record/python/pystack.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/segments.h"
 

@@ -16,6 +16,7 @@
 #include "record/driver/driver_calls.h"
 #include "record/driver/driver_changes.h"
 #include "record/python/pystack.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum { MAX_HELD = 1 << 18, MAX_DEVICES = TMK_DRIVER_DEVICES };

@@ -19,6 +19,7 @@
 #include "record/core/intern.h"
 #include "record/native/mapped_files.h"
 #include "record/native/unwind.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum {

@@ -12,6 +12,7 @@
 #include "record/native/native.h"
 #include "record/python/pyframe.h"
 #include "record/python/pyframe_hot.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum {

@@ -22,6 +22,7 @@
 #include "record/training/bridge.h"
 #include "record/training/torch_calls.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 typedef void oom_function(int64_t size, uint64_t allocated, uint64_t reserved, uint16_t device);

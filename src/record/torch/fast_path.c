@@ -12,6 +12,7 @@
 #include "record/python/pystack.h"
 #include "record/torch/block_hooks.h"
 #include "record/training/torch_calls.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
 

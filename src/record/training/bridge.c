@@ -27,6 +27,7 @@
 #include "record/training/training_context.h"
 #include "record/training/workspaces.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum { HELPER_STACK_BYTES = 1 << 20, ASK_EVERY = 16 };

@@ -21,6 +21,7 @@
 #include "record/loader/peek.h"
 #include "record/training/bridge_python.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum { N_WORDS = 128, MAX_LOOKS = 1 << 12, MAX_SLOTS = 1 << 18, ENOUGH_PEEKS = 16 };

@@ -20,6 +20,7 @@
 #include "record/training/bridge_python.h"
 #include "record/training/gradients.h"
 #include "tidemark/tidemark.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 enum { MAX_GRADIENTS = 1 << 16, MAX_INPUTS = 64, MAX_DEPTH = 2 };

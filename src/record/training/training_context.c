@@ -7,7 +7,7 @@
 #include "record/core/intern.h"
 #include "record/core/recorder.h"
 #include "tidemark/tidemark.h"
-#include "trace/layout.h"
+#include "trace/kinds.h"
 
 __thread struct tmk_training_context tmk_training_context
     __attribute__((tls_model("initial-exec")));
