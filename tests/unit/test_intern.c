@@ -184,7 +184,7 @@ static void test_full_table(void **unused)
 /* ---- many threads ---- */
 
 enum { N_THREADS = 8, N_NAMES = 300, N_ROUNDS = 40 };
-static uint32_t given[N_THREADS][N_NAMES];
+static uint32_t given[N_THREADS][N_NAMES], first_given[N_THREADS][N_NAMES];
 
 static void *intern_all(void *arg)
 {
@@ -205,22 +205,30 @@ static void *intern_all(void *arg)
     return NULL;
 }
 
+static void intern_on_all_threads(void)
+{
+    pthread_t threads[N_THREADS];
+    for (uintptr_t i = 0; i < N_THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, intern_all, (void *)i), 0);
+    for (uint32_t i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
 /* Two threads that meet a new name at once may both define it; afterwards all get one number, and
  * every number that anyone got has been defined with that text. */
 static void test_threads(void **unused)
 {
     (void)unused;
-    pthread_t threads[N_THREADS];
     open_recorder();
-    for (uintptr_t i = 0; i < N_THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, intern_all, (void *)i), 0);
-    for (uint32_t i = 0; i < N_THREADS; i++)
-        pthread_join(threads[i], NULL);
+    intern_on_all_threads();
+    memcpy(first_given, given, sizeof given);
+    intern_on_all_threads();
     struct definitions *d = read_definitions();
     for (uint32_t i = 0; i < N_NAMES; i++) {
         char name[32];
         snprintf(name, sizeof name, "name %u", i);
         for (uint32_t t = 0; t < N_THREADS; t++) {
+            assert_string_equal(d->texts[first_given[t][i]], name);
             assert_string_equal(d->texts[given[t][i]], name);
             assert_int_equal(given[t][i], given[0][i]);
         }
