@@ -259,7 +259,7 @@ static void add_growth(struct tmk_tree *t, const struct tmk_leak_row *row)
         add_known_bytes(t, "last_bytes", row->device->has_now, row->device->now.used_bytes);
 }
 
-static void add_leak_object(struct tmk_tree *t, const struct tmk_leak_row *row)
+static void put_device_leak(struct tmk_tree *t, const struct tmk_leak_row *row)
 {
     static const char *const unknown[] = {"file", "line", "function"};
     static const char *const unknown_too[] = {"category", "module", "bytes_per_step",
@@ -281,7 +281,7 @@ void tmk_leaks_write(struct tmk_tree *t, const struct tmk_leaks *leaks)
     tmk_tree_text(t, "verdict", verdict_text(leaks->n_known > 0, leaks->n_leaks > 0));
     tmk_tree_list(t, "leaks");
     for (uint64_t i = 0; i < leaks->n_leaks; i++)
-        add_leak_object(t, &leaks->rows[i]);
+        put_device_leak(t, &leaks->rows[i]);
     tmk_tree_end(t);
     tmk_tree_list(t, "watched");
     for (uint64_t i = 0; i < leaks->n; i++) {

@@ -160,7 +160,7 @@ bool tmk_term_has(const struct tmk_term *t, uint32_t p, int *ret_power)
     return power != 0;
 }
 
-static void write_factor_text(FILE *out, const struct tmk_factor *f, unsigned power,
+static void write_term_factor(FILE *out, const struct tmk_factor *f, unsigned power,
                               const char *const *names)
 {
     if (f->a == f->b)
@@ -190,7 +190,7 @@ static void write_side(FILE *out, const struct tmk_term *t, bool is_inverse,
         }
         if (!is_first || is_inverse)
             fputc(is_inverse ? '/' : '*', out);
-        write_factor_text(out, &t->factors[i], power, names);
+        write_term_factor(out, &t->factors[i], power, names);
         is_first = false;
     }
     if (is_first && !is_inverse)

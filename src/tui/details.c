@@ -55,8 +55,8 @@ struct detail_pairs {
     uint64_t room;
 };
 
-static int add_peak_rows(struct detail_pairs *pairs, struct tmk_peak *pass, enum tmk_by by,
-                         bool is_now)
+static int take_peak_rows(struct detail_pairs *pairs, struct tmk_peak *pass, enum tmk_by by,
+                          bool is_now)
 {
     const struct tmk_peak_row *rows = NULL;
     uint64_t n = 0;
@@ -113,9 +113,9 @@ static int take_lists(struct tmk_details *d, struct tmk_peak *now, struct tmk_pe
     int rc = 0;
     for (enum tmk_details_list list = 0; rc == 0 && list < TMK_DETAILS_N_LISTS; list++) {
         struct detail_pairs pairs = {0};
-        rc = add_peak_rows(&pairs, now, keys_of[list], true);
+        rc = take_peak_rows(&pairs, now, keys_of[list], true);
         if (rc == 0 && d->has_peak)
-            rc = add_peak_rows(&pairs, peak, keys_of[list], false);
+            rc = take_peak_rows(&pairs, peak, keys_of[list], false);
         if (rc == 0)
             rc = list_pairs(&pairs, d, list);
         tmk_textmap_fini(&pairs.keys);

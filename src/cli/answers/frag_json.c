@@ -96,7 +96,7 @@ static void add_pools(struct tmk_tree *t, const struct tmk_frag_answer *a,
     tmk_tree_end(t);
 }
 
-static void add_frag_device(struct tmk_tree *t, const struct tmk_frag_answer *a, uint64_t device)
+static void put_frag_device(struct tmk_tree *t, const struct tmk_frag_answer *a, uint64_t device)
 {
     const struct tmk_frag_device *d = tmk_fragmentation_get(a->frag, device);
     add_sum(t, &d->sum);
@@ -123,12 +123,12 @@ void tmk_frag_json(const struct tmk_frag_answer *a)
         return;
     tmk_tree_init_json(&t, stdout, 3);
     tmk_tree_object(&t, NULL);
-    add_frag_device(&t, a, chosen);
+    put_frag_device(&t, a, chosen);
     tmk_tree_list(&t, "devices");
     for (uint64_t i = 0; i < tmk_fragmentation_n(a->frag); i++)
         if (i != chosen && !a->has_device) {
             tmk_tree_object(&t, NULL);
-            add_frag_device(&t, a, i);
+            put_frag_device(&t, a, i);
             tmk_tree_end(&t);
         }
     tmk_tree_end(&t);

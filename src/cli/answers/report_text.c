@@ -308,7 +308,7 @@ static void write_trend(const struct tmk_steps_digest *d, struct tmk_sheet *shee
     }
 }
 
-static void add_step_cells(struct tmk_table *t, const struct tmk_step_row *row)
+static void add_report_step_cells(struct tmk_table *t, const struct tmk_step_row *row)
 {
     tmk_table_cellf(t, "%" PRId64 "%s", row->step, row->open ? " (last)" : "");
     tmk_table_time(t, row->end_ns - row->start_ns);
@@ -334,7 +334,7 @@ static void write_report_steps(const struct tmk_process_answer *f, struct tmk_sh
     uint64_t n = tmk_steps_pick(f->steps, MAX_STEPS, picked);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < n; i++)
-        add_step_cells(t, tmk_steps_get(f->steps, picked[i]));
+        add_report_step_cells(t, tmk_steps_get(f->steps, picked[i]));
     tmk_sheet_heading(sheet, "STEPS");
     write_trend(&digest, sheet);
     if (n < digest.n_steps)

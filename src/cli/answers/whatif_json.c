@@ -19,7 +19,7 @@ static void add_whatif_oom(struct tmk_tree *t, const struct tmk_whatif_answer *v
     tmk_tree_end(t);
 }
 
-static void add_whatif_setting(struct tmk_tree *t, const struct tmk_whatif_answer *v,
+static void put_whatif_setting(struct tmk_tree *t, const struct tmk_whatif_answer *v,
                                const struct tmk_whatif_row *row)
 {
     const struct tmk_whatif_result *r = &row->result;
@@ -59,7 +59,7 @@ void tmk_whatif_json(const struct tmk_whatif_answer *v)
     tmk_tree_object(&t, NULL);
     tmk_tree_list(&t, "settings");
     for (unsigned i = 0; i < v->n_rows; i++)
-        add_whatif_setting(&t, v, &v->rows[i]);
+        put_whatif_setting(&t, v, &v->rows[i]);
     tmk_tree_end(&t);
     const struct tmk_whatif_row *best = tmk_whatif_best(v);
     tmk_tree_text(&t, "best", best ? best->conf : NULL);

@@ -32,8 +32,8 @@ static void add_forecast_cells(struct tmk_table *t, const struct tmk_watched_dev
         tmk_table_cell(t, tmk_risk_text(p.risk_level));
 }
 
-static void add_oom_row(struct tmk_table *t, const struct tmk_watched_device *u,
-                        const struct tmk_alarm *alarm, uint64_t warm_up_ns)
+static void add_alarm_row(struct tmk_table *t, const struct tmk_watched_device *u,
+                          const struct tmk_alarm *alarm, uint64_t warm_up_ns)
 {
     tmk_table_cell(t, u->label);
     tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
@@ -59,7 +59,7 @@ static void print_oom_table(const struct tmk_oom_watch *w)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
-        add_oom_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i], w->warm_up_ns);
+        add_alarm_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i], w->warm_up_ns);
     tmk_sheet_table(&sheet, t);
 }
 

@@ -56,7 +56,7 @@ static void print_sql_table(struct tmk_sheet *sheet, const struct tmk_sql_table 
 }
 
 /* Returns whether `name` means a table. "timeline" means "timeline(n)", too. */
-static bool is_table_named(const struct tmk_sql_table *table, const char *name)
+static bool is_asked_table(const struct tmk_sql_table *table, const char *name)
 {
     size_t n = strcspn(table->name, "(");
     return strcmp(table->name, name) == 0 ||
@@ -75,7 +75,7 @@ static int run_tables(const struct tmk_args *args)
         return TMK_EXIT_OK;
     }
     for (size_t i = 0; i < n; i++) {
-        if (wanted && !is_table_named(&tables[i], wanted))
+        if (wanted && !is_asked_table(&tables[i], wanted))
             continue;
         found = true;
         if (tmk_args_get(args, "json"))

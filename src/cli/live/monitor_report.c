@@ -54,7 +54,7 @@ static int write_report_file(const struct tmk_monitor_status *status, const char
 
 /* ---- the table ---- */
 
-static void add_device_row(struct tmk_table *t, const struct tmk_watched_device *u)
+static void add_monitored_device(struct tmk_table *t, const struct tmk_watched_device *u)
 {
     bool known = u->n_samples > 0;
     tmk_table_cell(t, u->label);
@@ -86,7 +86,7 @@ static void print_device_table(const struct tmk_monitor_status *status)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++)
-        add_device_row(t, tmk_sampler_device(status->sampler, i));
+        add_monitored_device(t, tmk_sampler_device(status->sampler, i));
     tmk_sheet_table(&sheet, t);
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++) {
         const struct tmk_watched_device *u = tmk_sampler_device(status->sampler, i);

@@ -49,7 +49,7 @@ static int refuse_forecast(const struct tmk_plot *plot, const char *why)
 /* ---- points ---- */
 
 /* Count the steps that have ended; the need of an open one is not known. */
-static uint64_t n_finished_steps(const struct forecast_drawing *d)
+static uint64_t count_plotted_steps(const struct forecast_drawing *d)
 {
     uint64_t n = tmk_steps_n(d->steps);
     while (n > 0 && tmk_steps_get(d->steps, n - 1)->open)
@@ -59,13 +59,13 @@ static uint64_t n_finished_steps(const struct forecast_drawing *d)
 
 static uint64_t n_points(const struct forecast_drawing *d)
 {
-    return d->by_step ? n_finished_steps(d) : d->samples->n;
+    return d->by_step ? count_plotted_steps(d) : d->samples->n;
 }
 
 /* Choose the axis. 0, or an exit status after a message: there is nothing to draw. */
 static int choose_forecast_axis(struct forecast_drawing *d)
 {
-    uint64_t n = n_finished_steps(d);
+    uint64_t n = count_plotted_steps(d);
     d->by_step = d->f.by_step || !d->samples || n >= 2;
     if (d->f.has_time && !d->f.by_step && d->samples)
         d->by_step = false;

@@ -37,8 +37,8 @@ static bool joins_last(struct tmk_plot_layers *l, const char *name, uint64_t sta
     return true;
 }
 
-static void on_layers_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
-                            struct tmk_block *b)
+static void on_owner_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
+                           struct tmk_block *b)
 {
     (void)b;
     struct tmk_plot_layers *l = arg;
@@ -68,7 +68,7 @@ static int read_timeline(struct tmk_plot_layers *l, const struct tmk_plot *plot)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitors[] = {tmk_timeline_visitor(l->timeline),
                                      tmk_ooms_visitor(l->ooms),
-                                     {.arg = l, .event = on_layers_event}};
+                                     {.arg = l, .event = on_owner_event}};
     int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
     if (status != 0)
         return status;
@@ -90,7 +90,7 @@ static int read_holdings(struct tmk_plot_layers *l, const struct tmk_plot *plot)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitors[] = {tmk_holdings_visitor(l->holdings),
                                      tmk_ooms_visitor(l->ooms),
-                                     {.arg = l, .event = on_layers_event}};
+                                     {.arg = l, .event = on_owner_event}};
     int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
     if (status != 0)
         return status;

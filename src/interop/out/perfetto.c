@@ -456,7 +456,7 @@ static uint64_t counter_part_ns(const struct view *v)
     return n_events > EXACT_EVENTS ? span_ns / N_PARTS + 1 : 0;
 }
 
-static int sweep_process(struct view *v, struct tmk_error *err)
+static int sweep_perfetto_process(struct view *v, struct tmk_error *err)
 {
     struct tmk_visitor both[] = {
         {.arg = v, .event = on_perfetto_event, .restored = on_perfetto_restored}, v->x->progress};
@@ -494,7 +494,7 @@ static int write_process_packets(const struct tmk_export *x, uint32_t i, struct 
     v.part_ns = counter_part_ns(&v);
     v.devices = calloc(TMK_MAX_DEVICES, sizeof *v.devices);
     v.is_name_known = calloc((size_t)tmk_reader_n_strings(p->reader) + 1, sizeof(bool));
-    int rc = v.devices && v.is_name_known ? sweep_process(&v, err)
+    int rc = v.devices && v.is_name_known ? sweep_perfetto_process(&v, err)
                                           : tmk_fail(err, TMK_ENOMEM, "no memory for the counters");
     notes->n_events += v.packets.n_events;
     notes->resolution_ns = v.part_ns > notes->resolution_ns ? v.part_ns : notes->resolution_ns;
