@@ -103,6 +103,7 @@ static inline void tmk_index_reset(struct tmk_index *x, uint32_t n_slots)
 static inline void tmk_index_add(struct tmk_index *x, uint64_t hash, uint32_t number)
 {
     uint32_t mask = x->mask, at = (uint32_t)hash & mask;
+    /* It has room, so it has slots. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     while (x->slots[at])
         at = (at + 1) & mask;
     x->slots[at] = hash << 32 | number;

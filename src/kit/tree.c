@@ -121,24 +121,6 @@ void tmk_tree_unknown(struct tmk_tree *t, const char *key)
         put_csv_value(t, key, NULL, false);
 }
 
-bool tmk_tree_object_if(struct tmk_tree *t, const char *key, bool is_known)
-{
-    if (is_known)
-        tmk_tree_object(t, key);
-    else
-        tmk_tree_unknown(t, key);
-    return is_known;
-}
-
-bool tmk_tree_list_if(struct tmk_tree *t, const char *key, bool is_known)
-{
-    if (is_known)
-        tmk_tree_list(t, key);
-    else
-        tmk_tree_unknown(t, key);
-    return is_known;
-}
-
 void tmk_tree_text(struct tmk_tree *t, const char *key, const char *text)
 {
     if (!text)

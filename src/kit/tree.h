@@ -55,13 +55,28 @@ void tmk_tree_init_rows(struct tmk_tree *t, FILE *out, bool is_safe);
 void tmk_tree_object(struct tmk_tree *t, const char *key);
 void tmk_tree_list(struct tmk_tree *t, const char *key);
 void tmk_tree_end(struct tmk_tree *t);
-/* Begins an object only if `is_known`; else writes the unknown value. Returns `is_known`: whether
- * the caller fills and ends the object. */
-bool tmk_tree_object_if(struct tmk_tree *t, const char *key, bool is_known);
-bool tmk_tree_list_if(struct tmk_tree *t, const char *key, bool is_known);
-
 /* Writes a value that is never known here. */
 void tmk_tree_unknown(struct tmk_tree *t, const char *key);
+
+/* Begins an object only if `is_known`; else writes the unknown value. Returns `is_known`: whether
+ * the caller fills and ends the object. It is inline so that clang-tidy sees what it returns. */
+static inline bool tmk_tree_object_if(struct tmk_tree *t, const char *key, bool is_known)
+{
+    if (is_known)
+        tmk_tree_object(t, key);
+    else
+        tmk_tree_unknown(t, key);
+    return is_known;
+}
+
+static inline bool tmk_tree_list_if(struct tmk_tree *t, const char *key, bool is_known)
+{
+    if (is_known)
+        tmk_tree_list(t, key);
+    else
+        tmk_tree_unknown(t, key);
+    return is_known;
+}
 
 /* Values. The remark says which one is unknown; where there is none, it is always known. */
 void tmk_tree_text(struct tmk_tree *t, const char *key, const char *text);  /* NULL */
