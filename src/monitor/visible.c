@@ -109,10 +109,9 @@ const char *tmk_visible_variable(enum tmk_device_kind kind)
     return is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
 }
 
-void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
-                       struct tmk_selection *ret)
+void tmk_visible_by(const struct tmk_devices *d, enum tmk_device_kind kind, const char *text,
+                    struct tmk_selection *ret)
 {
-    const char *text = getenv(tmk_visible_variable(kind));
     ret->n = 0;
     if (text) {
         parse_visible(d, kind, text, ret);
@@ -121,6 +120,12 @@ void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
     for (unsigned i = 0; i < tmk_devices_count(d); i++)
         if (is_gpu_of_kind(d, i, kind))
             add_visible(ret, i);
+}
+
+void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
+                       struct tmk_selection *ret)
+{
+    tmk_visible_by(d, kind, getenv(tmk_visible_variable(kind)), ret);
 }
 
 void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret)

@@ -21,5 +21,8 @@ void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret)
 const char *tmk_visible_variable(enum tmk_device_kind kind);
 void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
                        struct tmk_selection *ret);
+/* The same for the variable's text; NULL: it is not set. */
+void tmk_visible_by(const struct tmk_devices *d, enum tmk_device_kind kind, const char *text,
+                    struct tmk_selection *ret);
 
 #endif

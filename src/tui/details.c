@@ -23,7 +23,7 @@
 #include "passes/steps.h"
 #include "trace/replay.h"
 #include "trace/state.h"
-#include "tui/errand.h"
+#include "kit/errand.h"
 
 #define LEAST_PAUSE_NS 3000000000u
 enum { REST = 100 }; /* at most 1 % of a core while the details are on the screen */

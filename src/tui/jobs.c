@@ -15,7 +15,7 @@
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/state.h"
-#include "tui/errand.h"
+#include "kit/errand.h"
 
 /* With one thing to read, reading that took 1 ms of a core is repeated after this many ms. Of n
  * things each gets its part. */

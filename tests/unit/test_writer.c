@@ -348,7 +348,7 @@ static void put_torn(struct bench *b)
     close(fd);
 }
 
-/* Three times round, read on after each 64th of the file, also while a chunk is being written. */
+/* Twice round, read on after each 32nd of the file, also while a chunk is being written. */
 static void test_followed(void **unused)
 {
     (void)unused;
@@ -356,8 +356,8 @@ static void test_followed(void **unused)
     struct follower f;
     bench_init(b, 11, MAX_SIZE);
     follower_open(&f, b->path);
-    for (int piece = 0; piece < 3 * 64; piece++) {
-        fill(b, MAX_SIZE / 64);
+    for (int piece = 0; piece < 2 * 32; piece++) {
+        fill(b, MAX_SIZE / 32);
         if (piece % 5 == 0)
             put_torn(b);
         follow(&f, b);
@@ -376,13 +376,13 @@ static void test_followed_late(void **unused)
     struct bench *b = malloc(sizeof *b);
     struct follower f;
     bench_init(b, 12, MAX_SIZE);
-    fill(b, 2 * MAX_SIZE);
+    fill(b, 3 * MAX_SIZE / 2);
     follower_open(&f, b->path);
     f.rp.from_newest = true;
     follow(&f, b);
     fill(b, MAX_SIZE / 8);
     follow(&f, b);
-    fill(b, 2 * MAX_SIZE);
+    fill(b, 3 * MAX_SIZE / 2);
     assert_int_equal(tmk_reader_follow(f.reader, NULL), TMK_EAGAIN);
     follower_close(&f);
     bench_fini(b);
