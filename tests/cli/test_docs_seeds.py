@@ -70,6 +70,14 @@ def test_every_block_has_a_row(seed):
     assert {block.name for block in seed_blocks(seed)} == {place for place in places if place.startswith(f"{seed}.")}
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_block_is_run(seed):
+    """Python, SQL and eval as they stand, by tests/seeds; each command and sample by one test at least."""
+    as_it_stands = {block.name for block in seed_blocks(seed) if block.language in ("python", "sql") or seed == "S5"}
+    run = {row[0] for row in rows(seed) if "seeds/test_seed_sessions.py::test_" in row[3]}
+    assert as_it_stands - run == set()
+
+
 def python_names(text):
     """Names that a block imports or calls, attributes, keywords, and keys between brackets."""
     found = set()

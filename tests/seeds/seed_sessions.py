@@ -85,6 +85,7 @@ tell("each stage has its bytes", sizes == {"model_creation": 513 * 512 * 4, "dat
     "S2.7": "tell('the smallest rank needs least', best_config[0] == 'small_r' and len(results) == 3)",
     "S2.8": """
 tell("the log's level is DEBUG", logging.getLogger().level == logging.DEBUG)
+tell("it looks in real time, when asked to", debugger.is_monitoring and not create_memory_debugger().is_monitoring)
 logging.getLogger().handlers.clear()
 logging.getLogger().setLevel(logging.WARNING)
 debugger.stop_monitoring()
