@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A LoRA training with GPUMemoryProfiler: what is allocated at each of its moments.
 
-    python3 examples/gpu_memory_profiler.py [LOG_DIR]
+    python3 examples/example_usage.py [LOG_DIR]
 
 Runs on the GPU if there is one, else on the CPU. Needs torch.
 """
-import sys
+import argparse
 import tempfile
 
 import torch
@@ -36,7 +36,9 @@ def train(profiler: GPUMemoryProfiler, device: str) -> None:
 
 
 def main() -> None:
-    profiler = GPUMemoryProfiler(log_dir=sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="profile-"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("log_dir", nargs="?", metavar="LOG_DIR", help="folder of log and JSON (a temporary one)")
+    profiler = GPUMemoryProfiler(log_dir=parser.parse_args().log_dir or tempfile.mkdtemp(prefix="profile-"))
     train(profiler, "cuda" if torch.cuda.is_available() else "cpu")
     profiler.print_report()
     profiler.generate_summary_report()

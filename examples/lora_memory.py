@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Where the memory of a LoRA training goes: its model, its stages, its steps, and which rank to choose.
 
-    python3 examples/debug_memory_usage.py [LOG_DIR]
+    python3 examples/lora_memory.py [LOG_DIR]
 
 Runs on the GPU if there is one, else on the CPU. Needs torch; with a model's name in CONFIG ("model_name") also
-transformers and peft. The same from a shell: python -m tidemark.debug --help
+transformers and peft. The same from a shell: python3 examples/debug_memory_usage.py --help
 """
+import argparse
 import math
-import sys
 import tempfile
 from typing import Any, Dict, Optional
 
@@ -44,7 +44,8 @@ def stage_by_stage() -> None:
         profiler.profile_stage("training", train, model, data, optimizer, config)
         report = profiler.generate_training_report()
     gradients = check_gradients(model)
-    print(f"most is left by: {report['largest_stage'] or 'not measured'}; "
+    print(f"most is left by: {report['largest_stage'] or 'not measured'}, "
+          f"most is allocated at once in: {report['peak_stage'] or 'not measured'}; "
           f"norm of all gradients: {shown(gradients['total_norm'], '.2e', '')}")
 
 
@@ -67,7 +68,9 @@ def which_rank() -> None:
 
 
 def main() -> None:
-    log_dir = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="debug-")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("log_dir", nargs="?", metavar="LOG_DIR", help="folder of reports (a temporary one)")
+    log_dir = parser.parse_args().log_dir or tempfile.mkdtemp(prefix="debug-")
     model_only()
     stage_by_stage()
     whole_training(log_dir)
