@@ -45,10 +45,11 @@ bool tmk_tally_read(uint16_t device, struct tmk_tally *ret);
 uint64_t tmk_tally_ask(uint16_t device);
 void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *answer);
 
-/* The same with peaks since the window began, or since the process did when no window has begun. A
- * window begins now, for everybody: one measurement at a time. Peaks of tmk_tally_read() go on
- * across windows. */
-bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret);
+/* The most bytes allocated since the window began, or since the process did when no window has
+ * begun. False: they are not known. They are known of an accelerator even when its reserved bytes
+ * are not, because torch reports what is allocated with each block. A window begins now, for
+ * everybody: one measurement at a time. Peaks of tmk_tally_read() go on across windows. */
+bool tmk_tally_read_window(uint16_t device, uint64_t *ret_peak_bytes);
 void tmk_tally_begin_window(uint16_t device);
 
 #endif
