@@ -2,9 +2,7 @@
 """`python -m tidemark.debug`: what a LoRA training takes, from its model alone to configurations compared."""
 import argparse
 import json
-import logging
 import math
-import os
 import sys
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
@@ -12,7 +10,7 @@ import tidemark
 
 from . import _figures
 from ._lora_config import add_arguments
-from ._words import say, words
+from ._words import words
 from .lora_training import (Batch, LoraConfig, as_batch, build_model, checked_config, is_expected, make_data,
                             make_optimizer, pick_device, usable_precision)
 
@@ -202,9 +200,6 @@ def main(arguments: Optional[List[str]] = None) -> int:
             raise
         print(f"tidemark.debug: {reason}", file=sys.stderr)
         return 1
-    if tidemark.run is not None:
-        say(logging.INFO, words("recorded; see what was alive: ", "已记录, 查看峰值: ") +
-            f"tidemark peak {os.path.relpath(tidemark.run)} --by module")
     return 0
 
 
