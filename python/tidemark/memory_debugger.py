@@ -23,7 +23,7 @@ from ._growth import steady_rise
 from ._object_growth import ObjectGrowth
 from ._words import log, padded, say, words
 from .monitors import Callback, OOMDetector, Strategy
-from .quick_memory_debug import Snapshot, _label, _take, _text, compare_snapshots, memory_snapshot
+from .quick_memory_debug import Snapshot, _label, _size_text, _take, _text, compare_snapshots, memory_snapshot
 
 MAX_HISTORY = 1000      # snapshots; the oldest are given up first
 OVER_USE_PERCENT = 90.0
@@ -231,8 +231,8 @@ class MemoryDebugger(OOMDetector):
                 now, before = entry["allocated_mb"], last.get(entry["device_id"])
                 change = "" if now is None or before is None else f"{now - before:+.1f}MB"
                 last[entry["device_id"]] = now
-                lines.append(f"  {padded(name, 30)} {_label(entry)} {_text(now, '.1f'):>10}MB {change:>12} "
-                             f"{_text(entry['reserved_mb'], '.1f'):>10}MB")
+                lines.append(f"  {padded(name, 30)} {_label(entry)} {_size_text(now, '.1f'):>12} {change:>12} "
+                             f"{_size_text(entry['reserved_mb'], '.1f'):>12}")
         if not self.checkpoints:
             lines.append(words("  none", "  无"))
         issues = self._check_memory_anomalies()

@@ -46,6 +46,10 @@ def _text(value: Optional[float], form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
+def _size_text(value_mb: Optional[float], form: str) -> str:
+    return "-" if value_mb is None else format(value_mb, form) + "MB"
+
+
 # ---- snapshots
 
 def _device_entry(device: _figures.Device) -> Dict[str, Any]:
@@ -275,7 +279,7 @@ def check_memory_status(threshold_mb: float = 1000.0) -> List[Dict[str, Any]]:
 def cleanup_memory() -> Dict[str, Any]:
     """Collect garbage and give back what torch caches; what that has changed.
 
-    >>> cleanup_memory()["gpu_changes"][0]["reserved_change_mb"]
+    >>> cleanup_memory()["gpu_changes"][0]["memory_change_mb"]
     -512.0
     """
     if _figures.is_off():
@@ -284,9 +288,9 @@ def cleanup_memory() -> Dict[str, Any]:
     _figures.give_back()
     comparison = _changes(before, _take("after_cleanup"))
     for change in comparison["gpu_changes"]:
-        size, kept = _text(change["memory_change_mb"], "+.1f"), _text(change["reserved_change_mb"], "+.1f")
+        size, kept = _size_text(change["memory_change_mb"], "+.1f"), _size_text(change["reserved_change_mb"], "+.1f")
         say(logging.INFO, words("cleaned up: ", "清理内存: ") + f"{_label(change)} " +
-            words(f"allocated {size}MB, reserved {kept}MB", f"分配 {size}MB, 保留 {kept}MB"))
+            words(f"allocated {size}, reserved {kept}", f"分配 {size}, 保留 {kept}"))
     return comparison
 
 
@@ -295,7 +299,7 @@ def _snapshot_lines() -> List[str]:
     for snapshot in history:
         for entry in snapshot["gpu_memory"]:
             lines.append(f"  {padded(snapshot['name'], 30)} {_label(entry)}  "
-                         f"{_text(entry['allocated_mb'], '.1f'):>10}MB {_text(entry['reserved_mb'], '.1f'):>10}MB "
+                         f"{_size_text(entry['allocated_mb'], '.1f'):>12} {_size_text(entry['reserved_mb'], '.1f'):>12} "
                          f"{_text(entry['utilization'], '.1f'):>6}%")
     return lines
 
