@@ -21,7 +21,7 @@ import os
 import warnings
 from typing import Any, Iterator, Optional
 
-from . import _last_words, _library
+from . import _at_exit, _library
 
 #: Names of the seeds' tools, and the module of each: imported when first asked for.
 _TOOLS = {
@@ -56,7 +56,7 @@ def _start() -> None:
     is_ours = not (run or parents)
     folder = os.path.abspath(run or parents or _library.make_run_folder())
     if not parents:
-        _last_words.LastWords(folder, is_ours)
+        _at_exit.AtExit(folder, is_ours)
     if not _lib.tidemark_record_on():
         _library.begin(_lib, folder)
     _library.tell_children(folder)

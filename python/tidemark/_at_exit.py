@@ -31,7 +31,7 @@ def _traces(folder: str) -> List[str]:
         return []
 
 
-class LastWords:
+class AtExit:
     """Of this process. folder: where the run is; is_ours: we have made it, and nobody else records into it."""
 
     def __init__(self, folder: str, is_ours: bool):
@@ -60,7 +60,7 @@ class LastWords:
         try:
             self._say()
         except Exception as reason:
-            log.debug("last words: %r", reason)
+            log.debug("at exit: %r", reason)
 
     def _say(self) -> None:
         if self._is_ours and self._is_gone():
