@@ -10,7 +10,7 @@
 
 enum { TEXT_BYTES = 8192, PATH_BYTES = 2048, GROUP_BYTES = 1024 };
 
-/* The two generations: where they are mounted and what their files are called. */
+/* The two versions: where they are mounted and what their files are called. */
 static const struct generation {
     const char *controller; /* as /proc/self/cgroup has it, between the colons */
     const char *mount, *limit, *used, *droppable;

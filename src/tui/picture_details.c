@@ -25,7 +25,7 @@ enum {
     BAR_WIDTH = 10,
     GAP = 3,
     HELP_KEYS_WIDTH = 28,
-    LISTS_LEAST_LINES = 4, /* facts of little importance may not take these */
+    LISTS_LEAST_LINES = 4, /* less important rows may not take these */
 };
 
 static const char *const titles[] = {

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/watch.h"
@@ -276,13 +277,24 @@ static void take_run_order(struct sweep_runner *run)
         tmk_die("out of memory");
 }
 
+/* Of what is left out: ", 2 excluded by a<=b", the conditions as they were given. */
+static void excluded_text(const struct sweep_runner *run, char *text, size_t size)
+{
+    const struct tmk_results *r = run->r;
+    struct tmk_text t;
+    tmk_text_init(&t, text, size);
+    tmk_text_add(&t, ", %u excluded by ", r->n_cells - run->n);
+    for (uint32_t i = 0; i < r->n_wheres; i++)
+        tmk_text_add(&t, "%s%s", i > 0 ? " and " : "", r->wheres[i]);
+}
+
 static void say_cells_begin(const struct sweep_runner *run)
 {
     uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n),
              n_out = run->r->n_cells - run->n;
-    char excluded[64] = "";
-    if (n_out)
-        snprintf(excluded, sizeof excluded, ", %u excluded by --where", n_out);
+    char excluded[256] = "";
+    if (n_out > 0)
+        excluded_text(run, excluded, sizeof excluded);
     if (run->r->n_bad_lines)
         tmk_say("%u lines of %s cannot be read; what they told is measured again",
                 run->r->n_bad_lines, TMK_SWEEP_JOURNAL);
@@ -344,7 +356,10 @@ void tmk_sweep_list(const struct tmk_sweep_plan *p)
                c->outcome == TMK_CELL_PENDING ? "" : tmk_cell_outcome_name(c->outcome));
         free(line);
     }
-    if (run.r->n_cells > run.n)
-        tmk_say("%u excluded by --where", run.r->n_cells - run.n);
+    if (run.r->n_cells > run.n) {
+        char excluded[256];
+        excluded_text(&run, excluded, sizeof excluded);
+        tmk_say("%s", excluded + strlen(", "));
+    }
     free(run.order);
 }

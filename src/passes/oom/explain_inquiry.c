@@ -250,7 +250,7 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
 
 /* ---- leaks ---- */
 
-/* What a leak had kept when the scene came; it may have gone on since. */
+/* The bytes that a leak had kept when the scene came; it may have gone on since. */
 static uint64_t bytes_leaked_by(const struct tmk_leak *leak, const struct tmk_scene *scene)
 {
     if (leak->first_ns > scene->time_ns)
