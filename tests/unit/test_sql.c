@@ -477,7 +477,7 @@ static void make_two_devices(struct maker *m)
     maker_push(m, TIDEMARK_MODULE, S_FC1);
 }
 
-static void two_devices_by_hand(void **state)
+static void test_two_devices(void **state)
 {
     (void)state;
     struct maker m;
@@ -547,7 +547,7 @@ int main(void)
         cmocka_unit_test(torch_trace_by_hand), cmocka_unit_test(blocks_by_hand),
         cmocka_unit_test(history_by_hand),     cmocka_unit_test(names_by_hand),
         cmocka_unit_test(moments_by_hand),     cmocka_unit_test(no_blocks),
-        cmocka_unit_test(accelerator_by_hand), cmocka_unit_test(two_devices_by_hand),
+        cmocka_unit_test(accelerator_by_hand), cmocka_unit_test(test_two_devices),
         cmocka_unit_test(aggregates),          cmocka_unit_test(documentation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
