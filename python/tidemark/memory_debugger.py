@@ -146,7 +146,7 @@ class MemoryDebugger(OOMDetector):
 
     def _forget(self) -> None:
         super()._forget()
-        self._objects = None
+        self._objects, self._telling = None, threading.Lock()  # the old one may be held by a thread that is not here
 
     def _tell_every_s(self) -> float:
         return 0.0 if self._is_real_time else super()._tell_every_s()

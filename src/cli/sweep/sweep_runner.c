@@ -39,7 +39,7 @@ struct runner_slot { /* one of the configurations that run at once */
 struct sweep_runner {
     struct tmk_sweep_plan *p;
     struct tmk_results *r;
-    struct tmk_sweep_view view;
+    struct tmk_sweep_progress progress;
     uint32_t *order;
     uint32_t n, next; /* size of the order, and the next index */
     struct runner_slot *slots;
@@ -117,7 +117,7 @@ static bool write_down(struct sweep_runner *run, uint32_t cell)
     struct tmk_error err = {0};
     if (tmk_journal_add(run->p->journal, run->r, cell, &err) == 0)
         return true;
-    tmk_sweep_view_clear(&run->view);
+    tmk_sweep_progress_clear(&run->progress);
     tmk_say("%s", err.text[0] ? err.text : "out of memory");
     run->status = TMK_EXIT_FINDING;
     return false;
@@ -153,7 +153,7 @@ static bool find_next_cell(struct sweep_runner *run, uint32_t *ret)
         }
         if (!write_down(run, cell))
             return false;
-        tmk_sweep_view_cell(&run->view, &run->r->cells[cell], NULL);
+        tmk_sweep_progress_cell(&run->progress, &run->r->cells[cell], NULL);
     }
     return false;
 }
@@ -175,7 +175,7 @@ static bool not_started(struct sweep_runner *run, const struct tmk_kept *kept)
 {
     if (!kept->failure)
         return false;
-    tmk_sweep_view_clear(&run->view);
+    tmk_sweep_progress_clear(&run->progress);
     if (run->status == 0)
         run->status = tmk_watch_not_started(run->p->command[0], kept->failure).status;
     return true;
@@ -191,7 +191,7 @@ static void finish_cell(struct sweep_runner *run, struct runner_slot *s,
         s->files.seconds = (double)ns / 1e9;
         char *log = tmk_sweep_cell_end(run->p, s->cell, kept, &s->files);
         if (write_down(run, s->cell))
-            tmk_sweep_view_cell(&run->view, &run->r->cells[s->cell], log);
+            tmk_sweep_progress_cell(&run->progress, &run->r->cells[s->cell], log);
         free(log);
     }
     tmk_sweep_cell_forget(&s->files);
@@ -203,7 +203,7 @@ static void interrupt_cells(struct sweep_runner *run, int number)
 {
     bool again = run->interrupted_by != 0;
     if (!again) {
-        tmk_sweep_view_clear(&run->view);
+        tmk_sweep_progress_clear(&run->progress);
         tmk_say("ending what runs; once more to kill it");
     }
     run->interrupted_by = number;
@@ -244,8 +244,8 @@ static void look_at_slots(struct sweep_runner *run)
             oldest = s;
     }
     if (oldest && !run->interrupted_by)
-        tmk_sweep_view_running(&run->view, run->n_running, &run->r->cells[oldest->cell],
-                               now - oldest->start_ns);
+        tmk_sweep_progress_running(&run->progress, run->n_running, &run->r->cells[oldest->cell],
+                                   now - oldest->start_ns);
 }
 
 static void wait_once(struct sweep_runner *run)
@@ -311,7 +311,7 @@ static void say_cells_begin(const struct sweep_runner *run)
 
 static void say_cells_end(struct sweep_runner *run)
 {
-    tmk_sweep_view_clear(&run->view);
+    tmk_sweep_progress_clear(&run->progress);
     uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n);
     if (run->interrupted_by) {
         run->status = 128 + run->interrupted_by;
@@ -330,7 +330,7 @@ int tmk_sweep_run(struct tmk_sweep_plan *p)
     sigset_t before;
     take_run_order(&run);
     run.slots = tmk_xcalloc(p->n_jobs, sizeof *run.slots);
-    tmk_sweep_view_init(&run.view, run.r, run.order, run.n, p->n_jobs);
+    tmk_sweep_progress_init(&run.progress, run.r, run.order, run.n, p->n_jobs);
     say_cells_begin(&run);
     block_signals(&run, &before);
     for (fill_slots(&run); run.n_running > 0; fill_slots(&run))

@@ -56,7 +56,7 @@ struct tmk_whatif {
     struct tmk_holders *holders;
     uint16_t device;
     bool failed; /* out of memory in the sweep */
-    struct tmk_whatif_facts facts;
+    struct tmk_whatif_recorded recorded;
     struct tmk_alloc_conf conf; /* the recorded settings, as far as known */
 
     uint32_t *words;
