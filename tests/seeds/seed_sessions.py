@@ -126,7 +126,7 @@ def torch_says():
     tensors = [thing for thing in gc.get_objects() if isinstance(thing, torch.Tensor)]
     tensors += [tensor.grad for tensor in tensors if tensor.is_leaf and tensor.grad is not None]
     size = sum({tensor.storage().data_ptr(): tensor.storage().nbytes() for tensor in tensors}.values())
-    return size, size
+    return size, None  # what the C library has reserved for them is not known
 
 def compare():
     from tidemark.quick_memory_debug import _take
