@@ -86,6 +86,8 @@ tell("each stage has its bytes", sizes == {"model_creation": 513 * 512 * 4, "dat
     "S2.8": """
 tell("the log's level is DEBUG", logging.getLogger().level == logging.DEBUG)
 tell("it looks in real time, when asked to", debugger.is_monitoring and not create_memory_debugger().is_monitoring)
+tell("its log is in the folder", os.path.dirname(debugger.log_file) == "custom_logs/memory_debug" and
+     os.path.getsize(debugger.log_file) > 0, log_file=debugger.log_file)
 logging.getLogger().handlers.clear()
 logging.getLogger().setLevel(logging.WARNING)
 debugger.stop_monitoring()
