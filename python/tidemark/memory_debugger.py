@@ -26,7 +26,7 @@ from ._files import write_file, write_new_file
 from ._growth import steady_rise
 from ._log_file import log_in
 from ._object_growth import ObjectGrowth
-from ._report import history_lines, issue_lines, peak_lines, stage_lines
+from ._report import history_lines, issue_lines, peak_lines, size_figure, stage_lines
 from ._words import log, padded, say, words
 from .monitors import Callback, OOMDetector, Strategy
 from .quick_memory_debug import (Snapshot, _label, _take, _text, compare_snapshots, finished_stages,
@@ -146,7 +146,7 @@ class MemoryDebugger(OOMDetector):
 
     def _forget(self) -> None:
         super()._forget()
-        self._objects = None
+        self._objects, self._telling = None, threading.Lock()  # the old one may be held by a thread that is not here
 
     def _tell_every_s(self) -> float:
         return 0.0 if self._is_real_time else super()._tell_every_s()
@@ -323,8 +323,8 @@ class MemoryDebugger(OOMDetector):
                     "-" if now is None or before is None else f"{now - before:+.1f}MB",
                     f"{_text(entry['peak_since_mb'], '.1f')}MB")
                 last[entry["device_id"]] = now
-                lines.append(f"  {padded(name, 30)} {_label(entry)} {_text(now, '.1f'):>10}MB {change:>12} {peak:>12} "
-                             f"{_text(entry['reserved_mb'], '.1f'):>10}MB")
+                lines.append(f"  {padded(name, 30)} {_label(entry)} {size_figure(now, '.1f'):>12} {change:>12} {peak:>12} "
+                             f"{size_figure(entry['reserved_mb'], '.1f'):>12}")
         return lines + ([] if self.checkpoints else [words("  none", "  无")])
 
 

@@ -174,8 +174,8 @@ def debug_lora_training(config: Any = None, dataloader: Optional[Iterable[Any]] 
     """Train (one pass over the dataloader, or num_steps of the config; without a dataloader on random tokens), and say
     what it took: the trained model and a dict with `creation_analysis` (the model as made),
     `training_analysis` (its summary counts gradients and the optimizer's state too), `memory_issues`, `stages`,
-    `losses`, `peak_mb`, `gradient_analysis`, the labels, and `report_file`, where the same is written. What the
-    training raises goes through, after the report is written with it as `error`.
+    `losses`, `peak_mb`, `gradient_analysis`, the labels, `log_file`, and `report_file`, where the same is written. What
+    the training raises goes through, after the report is written with it as `error`.
 
     >>> trained_model, results = debug_lora_training(config, dataloader, "fp16", "matplotlib", "3.8.0", "code")
     >>> results["training_analysis"]["summary"]["total_memory_mb"]
@@ -196,7 +196,7 @@ def debug_lora_training(config: Any = None, dataloader: Optional[Iterable[Any]] 
         raise
     finally:
         report.update(stages=debugged.stages.generate_training_report(), config=debugged.config.to_dict(), error=error,
-                      precision_used=debugged.config.precision, run=tidemark.run)
+                      precision_used=debugged.config.precision, run=tidemark.run, log_file=debugged.debugger.log_file)
         report["report_file"] = write_report(folder, "training_debug", report)
 
 

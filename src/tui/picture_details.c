@@ -134,7 +134,7 @@ static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct
 
 /* ---- lists ---- */
 
-/* Count the lines of a list: its title, its rows, one that says how many more there are, a blank
+/* Count the lines of a list: title, rows, the line that says how many more there are, and a blank
  * one. */
 static unsigned list_lines(const struct tmk_details *d, unsigned list)
 {

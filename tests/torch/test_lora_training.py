@@ -45,8 +45,8 @@ import json, os
 assert os.path.dirname(debug_results["report_file"]) == "logs/training_debug/matplotlib-3.8.0"
 written = json.load(open(debug_results["report_file"], encoding="utf-8"))
 assert written["pkg"] == "matplotlib" and written["losses"] == debug_results["losses"]
-(log,) = [name for name in os.listdir("logs/training_debug/matplotlib-3.8.0") if name.endswith(".log")]
-log = open("logs/training_debug/matplotlib-3.8.0/" + log, encoding="utf-8").read()
+assert os.path.dirname(debug_results["log_file"]) == "logs/training_debug/matplotlib-3.8.0"
+log = open(debug_results["log_file"], encoding="utf-8").read()
 assert " - INFO - 训练步 2/2: loss " in log and " - INFO - 快速分析模型: trained_model" in log
 
 # What helps to find out (a process that imports torch, to try a precision) is in no stage, and in no duration.

@@ -62,8 +62,8 @@ static void add_fits(struct tmk_table *t, const struct tmk_whatif_result *r)
         tmk_table_cellf(t, "no, step %" PRId64, r->oom.step);
 }
 
-/* Which columns are shown. Columns with the same value in all rows are left out: settings need the
- * room. */
+/* The columns that are shown. Columns with the same value in all rows are left out: settings need
+ * the room. */
 struct shown {
     bool retries, fits;
 };

@@ -95,8 +95,8 @@ static const struct words {
              .holder = "占用进程",
              .advice_of = tmk_growth_cause_advice_zh};
 
-/* Under zh_CN, by LC_ALL, LC_MESSAGES and LANG, of which the first that is set decides. What
- * machines read never changes. */
+/* The texts are Chinese under zh_CN. The first variable of LC_ALL, LC_MESSAGES and LANG that is set
+ * decides. Output for machines never changes. */
 static bool is_language_chinese(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};

@@ -83,7 +83,7 @@ static void forget_ring(void)
     tmk_recorder.pid = getpid();
 }
 
-/* For every caller the time counts from when arming began. */
+/* Wait until the recorder is armed. The time counts from when arming began, for every caller. */
 static bool wait_for_arming(struct tmk_control *c)
 {
     uint64_t until = atomic_load(&c->arm_until_ns), now = tmk_clock_monotonic_ns();
@@ -112,7 +112,8 @@ static enum tmk_stop start_packer(bool *ret_started)
     return *ret_started ? TMK_STOP_NONE : TMK_STOP_THREAD;
 }
 
-/* Behind a closed seal there is no thread because of the seal, which says so itself. */
+/* Report why nothing is recorded. Behind a closed seal the reason is the seal, which reports
+ * itself. */
 static void note_not_started(enum tmk_stop reason, int os_error)
 {
     if (reason == TMK_STOP_NONE || !tmk_seal_enter())

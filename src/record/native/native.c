@@ -226,8 +226,8 @@ static __thread struct {
 } own_stack __attribute__((tls_model("initial-exec")));
 
 /* Find the mapping that `sp` is in, if it is surely this thread's own stack: the kernel names the
- * first thread's, and other threads have their descriptor at the upper end. A stack of another kind
- * (a coroutine's, a signal's) is not walked, because nobody says where it ends. */
+ * first thread's, and other threads have their descriptor at the upper end. Other stacks (of
+ * coroutines and signals) are not walked, because their ends are not known. */
 __attribute__((noinline)) static bool find_own_stack(uintptr_t sp)
 {
     const uint64_t stack_tail = 0x5b737461636b5dull; /* "[stack]" */
