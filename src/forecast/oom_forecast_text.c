@@ -18,7 +18,6 @@ const char *tmk_risk_text(enum tmk_risk risk)
 static const struct {
     const char *text;
     const char *advice[MOST_ADVICE + 1];
-    const char *advice_zh[MOST_ADVICE + 1];
 } causes[] = {
     [TMK_GROWTH_NONE] = {.text = "none", .advice = {NULL}},
     [TMK_GROWTH_STEADY] =
@@ -26,10 +25,7 @@ static const struct {
          .advice = {"save a checkpoint while there is time",
                     "be ready to free caches (torch.cuda.empty_cache) or to reduce the "
                     "batch size",
-                    "find what grows: tidemark attach PID, then tidemark leak PID"},
-         .advice_zh =
-             {"准备释放缓存", "考虑减少batch size",
-              "尽快保存检查点，并查找增长原因: tidemark attach PID, 然后 tidemark leak PID"}},
+                    "find what grows: tidemark attach PID, then tidemark leak PID"}},
     [TMK_GROWTH_LEAK] =
         {.text = "leak",
          .advice = {"find the line that keeps memory: tidemark leak RUN",
@@ -52,8 +48,17 @@ static const struct {
         {.text = "nearly_full",
          .advice = {"be ready to free caches (torch.cuda.empty_cache): a larger step "
                     "may not fit",
-                    "consider reducing the batch size"},
-         .advice_zh = {"准备释放缓存", "考虑减少batch size"}},
+                    "consider reducing the batch size"}},
+    [TMK_GROWTH_FULL] =
+        {.text = "full",
+         .advice = {"requests fail now: free caches (torch.cuda.empty_cache) or reduce the "
+                    "batch size",
+                    "see who has the memory: tidemark top"}},
+    [TMK_GROWTH_RAN_OUT] =
+        {.text = "out_of_memory",
+         .advice = {"see why it ran out and what would have helped: tidemark explain RUN",
+                    "before the next attempt free caches (torch.cuda.empty_cache) or reduce the "
+                    "batch size"}},
 };
 
 const char *tmk_growth_cause_name(enum tmk_growth_cause cause)
@@ -64,11 +69,4 @@ const char *tmk_growth_cause_name(enum tmk_growth_cause cause)
 const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, unsigned i)
 {
     return i < MOST_ADVICE ? causes[cause].advice[i] : NULL;
-}
-
-const char *tmk_growth_cause_advice_zh(enum tmk_growth_cause cause, unsigned i)
-{
-    if (!causes[cause].advice_zh[0])
-        return tmk_growth_cause_advice(cause, i);
-    return i < MOST_ADVICE ? causes[cause].advice_zh[i] : NULL;
 }

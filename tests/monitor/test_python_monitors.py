@@ -46,7 +46,7 @@ detector.stop_monitoring()
 until(lambda: detector.warnings)
 detector.stop_monitoring()
 (prediction,) = detector.warnings
-assert (prediction.device_id, prediction.risk_level.value, prediction.current_usage) == (0, "unknown", 87.5)
+assert (prediction.device_id, prediction.risk_level.value, prediction.current_usage) == (0, "critical", 87.5)
 assert (prediction.predicted_oom_time, prediction.confidence, prediction.trend_slope) == (None, None, None)
 assert len(prediction.recommended_actions) == 2
 """,
@@ -150,7 +150,7 @@ def test_examples(machine):
     assert process.returncode == 0, err
     assert out.startswith("监控摘要: {'timestamp': ")
     assert """[WARNING] OOM警告: GPU 0
-   风险等级: unknown
+   风险等级: critical
    当前使用率: 87.5%
    预测OOM时间: -
    置信度: -
