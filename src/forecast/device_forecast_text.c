@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* forecast/device_forecast_text.c - what to do about a device's forecast: less where the risk is
- * medium than where it is high. */
+/* forecast/device_forecast_text.c - what to do about a device's forecast. In Chinese for the causes
+ * that are known of a device as a whole. */
 #include <stddef.h>
 
 #include "base/array.h"
 #include "forecast/device_forecast.h"
-#include "forecast/oom_forecast.h"
 
-static const char *const medium_growth[] = {
-    "find what grows: tidemark attach PID, then tidemark leak PID"};
 static const char *const medium_growth_zh[] = {
     "查找增长原因: tidemark attach PID, 然后 tidemark leak PID"};
 
@@ -21,21 +18,14 @@ static const char *const advice_zh[][3] = {
     [TMK_GROWTH_RAN_OUT] = {"查看原因: tidemark explain RUN", "重试前释放缓存或减少batch size"},
 };
 
-static bool is_medium_growth(const struct tmk_device_forecast *f)
-{
-    return f->cause == TMK_GROWTH_STEADY && f->risk_level == TMK_RISK_MEDIUM;
-}
-
 const char *tmk_device_forecast_advice(const struct tmk_device_forecast *f, unsigned i)
 {
-    if (is_medium_growth(f))
-        return i < TMK_N(medium_growth) ? medium_growth[i] : NULL;
-    return tmk_growth_cause_advice(f->cause, i);
+    return tmk_growth_cause_advice(f->cause, f->risk_level, i);
 }
 
 const char *tmk_device_forecast_advice_zh(const struct tmk_device_forecast *f, unsigned i)
 {
-    if (is_medium_growth(f))
+    if (f->cause == TMK_GROWTH_STEADY && f->risk_level == TMK_RISK_MEDIUM)
         return i < TMK_N(medium_growth_zh) ? medium_growth_zh[i] : NULL;
     return f->cause < TMK_N(advice_zh) && i < TMK_N(advice_zh[0]) ? advice_zh[f->cause][i] : NULL;
 }

@@ -97,7 +97,7 @@ enum tmk_growth_cause {
 
 /* "none", "leak", "growing_batch" and so on. */
 const char *tmk_growth_cause_name(enum tmk_growth_cause cause);
-/* Sentence `i` of what to do; NULL: there are no more. */
-const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, unsigned i);
+/* Sentence `i` of what to do at that risk; NULL: there are no more. */
+const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, enum tmk_risk risk, unsigned i);
 
 #endif

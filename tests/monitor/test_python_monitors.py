@@ -148,7 +148,8 @@ def test_examples(machine):
     source = UNTIL + "".join(block + check for block, check in zip(blocks, CHECKS)) + MORE
     out, err = (process := python(machine, source)).communicate(timeout=LIMIT_S)
     assert process.returncode == 0, err
-    assert out.startswith("监控摘要: {'timestamp': ")
+    assert out.startswith("监控摘要: 显存状态, 20"), out
+    assert "  GPU 0  14.00 GB / 16.00 GB (87.5%)  平均 87.5%  最高 87.5%\n    OOM风险: critical\n" in out
     assert """[WARNING] OOM警告: GPU 0
    风险等级: critical
    当前使用率: 87.5%
@@ -191,7 +192,7 @@ assert json.load(open("memory_report.json", encoding="utf-8"))["summary"]["total
 assert not detector.is_monitoring
 """, TIDEMARK="0", TIDEMARK_PROGRAM="/bin/false")
     out, err = process.communicate(timeout=LIMIT_S)
-    assert (process.returncode, err) == (0, "") and out.startswith("监控摘要: {'timestamp': ")
+    assert (process.returncode, err) == (0, "") and out.startswith("监控摘要: 显存状态, 20")
     process = python(machine, """
 import json
 from tidemark import MemoryDebugger, MemoryProfiler

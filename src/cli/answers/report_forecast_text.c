@@ -72,6 +72,6 @@ void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_she
                    c->has_time ? "; full " : "", when);
     free(when);
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, c->risk, i)) != NULL; i++)
         tmk_sheet_item(sheet, advice);
 }
