@@ -7,8 +7,9 @@ hundred times as much. What is kept are differences to the first look.
 
 A type leaks when the number of its objects rises by the rule of _growth.py, over JUDGED_LOOKS looks or more, and by
 LEAST objects. What modules make while they are imported is no growth: where modules came between two looks, objects of
-their types, and those of Python's own that every module is made of, are left out.
+their types, and those of Python's own that modules are made of, are left out.
 """
+import os
 import sys
 import threading
 import time
@@ -72,7 +73,7 @@ class ObjectGrowth:
             return
         for name, count in counts.items():
             grown, module = count - before.get(name, 0), name.rpartition(".")[0]
-            if grown > 0 and (not module or _is_of(module, new)):
+            if grown > 0 and (_is_pythons(module) or _is_of(module, new)):
                 self._imported[name] = self._imported.get(name, 0) + grown
 
     def _add(self, more: Dict[str, int]) -> None:
@@ -106,6 +107,15 @@ class ObjectGrowth:
         if len(series) < JUDGED_LOOKS:
             return None
         return "leak" if steady_rise(series) >= LEAST else "clean"
+
+
+def _is_pythons(module: str) -> bool:
+    """Whether that is a module of Python itself, such as typing; "" are its builtins. They have no file, or one in
+    Python's own folder."""
+    if not module or module == "__main__":
+        return not module
+    file = getattr(sys.modules.get(module.partition(".")[0]), "__file__", None)
+    return file is None or (os.path.dirname(file).startswith(os.path.dirname(os.__file__)) and "-packages" not in file)
 
 
 def _is_of(module: str, new: FrozenSet[str]) -> bool:

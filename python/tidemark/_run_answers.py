@@ -13,8 +13,7 @@ from . import _program
 END = 1 << 62  # a time after every other
 RISKS = ("low", "medium", "high", "critical")
 NOT_RECORDED = "this process is not recorded: import tidemark before the training, or use tidemark run"
-NOT_CACHED = ("no process of the run has memory on a GPU, and torch keeps no cache of the host's: its blocks go back to "
-              "the C library, one by one")
+NOT_CACHED = "no process of the run has memory on a GPU, and torch keeps no cache of the host's"
 LEAK_KEYS = {"verdict": None, "leaks": [], "falls_back": [], "not_judged": [], "steps": None}
 
 FRAGMENTATION = ("SELECT pid, rank, device, reserved, allocated, free, largest_free, largest_allocatable, releasable, "

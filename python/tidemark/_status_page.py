@@ -4,6 +4,7 @@
 The dictionary has everything; the page has the verdicts, and of each list the first few. Sizes are those of Tiny
 Torch's memory tools: GB and MB of 1024.
 """
+import textwrap
 from typing import Any, Dict, Iterator, List, Optional
 
 from ._figures import MB
@@ -11,7 +12,7 @@ from ._words import words
 
 GB = 1 << 30
 MOST_ROWS = 5     # of a list
-MOST_WIDTH = 100  # columns of a line; longer ones are cut
+MOST_WIDTH = 100  # columns of a line; longer ones are wrapped
 
 
 class StatusReport(Dict[str, Any]):
@@ -22,11 +23,12 @@ class StatusReport(Dict[str, Any]):
     """
 
     def __str__(self) -> str:
-        return "\n".join(_cut(line) for line in _page(self))
+        return "\n".join(part for line in _page(self) for part in _wrapped(line))
 
 
-def _cut(line: str) -> str:
-    return line if len(line) <= MOST_WIDTH else line[:MOST_WIDTH - 3] + "..."
+def _wrapped(line: str) -> List[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.wrap(line, MOST_WIDTH, subsequent_indent=indent, drop_whitespace=True, break_on_hyphens=False)
 
 
 def _size(value: Optional[float]) -> str:

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "forecast/device_forecast.h"
+#include "forecast/oom_forecast.h"
 
 static const char *const medium_growth_zh[] = {
     "查找增长原因: tidemark attach PID, 然后 tidemark leak PID"};

@@ -86,8 +86,7 @@ const char *tmk_leaks_reason(const struct tmk_leaks *leaks, uint64_t elapsed_ns,
     if (leaks->n_known)
         return NULL;
     snprintf(buffer, TMK_LEAKS_REASON_BYTES,
-             "too short to tell: watched for %.1f s; a verdict takes %g s and %d samples, since "
-             "programs grow while they start",
+             "too short to tell: watched for %.1f s; a verdict takes %g s and %d samples",
              (double)elapsed_ns / 1e9, (double)leaks->least_ns / 1e9, TMK_GROWTH_LEAST_SAMPLES);
     return buffer;
 }

@@ -130,6 +130,24 @@ struct tmk_growth tmk_growth_judge(const struct tmk_history *h, uint64_t from_ns
     };
 }
 
+int64_t tmk_growth_of_series(const int64_t *values, unsigned n)
+{
+    int64_t floors[TMK_GROWTH_SERIES_MOST], bounds[4];
+    if (n < 4 || n > TMK_GROWTH_SERIES_MOST)
+        return 0;
+    floors[n - 1] = values[n - 1] < values[n - 2] ? values[n - 1] : values[n - 2];
+    floors[n - 2] = floors[n - 1];
+    for (unsigned i = n - 2; i-- > 0;)
+        floors[i] = values[i] < floors[i + 1] ? values[i] : floors[i + 1];
+    for (unsigned third = 0; third < 4; third++)
+        bounds[third] = floors[(n - 1) * third / 3];
+    int64_t growth = bounds[3] - bounds[0];
+    for (unsigned third = 0; third < 3; third++)
+        if ((bounds[third + 1] - bounds[third]) * 10 < growth)
+            return 0;
+    return growth > 0 ? growth : 0;
+}
+
 bool tmk_growth_is_leak(const struct tmk_growth *g, uint64_t threshold_bytes)
 {
     return g->is_steady && g->bytes > 0 && (uint64_t)g->bytes >= threshold_bytes;

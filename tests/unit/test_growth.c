@@ -174,6 +174,27 @@ static void test_least_time(void **state)
     tmk_history_fini(&h);
 }
 
+/* As tests/torch/test_status_report.py has it of the rule in Python. */
+static void test_series(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rise;
+        unsigned n;
+        int64_t values[8];
+    } cases[] = {
+        {500, 7, {0, 100, 200, 300, 400, 500, 600}},
+        {0, 3, {0, 100, 200}},
+        {0, 7, {700, 600, 500, 400, 300, 200, 100}},
+        {0, 7, {0, 0, 0, 900, 900, 900, 900}},
+        {0, 7, {0, 300, 600, 900, 900, 900, 900}},
+        {0, 8, {0, 900, 0, 900, 0, 900, 0, 900}},
+        {300, 8, {0, 200, 100, 300, 200, 400, 300, 500}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(tmk_growth_of_series(cases[i].values, cases[i].n), cases[i].rise);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_too_short),
         cmocka_unit_test(test_least_time),
+        cmocka_unit_test(test_series),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

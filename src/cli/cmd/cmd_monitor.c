@@ -32,19 +32,17 @@ static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
                       const struct tmk_args *args, FILE *out, uint64_t *ret_least_ns)
 {
     double threshold;
-    uint64_t warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS, least_ns = TMK_GROWTH_LEAST_NS;
+    uint64_t warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS;
     int status =
         tmk_monitoring_number(args, "threshold", TMK_DEVICE_FORECAST_THRESHOLD, 100, &threshold);
     if (status == 0)
         status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);
-    if (status == 0)
-        status = tmk_monitoring_time(args, "warm-up", &least_ns);
     if (status != 0)
         return status;
     tmk_oom_watch_init(w, m, threshold, NULL, out);
     tmk_oom_watch_begin_jobs(w);
     w->warm_up_ns = warm_up_ns;
-    *ret_least_ns = least_ns;
+    *ret_least_ns = warm_up_ns < TMK_GROWTH_LEAST_NS ? warm_up_ns : TMK_GROWTH_LEAST_NS;
     return 0;
 }
 
@@ -131,7 +129,7 @@ static const struct tmk_option options[] = {
     {"process", 0, "PID", NULL, "with --follow: the host's memory of this process too"},
     {"tell-every", 0, "S", NULL, "with --follow: write samples no more often (each)"},
     {"threshold", 0, "PCT", NULL, "with --all: how full is too full, in percent (85)"},
-    {"warm-up", 0, "S", NULL, "seconds watched before growth counts (OOM 60, leak 30)"},
+    {"warm-up", 0, "S", NULL, "seconds watched before growth counts (60; leaks 30)"},
     TMK_MONITORING_OPTIONS("0"),
     TMK_MONITOR_REPORT_OPTIONS,
 };

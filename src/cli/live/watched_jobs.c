@@ -383,8 +383,7 @@ static void give_last_reason(struct tmk_watched_jobs *jobs, unsigned i)
     if (d->n_jobs || d->reason[0])
         return;
     if (tmk_sampler_device(jobs->m->sampler, i)->device->kind == TMK_DEVICE_HOST)
-        give_reason(d, "torch keeps no cache of the host's memory: its blocks go back to the C "
-                       "library, one by one");
+        give_reason(d, "torch keeps no cache of the host's memory");
     else
         give_reason(d, "no watched process has memory on it: start the job with tidemark run, or "
                        "tidemark attach PID");
