@@ -262,7 +262,7 @@ def check_memory_status(threshold_mb: float = 1000.0) -> List[Dict[str, Any]]:
                            "message": label + words(" has less free than that: ", " 可用内存不足: ") +
                            f"{free:.1f}MB < {threshold_mb:.1f}MB"})
         elif free is not None:
-            say(logging.INFO, label + words(f": {threshold_mb:.1f}MB are free ({free:.1f}MB)",
+            say(logging.INFO, label + words(f": {free:.1f}MB are free, at least {threshold_mb:.1f}MB were asked for",
                                             f": 可用内存充足 {free:.1f}MB >= {threshold_mb:.1f}MB"))
         else:
             say(logging.INFO, label + words(f": whether {threshold_mb:.1f}MB are free is not known",

@@ -33,9 +33,8 @@ static void take_device_state(struct tmk_device_forecast *f,
         f->cause = TMK_GROWTH_NEARLY_FULL;
 }
 
-struct tmk_device_forecast
-tmk_device_forecast_make(const struct tmk_device_series *series,
-                         const struct tmk_device_forecast_terms *terms)
+struct tmk_device_forecast tmk_device_forecast_make(const struct tmk_device_series *series,
+                                                    const struct tmk_device_forecast_terms *terms)
 {
     struct tmk_device_forecast f = {.device_id = series->label, .has_usage = series->has_usage};
     if (!series->has_usage)

@@ -44,9 +44,8 @@ struct tmk_device_forecast {
 #define TMK_DEVICE_FORECAST_THRESHOLD 85.0 /* percent in use, unless told otherwise */
 #define TMK_DEVICE_FORECAST_FULL 99.0      /* percent: only small requests may still succeed */
 
-struct tmk_device_forecast
-tmk_device_forecast_make(const struct tmk_device_series *series,
-                         const struct tmk_device_forecast_terms *terms);
+struct tmk_device_forecast tmk_device_forecast_make(const struct tmk_device_series *series,
+                                                    const struct tmk_device_forecast_terms *terms);
 
 /* Sentence `i` of what to do at that risk for that cause; NULL: there are no more. */
 const char *tmk_device_forecast_advice(const struct tmk_device_forecast *f, unsigned i);

@@ -11,9 +11,10 @@ static const char *const medium_growth_zh[] = {
     "查找增长原因: tidemark attach PID, 然后 tidemark leak PID"};
 
 static const char *const advice_zh[][3] = {
-    [TMK_GROWTH_STEADY] = {"准备释放缓存", "考虑减少batch size",
-                           "尽快保存检查点，并查找增长原因: tidemark attach PID, 然后 tidemark leak "
-                           "PID"},
+    [TMK_GROWTH_STEADY] =
+        {"准备释放缓存", "考虑减少batch size",
+         "尽快保存检查点，并查找增长原因: tidemark attach PID, 然后 tidemark leak "
+         "PID"},
     [TMK_GROWTH_NEARLY_FULL] = {"准备释放缓存", "考虑减少batch size"},
     [TMK_GROWTH_FULL] = {"内存已满: 立即释放缓存或减少batch size", "查看占用者: tidemark top"},
     [TMK_GROWTH_RAN_OUT] = {"查看原因: tidemark explain RUN", "重试前释放缓存或减少batch size"},

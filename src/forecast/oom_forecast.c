@@ -17,9 +17,9 @@
 
 #include "forecast/oom_forecast_fit.h"
 
-#define GROWS_Z 4.0      /* slope over its error: from here on it is growth */
-#define LEAST_RISE 0.005 /* rise over the points fitted, as a share of the capacity */
-#define FARTHEST 50.0    /* times the span fitted: an OOM beyond that is not forecast */
+#define GROWS_Z 4.0          /* slope over its error: from here on it is growth */
+#define LEAST_RISE 0.005     /* rise over the points fitted, as a share of the capacity */
+#define FARTHEST 50.0        /* times the span fitted: an OOM beyond that is not forecast */
 #define FARTHEST_WARM_UP 5.0 /* the same, while it may be warm-up */
 #define WARM_UP_PARTS 12
 #define NEVER 1e9
@@ -213,8 +213,8 @@ static enum tmk_risk oom_risk_of(const struct tmk_oom_forecast *oom,
 {
     double span = span_of_fit(s, f);
     bool is_soon = oom->to_oom <= terms->soon;
-    bool is_imminent = is_soon && oom->to_oom <= span &&
-                       oom->highest >= MOSTLY_FULL * terms->capacity_bytes;
+    bool is_imminent =
+        is_soon && oom->to_oom <= span && oom->highest >= MOSTLY_FULL * terms->capacity_bytes;
     bool is_seen = span >= terms->least_span || is_imminent;
     if (oom->has_time && is_seen && is_growth_alarm(oom, s, f, new_high))
         return is_soon ? TMK_RISK_CRITICAL : TMK_RISK_HIGH;

@@ -58,11 +58,11 @@ static const struct {
                      "be ready to free caches (torch.cuda.empty_cache): a larger step "
                      "may not fit"},
                     {TMK_RISK_MEDIUM, "consider reducing the batch size"}}},
-    [TMK_GROWTH_FULL] =
-        {.text = "full",
-         .advice = {{TMK_RISK_LOW, "requests fail now: free caches (torch.cuda.empty_cache) or "
-                                   "reduce the batch size"},
-                    {TMK_RISK_LOW, "see who has the memory: tidemark top"}}},
+    [TMK_GROWTH_FULL] = {.text = "full",
+                         .advice = {{TMK_RISK_LOW,
+                                     "requests fail now: free caches (torch.cuda.empty_cache) or "
+                                     "reduce the batch size"},
+                                    {TMK_RISK_LOW, "see who has the memory: tidemark top"}}},
     [TMK_GROWTH_RAN_OUT] =
         {.text = "out_of_memory",
          .advice = {{TMK_RISK_LOW,

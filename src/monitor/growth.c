@@ -107,8 +107,7 @@ static uint64_t count_samples(const struct history_end *h)
     return n;
 }
 
-struct tmk_growth tmk_growth_judge(const struct tmk_history *h, uint64_t from_ns,
-                                   uint64_t least_ns)
+struct tmk_growth tmk_growth_judge(const struct tmk_history *h, uint64_t from_ns, uint64_t least_ns)
 {
     struct history_end end = end_of_history(h, from_ns);
     struct history_parts p;

@@ -35,7 +35,8 @@ struct tmk_growth tmk_growth_judge(const struct tmk_history *h, uint64_t from_ns
                                    uint64_t least_ns);
 
 /* Judge a short series of counts: by how much its floor rises, if it does in each third of it; else
- * 0. The last floor is that of the last two values. python/tidemark/_growth.py has the same rule. */
+ * 0. The last floor is that of the last two values. python/tidemark/_growth.py has the same rule.
+ */
 enum { TMK_GROWTH_SERIES_MOST = 16 };
 int64_t tmk_growth_of_series(const int64_t *values, unsigned n);
 

@@ -141,7 +141,8 @@ static void add_device_forecast(struct tmk_tree *t, const struct tmk_watched_dev
     tmk_tree_end(t);
 }
 
-static struct tmk_device_forecast forecast_of_status(const struct tmk_monitor_status *st, unsigned i)
+static struct tmk_device_forecast forecast_of_status(const struct tmk_monitor_status *st,
+                                                     unsigned i)
 {
     struct tmk_device_forecast_terms terms = {
         .warm_up_ns = st->warm_up_ns,

@@ -42,7 +42,7 @@ def test_cards_before_cuda(cards, tmp_path):
     found, said = told(cards, tmp_path)
     assert found == {"cards": [["GPU", "NVIDIA H200", 0, 0, 4 * GIB], ["GPU", "NVIDIA H200", 0, 0, 3 * GIB]],
                      "issues": [["not_free", 1, 2048.0]], "current": 0}
-    assert "[INFO] GPU 0: 3000.0MB are free (4096.0MB)" in said
+    assert "[INFO] GPU 0: 4096.0MB are free, at least 3000.0MB were asked for" in said
     for visible in ("1", "GPU-1"):
         found, _ = told(cards, tmp_path, 1, CUDA_VISIBLE_DEVICES=visible)
         assert found["cards"] == [["GPU", "NVIDIA H200", 0, 0, 3 * GIB]], visible

@@ -287,10 +287,10 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing), cmocka_unit_test(test_reserved_counts),
-        cmocka_unit_test(test_warm_up), cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_growing),          cmocka_unit_test(test_reserved_counts),
+        cmocka_unit_test(test_warm_up),          cmocka_unit_test(test_quiet),
         cmocka_unit_test(test_critical_in_time), cmocka_unit_test(test_quiet_shapes),
-        cmocka_unit_test(test_states), cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_states),           cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

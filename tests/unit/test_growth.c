@@ -183,12 +183,9 @@ static void test_series(void **state)
         unsigned n;
         int64_t values[8];
     } cases[] = {
-        {500, 7, {0, 100, 200, 300, 400, 500, 600}},
-        {0, 3, {0, 100, 200}},
-        {0, 7, {700, 600, 500, 400, 300, 200, 100}},
-        {0, 7, {0, 0, 0, 900, 900, 900, 900}},
-        {0, 7, {0, 300, 600, 900, 900, 900, 900}},
-        {0, 8, {0, 900, 0, 900, 0, 900, 0, 900}},
+        {500, 7, {0, 100, 200, 300, 400, 500, 600}},      {0, 3, {0, 100, 200}},
+        {0, 7, {700, 600, 500, 400, 300, 200, 100}},      {0, 7, {0, 0, 0, 900, 900, 900, 900}},
+        {0, 7, {0, 300, 600, 900, 900, 900, 900}},        {0, 8, {0, 900, 0, 900, 0, 900, 0, 900}},
         {300, 8, {0, 200, 100, 300, 200, 400, 300, 500}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -198,12 +195,9 @@ static void test_series(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaks),
-        cmocka_unit_test(test_does_not_leak),
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_too_short),
-        cmocka_unit_test(test_least_time),
-        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_leaks),      cmocka_unit_test(test_does_not_leak),
+        cmocka_unit_test(test_figures),    cmocka_unit_test(test_too_short),
+        cmocka_unit_test(test_least_time), cmocka_unit_test(test_series),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

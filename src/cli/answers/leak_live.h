@@ -44,8 +44,8 @@ static inline bool tmk_leak_live_is_judged(const struct tmk_leak_live *live)
 enum { TMK_LEAK_LIVE_REASON_BYTES = 128 };
 const char *tmk_leak_live_reason(const struct tmk_leak_live *live, char *buffer);
 
-/* Look at the process, again and again for so long. Call fini in any case. `wants_python` false: Python is
- * not asked. */
+/* Look at the process, again and again for so long. Call fini in any case. `wants_python` false:
+ * Python is not asked. */
 void tmk_leak_live_look(const char *pid, double seconds, bool wants_python,
                         struct tmk_leak_live *ret);
 void tmk_leak_live_fini(struct tmk_leak_live *live);

@@ -330,10 +330,8 @@ static void show_doubts(const struct tmk_leak_answer *f)
 static void show_python(const struct tmk_leak_live *live)
 {
     static const struct tmk_column columns[] = {
-        {"type", TMK_LEFT, TMK_SHRINK},
-        {"before", TMK_RIGHT, TMK_FIXED},
-        {"now", TMK_RIGHT, TMK_FIXED},
-        {"growth", TMK_RIGHT, TMK_FIXED},
+        {"type", TMK_LEFT, TMK_SHRINK},   {"before", TMK_RIGHT, TMK_FIXED},
+        {"now", TMK_RIGHT, TMK_FIXED},    {"growth", TMK_RIGHT, TMK_FIXED},
         {"verdict", TMK_LEFT, TMK_FIXED},
     };
     char text[TMK_AMOUNT_BYTES], before[TMK_AMOUNT_BYTES], reason[TMK_LEAK_LIVE_REASON_BYTES];

@@ -140,7 +140,8 @@ static int run_oom(const struct tmk_args *args)
         tmk_say("--duration, --interval and --warm-up want --monitor: without it, oom looks once");
         return TMK_EXIT_USAGE;
     }
-    int status = tmk_monitoring_number(args, "threshold", TMK_DEVICE_FORECAST_THRESHOLD, 100, &threshold);
+    int status =
+        tmk_monitoring_number(args, "threshold", TMK_DEVICE_FORECAST_THRESHOLD, 100, &threshold);
     if (status == 0)
         status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);
     if (status == 0)

@@ -28,8 +28,8 @@ struct tmk_oom_watch {
     struct tmk_alarm *alarms;                                     /* by device */
     struct tmk_oom_watch_device *forecasts;                       /* by device */
     struct tmk_watched_jobs *jobs; /* NULL: OOMs of watched processes are not looked for */
-    uint64_t warm_up_ns; /* nothing that was watched for less is forecast to run out */
-    pid_t *running;      /* the command of each device; 0: none runs */
+    uint64_t warm_up_ns;           /* nothing that was watched for less is forecast to run out */
+    pid_t *running;                /* the command of each device; 0: none runs */
 };
 
 /* `m` and `command` are borrowed until fini. */

@@ -144,8 +144,8 @@ static int device_index_of(struct tmk_watched_jobs *jobs, const struct watched_j
     if (device >> 8 == TMK_DEVICE_TYPE_CPU)
         return host_index(jobs->m->devices);
     int named = ordinal < job->visible.n ? (int)job->visible.items[ordinal] : NO_DEVICE;
-    if (job->is_over || (named != NO_DEVICE && is_process_listed(jobs, (unsigned)named,
-                                                                 job->where.pid)))
+    if (job->is_over ||
+        (named != NO_DEVICE && is_process_listed(jobs, (unsigned)named, job->where.pid)))
         return named;
     int only = only_device_of(jobs, job->where.pid);
     return only != NO_DEVICE ? only : named;
@@ -402,8 +402,8 @@ static void name_unread(struct tmk_watched_jobs *jobs, const struct watched_job 
     for (unsigned i = 0; i < tmk_sampler_n_devices(jobs->m->sampler); i++)
         if (tmk_sampler_device(jobs->m->sampler, i)->device->kind != TMK_DEVICE_HOST)
             give_reason(&jobs->devices[i],
-                        "process %" PRIu32 " was not read, its trace is long: tidemark frag %"
-                        PRIu32,
+                        "process %" PRIu32
+                        " was not read, its trace is long: tidemark frag %" PRIu32,
                         job->where.pid, job->where.pid);
 }
 

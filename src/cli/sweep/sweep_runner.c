@@ -276,13 +276,25 @@ static void take_run_order(struct sweep_runner *run)
         tmk_die("out of memory");
 }
 
+/* How many configurations are left out, and by what: "1 excluded by the condition m<=b". A caller
+ * of ours may have options of other names than --where. Free it. */
+static char *excluded_text(const struct tmk_results *r, uint32_t n_out)
+{
+    char *text = tmk_xformat("%u excluded by the condition ", n_out);
+    for (uint32_t i = 0; i < r->n_wheres; i++) {
+        char *longer = tmk_xformat("%s%s%s", text, i ? " and " : "", r->wheres[i]);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
 static void say_cells_begin(const struct sweep_runner *run)
 {
     uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n),
              n_out = run->r->n_cells - run->n;
-    char excluded[64] = "";
-    if (n_out)
-        snprintf(excluded, sizeof excluded, ", %u excluded by --where", n_out);
+    char *found = n_out ? excluded_text(run->r, n_out) : NULL;
+    char *excluded = found ? tmk_xformat(", %s", found) : tmk_xstrdup("");
     if (run->r->n_bad_lines)
         tmk_say("%u lines of %s cannot be read; what they told is measured again",
                 run->r->n_bad_lines, TMK_SWEEP_JOURNAL);
@@ -295,6 +307,8 @@ static void say_cells_begin(const struct sweep_runner *run)
     else
         tmk_say("%u configuration%s%s%s; results in %s", run->n, run->n == 1 ? "" : "s", excluded,
                 run->p->n_jobs > 1 ? ", several at once" : "", run->r->folder);
+    free(found);
+    free(excluded);
 }
 
 static void say_cells_end(struct sweep_runner *run)
@@ -344,7 +358,10 @@ void tmk_sweep_list(const struct tmk_sweep_plan *p)
                c->outcome == TMK_CELL_PENDING ? "" : tmk_cell_outcome_name(c->outcome));
         free(line);
     }
-    if (run.r->n_cells > run.n)
-        tmk_say("%u excluded by --where", run.r->n_cells - run.n);
+    if (run.r->n_cells > run.n) {
+        char *excluded = excluded_text(run.r, run.r->n_cells - run.n);
+        tmk_say("%s", excluded);
+        free(excluded);
+    }
     free(run.order);
 }
