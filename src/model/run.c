@@ -435,8 +435,8 @@ bool tmk_frame_is_users(const struct tmk_frame *f)
     return !tmk_frame_is_native(f);
 }
 
-/* Find the frame to show if none is the user's: the operation of autograd or torch, rather than the
- * allocator's functions under it. 0: the innermost. */
+/* Find the frame to show if the stack has none of the user's: the operation of autograd or torch,
+ * not the allocator's functions that it called. 0: the innermost frame. */
 static uint32_t operation_of(const struct tmk_process *p, const struct tmk_stack *frames)
 {
     static const char *const names[] = {"Backward", "at::_ops::"};

@@ -195,7 +195,7 @@ static uint64_t host_capacity(const struct tmk_process *p)
     return 0;
 }
 
-/* What is free on the device plus what the process's allocator has reserved. */
+/* Free bytes of the device plus bytes that the process's allocator has reserved. */
 static uint64_t card_capacity(const struct device_limits *l, const struct steps *s)
 {
     const struct tmk_step_row *row = s->last;

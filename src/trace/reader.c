@@ -756,11 +756,6 @@ uint32_t tmk_reader_n_stacks(const struct tmk_reader *r)
     return r->defs.stacks.n;
 }
 
-uint32_t tmk_reader_n_threads(const struct tmk_reader *r)
-{
-    return r->defs.threads.n;
-}
-
 uint32_t tmk_reader_n_parameters(const struct tmk_reader *r)
 {
     return r->defs.parameters.n;

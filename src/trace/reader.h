@@ -92,7 +92,6 @@ const char *tmk_reader_class(const struct tmk_reader *r, uint32_t name);
 uint32_t tmk_reader_n_strings(const struct tmk_reader *r);
 uint32_t tmk_reader_n_frames(const struct tmk_reader *r);
 uint32_t tmk_reader_n_stacks(const struct tmk_reader *r);
-uint32_t tmk_reader_n_threads(const struct tmk_reader *r);
 uint32_t tmk_reader_n_parameters(const struct tmk_reader *r);
 
 /* Finished and last step rows, by ordinal, each once. */

@@ -19,7 +19,7 @@ struct tmk_replay;
 /* A set of event kinds: TMK_HEARS(ALLOC) | TMK_HEARS(FREE). */
 #define TMK_HEARS(kind) (UINT32_C(1) << TMK_KIND_##kind)
 
-/* What a visitor wants to hear; any function may be NULL.
+/* A visitor of a replay: the events that it hears of and its functions; any of these may be NULL.
  *   kinds:    the events that it hears of, a set. 0, which nobody has to remember: all of them.
  *   event:    an event was applied. `b` is its block for ALLOC, FREE and TAG of a live block, else
  *             NULL. A freed block keeps its values until the next event. When an allocation hits an

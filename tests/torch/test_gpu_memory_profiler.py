@@ -167,7 +167,7 @@ def test_examples(tmp_path, rings):
 
 
 def test_example_program(tmp_path, rings):
-    done = run_script([str(REPO / "examples" / "gpu_memory_profiler.py"), "logs"], tmp_path, rings)
+    done = run_script([str(REPO / "examples" / "example_usage.py"), "logs"], tmp_path, rings)
     rows = [line.split(" | ") for line in done.stdout.splitlines()[1:-1]]
     assert len(rows) == 1 + 2 + 2 * (1 + 3 * 3)
     assert {len(row[0]) for row in rows[1:]} == {20}

@@ -35,11 +35,9 @@ __attribute__((format(printf, 2, 3))) static void say_wrapped(const char *what, 
                                                               ...)
 {
     char lead[32];
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        tmk_die("out of memory");
+    char *text = tmk_xformat_list(format, args);
     va_end(args);
     snprintf(lead, sizeof lead, "    %-11s", what);
     tmk_sheet_wrap(stdout, text, lead);

@@ -18,7 +18,7 @@ struct tmk_option {
     const char *help;
 };
 
-/* What the arguments that are no options stand for. Completion uses it. */
+/* The kind of arguments that are no options. Completion uses it. */
 enum tmk_operand {
     TMK_OPERAND_NONE,
     TMK_OPERAND_RUN,

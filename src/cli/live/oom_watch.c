@@ -116,8 +116,8 @@ static const struct words {
              .at = ", ",
              .advice_of = tmk_device_forecast_advice_zh};
 
-/* Under zh_CN, by LC_ALL, LC_MESSAGES and LANG, of which the first that is set decides. What
- * machines read never changes. */
+/* The texts are Chinese under zh_CN. The first variable of LC_ALL, LC_MESSAGES and LANG that is set
+ * decides. Output for machines never changes. */
 static bool is_language_chinese(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};

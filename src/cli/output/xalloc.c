@@ -26,15 +26,20 @@ char *tmk_xstrdup(const char *text)
     return copy;
 }
 
-char *tmk_xformat(const char *format, ...)
+char *tmk_xformat_list(const char *format, va_list args)
 {
     char *text = NULL;
+    if (vasprintf(&text, format, args) < 0)
+        tmk_die("out of memory");
+    return text;
+}
+
+char *tmk_xformat(const char *format, ...)
+{
     va_list args;
     va_start(args, format);
-    int n = vasprintf(&text, format, args);
+    char *text = tmk_xformat_list(format, args);
     va_end(args);
-    if (n < 0)
-        tmk_die("out of memory");
     return text;
 }
 
