@@ -6,8 +6,8 @@ to the device. Where it does not know, torch is asked (tens of µs): until torch
 memory was given back without one (empty_cache); libtidemark is told the answer, which is good until the next
 change. After `import tidemark` alone, where the driver's calls are not seen, torch is asked each time if it has
 memory that cudaMalloc() did not give it (expandable segments). A machine without a GPU
-has one device, the CPU: allocated are torch's tensors, and reserved is the same, since torch keeps no
-cache there. Nothing here initialises CUDA, and before it is in use nothing is allocated (_visible.py says the rest).
+has one device, the CPU: allocated are torch's tensors; what the C library's allocator has reserved for them
+is not known. Nothing here initialises CUDA, and before it is in use nothing is allocated (_visible.py says the rest).
 """
 import ctypes
 import functools
@@ -165,6 +165,27 @@ def number_of(device: Device) -> int:
     return CARD + device.index if device.kind == "GPU" else HOST
 
 
+def name_of(number: int) -> str:
+    """As torch names the device: "cuda:1", "cpu"."""
+    return f"cuda:{number - CARD}" if number >= CARD else "cpu"
+
+
+def number_named(device: Any) -> int:
+    """Of a device that torch can use: 1, "cuda:1" or a torch.device; "cuda" is the one that torch allocates on. Without a
+    GPU the CPU is 0. ValueError says which there are."""
+    count = torch_or_none().cuda.device_count() if uses_cuda() else 0
+    known = {f"cuda:{index}": CARD + index for index in range(count)}
+    known["cpu"] = HOST
+    if str(device) == "cuda" and count > 0:
+        return current_number()()
+    name = str(device)
+    if isinstance(device, int) and not isinstance(device, bool):
+        name = "cpu" if count == 0 and device == 0 else f"cuda:{device}"
+    if name not in known:
+        raise ValueError(f"no device {device!r}; there is " + ", ".join(known))
+    return known[name]
+
+
 def current_number() -> Callable[[], int]:
     """A function that says the number of the device that torch allocates on, without making a context. Until CUDA is in
     use it is the first."""
@@ -240,10 +261,16 @@ def ask_torch(number: int) -> Figures:
     return found
 
 
+def unpacked(row: bytes, number: int) -> Figures:
+    """A row of tally()'s. The host's has what is allocated in the place of what is reserved, which is not known."""
+    found = Figures(*ROW.unpack(row))
+    return found if number >= CARD else found._replace(reserved=None, max_reserved=None)
+
+
 def figures(number: int) -> Figures:
     """Of a device by its number, now."""
     row = tally_function()(number)
-    return Figures(*ROW.unpack(row)) if row else ask_torch(number)
+    return unpacked(row, number) if row else ask_torch(number)
 
 
 def give_back() -> None:

@@ -16,6 +16,11 @@ def figure(value: Optional[float], form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
+def size_figure(value_mb: Optional[float], form: str) -> str:
+    """Likewise, with its unit."""
+    return "-" if value_mb is None else format(value_mb, form) + "MB"
+
+
 def label(entry: Entry) -> str:
     return f"GPU {entry['device_id']}" if entry["kind"] == "GPU" else "CPU"
 
@@ -46,7 +51,7 @@ def stage_lines(stages: Sequence[Dict[str, Any]]) -> List[str]:
 
 def _snapshot_lines(snapshot: Dict[str, Any]) -> List[str]:
     return [f"  {clock(snapshot.get('timestamp'))}  {padded(snapshot.get('name', ''), SNAPSHOT_COLUMNS)} {label(entry)}  "
-            f"{figure(entry['allocated_mb'], '.1f'):>10}MB {figure(entry.get('reserved_mb'), '.1f'):>10}MB "
+            f"{size_figure(entry['allocated_mb'], '.1f'):>12} {size_figure(entry.get('reserved_mb'), '.1f'):>12} "
             f"{figure(entry['utilization'], '.1f'):>6}%" for entry in snapshot["gpu_memory"]]
 
 

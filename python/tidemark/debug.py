@@ -2,9 +2,7 @@
 """`python -m tidemark.debug`: what a LoRA training takes, from its model alone to configurations compared."""
 import argparse
 import json
-import logging
 import math
-import os
 import sys
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
@@ -13,7 +11,7 @@ import tidemark
 from . import _figures
 from ._log_file import log_in
 from ._lora_config import Parser, add_arguments
-from ._words import say, words
+from ._words import words
 from .lora_training import (Batch, LoraConfig, as_batch, build_model, changed_configs, checked_config, is_expected,
                             make_data, make_optimizer, pick_device, settled)
 
@@ -207,9 +205,6 @@ def main(arguments: Optional[List[str]] = None, program: str = "python -m tidema
     finally:
         if log_file is not None:
             log_file.close()
-    if tidemark.run is not None:
-        say(logging.INFO, words("recorded; see what was alive: ", "已记录, 查看峰值: ") +
-            f"tidemark peak {os.path.relpath(tidemark.run)} --by module")
     return 0
 
 

@@ -26,7 +26,7 @@ from ._files import write_file, write_new_file
 from ._growth import steady_rise
 from ._log_file import log_in
 from ._object_growth import ObjectGrowth
-from ._report import history_lines, issue_lines, peak_lines, stage_lines
+from ._report import history_lines, issue_lines, peak_lines, size_figure, stage_lines
 from ._status_page import StatusReport
 from ._words import log, padded, say, words
 from .monitors import Callback, OOMDetector, Strategy
@@ -330,8 +330,8 @@ class MemoryDebugger(OOMDetector):
                     "-" if now is None or before is None else f"{now - before:+.1f}MB",
                     f"{_text(entry['peak_since_mb'], '.1f')}MB")
                 last[entry["device_id"]] = now
-                lines.append(f"  {padded(name, 30)} {_label(entry)} {_text(now, '.1f'):>10}MB {change:>12} {peak:>12} "
-                             f"{_text(entry['reserved_mb'], '.1f'):>10}MB")
+                lines.append(f"  {padded(name, 30)} {_label(entry)} {size_figure(now, '.1f'):>12} {change:>12} {peak:>12} "
+                             f"{size_figure(entry['reserved_mb'], '.1f'):>12}")
         return lines + ([] if self.checkpoints else [words("  none", "  无")])
 
 

@@ -22,7 +22,7 @@ from . import _figures, _model
 from ._figures import MB, mb
 from ._files import write_file
 from ._report import figure as _text
-from ._report import history_lines, issue_lines, peak_lines, stage_lines
+from ._report import history_lines, issue_lines, peak_lines, size_figure, stage_lines
 from ._report import label as _label
 from ._words import padded, say, words
 
@@ -275,7 +275,7 @@ def check_memory_status(threshold_mb: float = 1000.0) -> List[Dict[str, Any]]:
 def cleanup_memory() -> Dict[str, Any]:
     """Collect garbage and give back what torch caches; what that has changed.
 
-    >>> cleanup_memory()["gpu_changes"][0]["reserved_change_mb"]
+    >>> cleanup_memory()["gpu_changes"][0]["memory_change_mb"]
     -512.0
     """
     if _figures.is_off():
@@ -284,9 +284,9 @@ def cleanup_memory() -> Dict[str, Any]:
     _figures.give_back()
     comparison = _changes(before, _take("after_cleanup"))
     for change in comparison["gpu_changes"]:
-        size, kept = _text(change["memory_change_mb"], "+.1f"), _text(change["reserved_change_mb"], "+.1f")
+        size, kept = size_figure(change["memory_change_mb"], "+.1f"), size_figure(change["reserved_change_mb"], "+.1f")
         say(logging.INFO, words("cleaned up: ", "清理内存: ") + f"{_label(change)} " +
-            words(f"allocated {size}MB, reserved {kept}MB", f"分配 {size}MB, 保留 {kept}MB"))
+            words(f"allocated {size}, reserved {kept}", f"分配 {size}, 保留 {kept}"))
     return comparison
 
 

@@ -67,6 +67,7 @@ static void describe_trace(struct tmk_process *p)
     p->pid = pid < 0 ? 0 : (uint64_t)pid;
     p->rank = info_number(r, "rank");
     p->world_size = info_number(r, "world_size");
+    p->role = tmk_reader_info(r, "role");
     p->start_realtime_ns = start < 0 ? 0 : (uint64_t)start;
     p->end_ns = trace_end_ns(r);
 }

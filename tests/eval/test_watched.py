@@ -144,7 +144,7 @@ def test_nothing_recorded_yet(shop):
     assert done.returncode == 1
     assert done.stderr == (f"tidemark: process {pid} records nothing that can be found: it has not allocated "
                            "anything yet, or only this moment, was detached from, or has no ring file "
-                           "(ulimit -f)\n")
+                           f"(ulimit -f); after a detach, to watch it again: tidemark attach {pid}\n")
     assert listed(pid) is None
 
 

@@ -11,6 +11,8 @@ PARTS = (
     (r"\d{8}_\d{6}", r"\d{8}_\d{6}"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
     (r"\bTrue\b", r"(?:True|False)"),
+    (r"Reserved: +\d+[.]\dMB", r"Reserved: +(?:\d+[.]\dMB|-)"),  # of the CPU it is not known
+    (r"保留: +\d+[.]\dMB", r"保留: +(?:\d+[.]\dMB|-  )"),
 )
 NUMBER = re.compile(r"(?P<space> *)(?P<sign>[-+]?)(?:\d{1,3}(?:,\d{3})+|\d+)(?P<decimals>[.]\d+)?")
 
@@ -51,4 +53,5 @@ def missing_keys(sample, found, path=""):
     if isinstance(sample, list):
         return [] if isinstance(found, list) and found and not missing_keys(sample[0], found[0], f"{path}/0") else [path]
     is_number = isinstance(sample, (int, float)) and isinstance(found, (int, float))
-    return [] if is_number or isinstance(found, type(sample)) else [path]
+    is_unknown = found is None and path.endswith("reserved")  # of the CPU
+    return [] if is_number or is_unknown or isinstance(found, type(sample)) else [path]

@@ -86,6 +86,8 @@ tell("each stage has its bytes", sizes == {"model_creation": 513 * 512 * 4, "dat
     "S2.8": """
 tell("the log's level is DEBUG", logging.getLogger().level == logging.DEBUG)
 tell("it looks in real time, when asked to", debugger.is_monitoring and not create_memory_debugger().is_monitoring)
+tell("its log is in the folder", os.path.dirname(debugger.log_file) == "custom_logs/memory_debug" and
+     os.path.getsize(debugger.log_file) > 0, log_file=debugger.log_file)
 logging.getLogger().handlers.clear()
 logging.getLogger().setLevel(logging.WARNING)
 debugger.stop_monitoring()
@@ -124,7 +126,7 @@ def torch_says():
     tensors = [thing for thing in gc.get_objects() if isinstance(thing, torch.Tensor)]
     tensors += [tensor.grad for tensor in tensors if tensor.is_leaf and tensor.grad is not None]
     size = sum({tensor.storage().data_ptr(): tensor.storage().nbytes() for tensor in tensors}.values())
-    return size, size
+    return size, None  # what the C library has reserved for them is not known
 
 def compare():
     from tidemark.quick_memory_debug import _take

@@ -41,7 +41,7 @@ def test_python_of_s1(machine):
 
 
 def test_python_of_s2_and_s3(tmp_path, rings):
-    assert all_ok(seed_sessions.check_python, tmp_path, rings) >= 45
+    assert all_ok(seed_sessions.check_python, tmp_path, rings) >= 46
 
 
 def test_session_of_s5(tmp_path, rings):

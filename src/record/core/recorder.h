@@ -46,6 +46,7 @@ struct tmk_control {
     _Atomic uint64_t arm_until_ns;  /* CLOCK_MONOTONIC: nobody waits for arming beyond this */
     _Atomic int32_t owner;          /* the process that began; 0 in a forked child */
     _Atomic uint32_t stop_reason;   /* enum tmk_stop: why `stop` was set before the program's end */
+    _Atomic uint32_t n_ooms;        /* requests of this process that failed */
     _Atomic uint32_t n_calls; /* threads of the program that are in our system calls (seal.h) */
     _Atomic int32_t helpers[TMK_MOST_HELPERS]; /* our own threads (helper.h) */
 };
@@ -109,6 +110,12 @@ static inline bool tmk_recorder_is_off(void)
 {
     return atomic_load_explicit(&tmk_recorder.control->phase, memory_order_relaxed) ==
            TMK_PHASE_OFF;
+}
+
+/* A request failed, which is recorded as well. */
+static inline void tmk_recorder_count_oom(void)
+{
+    atomic_fetch_add_explicit(&tmk_recorder.control->n_ooms, 1, memory_order_relaxed);
 }
 
 /* Go off: no more events are taken. Any thread. */

@@ -18,7 +18,7 @@
 
 struct tmk_tally {
     uint64_t allocated_bytes;
-    uint64_t reserved_bytes; /* the host: as much as allocated, it has no cache */
+    uint64_t reserved_bytes; /* the host: not known, and as much as allocated here */
     uint64_t peak_allocated_bytes;
     uint64_t peak_reserved_bytes;
 };
