@@ -65,6 +65,20 @@ def test_every_row_has_its_tests(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_here(seed):
+    """Files and pages that are named, commands, and modules that `python -m` runs."""
+    here = "\n".join(row[2] for row in rows(seed))
+    for path in re.findall(r"`(?:python )?(examples/[\w.]+|requirements[.]txt)`", here):
+        assert (REPO / path).exists(), path
+    for page in re.findall(r"\]\(([^)]+)\)", here):
+        assert (REPO / "docs" / page).exists(), page
+    for command in re.findall(r"`tidemark ([a-z]+)", here):
+        assert (REPO / "tests" / "cli" / f"help_{command}.exact").exists(), command
+    for module in re.findall(r"`python -m tidemark[.](\w+)", here):
+        assert (REPO / "python" / "tidemark" / f"{module}.py").exists(), module
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_block_has_a_row(seed):
     places = {row[0] for row in rows(seed)}
     assert {block.name for block in seed_blocks(seed)} == {place for place in places if place.startswith(f"{seed}.")}

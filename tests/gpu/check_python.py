@@ -82,7 +82,7 @@ with detector:
     until(lambda: len(warned) >= 2)
 first = warned[0]
 tell("both callbacks are called, with the card and its use", len(warned) == 2 and first.device_id == 0 and
-     0 < first.current_usage <= 100 and first.risk_level.value == "unknown" and len(first.recommended_actions) > 0,
+     0 < first.current_usage <= 100 and first.risk_level.value == "critical" and len(first.recommended_actions) > 0,
      prediction=str(first))
 
 debugger = MemoryDebugger()
@@ -520,7 +520,7 @@ def check_commands(checks, kit, tidemark):
             short = re.sub(r"--duration (60|300)", "--duration 1", line)
             command = [sys.executable, "-m", "tidemark", *short.split()]
             if "leak" in line:
-                command += ["--duration", "2"]
+                command += ["--duration", "2", "--warm-up", "1"]
             if "--duration 0" in line or line.endswith(("--monitor", "monitor --all")):
                 status, out, err = after_interrupt(command, place.folder, env)
             else:

@@ -41,11 +41,11 @@ def test_python_of_s1(machine):
 
 
 def test_python_of_s2_and_s3(tmp_path, rings):
-    assert all_ok(seed_sessions.check_python, tmp_path, rings) >= 45
+    assert all_ok(seed_sessions.check_python, tmp_path, rings) >= 46
 
 
 def test_session_of_s5(tmp_path, rings):
-    assert all_ok(seed_sessions.check_session, tmp_path, rings) >= 14
+    assert all_ok(seed_sessions.check_session, tmp_path, rings) >= 16
 
 
 def test_blocks_are_all_there():

@@ -250,8 +250,35 @@ with memory_profiled_training() as profiler:
 assert names == [("small", 20), ("large", 60), ("outside", 60), ("after", 24)], names
 assert outer.peak() == base + (60 << 20) == outer.peak()
 
-# What helpers take is no stage's.
+# Where libtidemark does not hear torch's blocks a GPU's peaks are torch's, begun anew by each window.
 import types
+card = types.SimpleNamespace(now=7, peak=9, resets=[])
+def allocate(n):
+    card.now, card.peak = card.now + n, max(card.peak, card.now + n)
+def reset(index):
+    card.peak = card.now
+    card.resets.append(index)
+names = ("torch_or_none", "is_in_use", "ask_torch", "tally_function", "_counted_peak")
+known = {name: getattr(_figures, name) for name in names}
+vars(_figures).update(
+    torch_or_none=lambda: types.SimpleNamespace(cuda=types.SimpleNamespace(reset_peak_memory_stats=reset)),
+    is_in_use=lambda torch: True, tally_function=lambda: _figures._unknown, _counted_peak=lambda number: None,
+    ask_torch=lambda number: _figures.Figures(0, card.now, card.now, card.peak, card.peak))
+outside = _figures.Window(_figures.CARD + 3)
+assert (outside.before, outside.peak(), card.resets) == (7, 7, [3])
+allocate(100); allocate(-100)
+inside = _figures.Window(_figures.CARD + 3)
+allocate(30); allocate(-30)
+assert (inside.peak(), outside.peak(), card.peak, card.resets) == (37, 107, 37, [3, 3])
+_figures._counted_peak = lambda number: 50  # it does from here on
+assert (inside.peak(), outside.peak()) == (50, 107)
+_figures._counted_peak = lambda number: 60
+counted = _figures.Window(_figures.CARD + 3)
+_figures._counted_peak = lambda number: None  # and no more: nobody knows
+assert counted.peak() is None and card.resets == [3, 3]
+vars(_figures).update(known)
+
+# What helpers take is no stage's.
 from tidemark import _helpers, training_stages
 clock = types.SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
 training_stages.time, _helpers.time = clock, clock
@@ -389,7 +416,13 @@ assert "of a child" not in open(debugger.log_file, encoding="utf-8").read()
 
 REAL_TIME = """
 assert report == open("custom_report.txt", encoding="utf-8").read()
+from tidemark._helpers import helped_s
+helped = [helped_s()]
 debugger.start_real_time_monitoring(interval=0.01)
+helped.append(helped_s())
+debugger.get_status_report()
+helped.append(helped_s())
+assert helped == sorted(set(helped))  # the monitor is a helper: stages are not charged for it
 deadline = time.monotonic() + 30
 while len(debugger.memory_history) < 5 and time.monotonic() < deadline:
     time.sleep(0.01)
