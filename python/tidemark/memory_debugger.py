@@ -27,6 +27,7 @@ from ._growth import steady_rise
 from ._log_file import log_in
 from ._object_growth import ObjectGrowth
 from ._report import history_lines, issue_lines, peak_lines, size_figure, stage_lines
+from ._status_page import StatusReport
 from ._words import log, padded, say, words
 from .monitors import Callback, OOMDetector, Strategy
 from .quick_memory_debug import (Snapshot, _label, _take, _text, compare_snapshots, finished_stages,
@@ -110,19 +111,25 @@ class MemoryDebugger(OOMDetector):
 
     # ---- devices
 
-    def get_status_report(self) -> Dict[str, Any]:
-        """What MemoryProfiler reports of devices, each with `oom` (what is forecast); `verdict`, `leaks` and
-        `watched`: what grew on them. Then of the recorded run, all ranks: `oom`, `leak` (with `host` and `python` of
-        this process), `fragmentation`, each with the `reason` where it is not known. Also while it runs.
+    def get_status_report(self) -> StatusReport:
+        """What MemoryProfiler reports of devices, each with `oom` (what is forecast) and `fragmentation`; `verdict`,
+        `leaks` and `watched`: what grew on them. Then of the recorded run, all ranks: `oom`, `leak` (with `host` and
+        `python` of this process), `fragmentation`, each with the `reason` where it is not known. Also while it runs.
+        It is a dictionary; printed, or as text, it is one page of what matters.
 
         >>> report = debugger.get_status_report()
+        >>> print(report)
+        memory status, 2025-01-15T10:30:00, watched for 60.0 s
+          GPU 0  8.00 GB / 11.50 GB (69.5%)  mean 65.2%  most 89.1%
+            OOM risk: low
+            ...
         >>> report["devices"]["0"]["current_usage"]["utilization_percent"]
         69.5
         >>> report["leak"]["leaks"], report["fragmentation"]["ranks"]
         ([], [])
         """
         if _figures.is_off():
-            return {**self._report(), **_run_answers.off()}
+            return StatusReport({**self._report(), **_run_answers.off()})
         if self.is_monitoring and self._objects is not None:
             self._objects.look()
         report = dict(self._report())
@@ -131,8 +138,8 @@ class MemoryDebugger(OOMDetector):
         leak["python"] = None if self._objects is None else self._objects.report()
         verdicts = [part["verdict"] for part in (leak, leak["host"], leak["python"]) if part is not None]
         leak["verdict"] = "leak" if "leak" in verdicts else "clean" if "clean" in verdicts else None
-        return {**report, "run": _run_answers.run_folder(), "oom": _run_answers.oom(), "leak": leak,
-                "fragmentation": _run_answers.fragmentation()}
+        return StatusReport({**report, "run": _run_answers.run_folder(), "oom": _run_answers.oom(), "leak": leak,
+                             "fragmentation": _run_answers.fragmentation()})
 
     def start_monitoring(self) -> None:
         """Begin; while it runs already, nothing.

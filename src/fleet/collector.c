@@ -22,7 +22,10 @@
 #include "monitor/visible.h"
 #include "monitor/watched_forecast.h"
 
-enum { HISTORY_ENTRIES = 512 }; /* of a device: 24 KiB */
+enum {
+    HISTORY_ENTRIES = 512, /* of a device: 24 KiB */
+    ALARM_PERCENT = 100,   /* of use; how full is too full is for the alerting rules to say */
+};
 
 struct known_process { /* facts about a process do not change while it lives */
     uint32_t pid;
@@ -133,7 +136,9 @@ static struct tmk_node_device describe_node_device(const struct tmk_watched_devi
     d.total_bytes = u->now.total_bytes;
     d.used_bytes = u->now.used_bytes;
     d.free_bytes = tmk_device_free_bytes(&u->now);
-    struct tmk_device_forecast f = tmk_watched_device_forecast(u, TMK_DEVICE_FORECAST_WARM_UP_NS);
+    struct tmk_device_forecast_terms terms = {.warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS,
+                                              .threshold_percent = ALARM_PERCENT};
+    struct tmk_device_forecast f = tmk_watched_device_forecast(u, &terms);
     d.risk = f.risk_level;
     if (f.has_time)
         d.oom_s = f.predicted_oom_time;
@@ -260,32 +265,36 @@ static int only_gpu_of(const struct tmk_node *node, uint32_t pid)
     return found;
 }
 
+/* The number of a GPU among those of its kind; a part has its GPU's. */
+static unsigned number_of_gpu(const struct tmk_devices *d, unsigned index)
+{
+    unsigned card = tmk_devices_get(d, index)->card, number = 0;
+    for (unsigned i = 0; i < card; i++)
+        number += tmk_devices_get(d, i)->kind == tmk_devices_get(d, card)->kind &&
+                  tmk_devices_get(d, i)->mig != TMK_MIG_PART;
+    return number;
+}
+
 /* The device that the process calls its number `index`. In a container NVIDIA_VISIBLE_DEVICES says
  * which GPUs there are, and CUDA_VISIBLE_DEVICES chooses among these. */
 static int visible_gpu(const struct tmk_devices *d, const struct tmk_process_facts *facts,
-                       enum tmk_device_kind kind, unsigned index)
+                       unsigned index)
 {
+    bool is_given = facts->has_nvidia_visible && strcmp(facts->nvidia_visible, "all") != 0;
+    struct tmk_visible_texts given = {is_given ? facts->nvidia_visible : NULL, NULL};
+    struct tmk_visible_texts chosen = {facts->has_cuda_visible ? facts->cuda_visible : NULL, NULL};
     struct tmk_selection inner, outer;
-    const char *given = facts->has_nvidia_visible && strcmp(facts->nvidia_visible, "all") != 0
-                            ? facts->nvidia_visible
-                            : NULL;
-    tmk_visible_by(d, kind, given, &outer);
+    tmk_visible_devices(d, &given, &outer);
     if (!facts->has_cuda_visible)
         return index < outer.n ? (int)outer.items[index] : -1;
-    bool is_number = facts->cuda_visible[0] >= '0' && facts->cuda_visible[0] <= '9';
-    tmk_visible_by(d, kind, facts->cuda_visible, &inner);
+    tmk_visible_devices(d, &chosen, &inner);
     if (index >= inner.n)
         return -1;
-    if (!given || !is_number)
+    bool is_number = facts->cuda_visible[0] >= '0' && facts->cuda_visible[0] <= '9';
+    if (!is_given || !is_number)
         return (int)inner.items[index];
-    for (unsigned i = 0, number = 0; i < tmk_devices_count(d); i++) {
-        if (tmk_devices_get(d, i)->kind != kind || tmk_devices_get(d, i)->mig == TMK_MIG_PART)
-            continue;
-        if (i == inner.items[index]) /* the number that was written, within the container's */
-            return number < outer.n ? (int)outer.items[number] : -1;
-        number++;
-    }
-    return -1;
+    unsigned number = number_of_gpu(d, inner.items[index]); /* it counts within the container */
+    return number < outer.n ? (int)outer.items[number] : -1;
 }
 
 static int device_of_use(const struct tmk_collector *c, const struct tmk_node *node,
@@ -294,17 +303,14 @@ static int device_of_use(const struct tmk_collector *c, const struct tmk_node *n
     unsigned index;
     if (strcmp(u->torch_name, "cpu") == 0)
         return (int)tmk_devices_count(c->devices) - 1;
-    bool is_cuda = sscanf(u->torch_name, "cuda:%u", &index) == 1;
-    if (!is_cuda && sscanf(u->torch_name, "hip:%u", &index) != 1)
+    if (sscanf(u->torch_name, "cuda:%u", &index) != 1 &&
+        sscanf(u->torch_name, "hip:%u", &index) != 1)
         return -1;
     unsigned n_gpus = 0;
     for (unsigned i = 0; i < j->job.n_uses; i++)
         n_gpus += strcmp(j->job.uses[i].torch_name, "cpu") != 0;
     int only = n_gpus == 1 ? only_gpu_of(node, j->job.pid) : -1;
-    if (only >= 0)
-        return only;
-    enum tmk_device_kind kind = is_cuda ? TMK_DEVICE_NVIDIA : TMK_DEVICE_AMD;
-    return visible_gpu(c->devices, &j->facts, kind, index);
+    return only >= 0 ? only : visible_gpu(c->devices, &j->facts, index);
 }
 
 static int take_jobs(struct tmk_collector *c, struct tmk_node *node, struct tmk_error *err)

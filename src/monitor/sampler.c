@@ -250,7 +250,7 @@ static void keep_ended(struct tmk_watched_device *u)
             continue;
         p->has_ended = true;
         tmk_history_gap(&p->history);
-        if (!tmk_growth_judge(&p->history).is_known)
+        if (!tmk_growth_judge(&p->history, 0, 0).is_known)
             forget_process(u, i);
     }
     while (forget_least(u))
@@ -268,6 +268,9 @@ static int look_at_processes(struct tmk_sampler *s, struct tmk_watched_device *u
         return 0;
     }
     u->process_reason[0] = '\0';
+    if (!u->has_list)
+        u->first_list_ns = time_ns;
+    u->has_list = true;
     for (uint64_t i = 0; i < u->n_processes; i++)
         u->processes[i].is_there = false;
     int rc = 0;

@@ -63,6 +63,8 @@ struct tmk_watched_device {
     struct tmk_history history;
     struct tmk_process_use *processes;
     uint64_t n_processes, processes_room;
+    bool has_list; /* its processes were listed once, first at: */
+    uint64_t first_list_ns;
     char process_reason[160]; /* why its processes cannot be listed; "": they can */
 };
 

@@ -300,7 +300,8 @@ static struct tmk_oom_forecast look_at_samples(struct work *w, const struct tmk_
         w->points, n,
         &(struct tmk_oom_forecast_terms){.capacity_bytes = (double)d->total_bytes,
                                          .least_span = TMK_OOM_FORECAST_LEAST_NS,
-                                         .soon = TMK_OOM_FORECAST_SOON_NS});
+                                         .soon = TMK_OOM_FORECAST_SOON_NS,
+                                         .is_by_time = true});
 }
 
 /* The whole device: this forecasts that others fill it, and a process without steps. */

@@ -150,8 +150,8 @@ for name, before, block, after in json.loads(BLOCKS):
 
 def as_it_stands(block, is_cuda):
     """But for the lines that import, for `args...`, and for a GPU that is not there."""
-    text = IMPORT.sub("from tidemark import", block.text).replace("your_training_function, args...",
-                                                                  "your_training_function, 64 << 20")
+    text = IMPORT.sub("from tidemark import", block.text)
+    text = text.replace("your_training_function, args...", "your_training_function, 64 << 20")
     return text if is_cuda else text.replace("device='cuda'", "device='cpu'")
 
 
@@ -179,10 +179,15 @@ def tell_all(add, text):
             add(told.pop("check"), told.pop("ok"), **told)
 
 
-def has_cuda():
-    done = subprocess.run([torch_kit.PYTHON, "-c", "import torch; print(torch.cuda.is_available())"], text=True,
+def is_true(expression, module):
+    """In the Python that has torch."""
+    done = subprocess.run([torch_kit.PYTHON, "-c", f"import {module}; print(bool({expression}))"], text=True,
                           capture_output=True, check=True)
     return done.stdout == "True\n"
+
+
+def has_cuda():
+    return is_true("torch.cuda.is_available()", "torch")
 
 
 NAMES = ("training_start", "before_training", "after_training", "lora_model", "model.lm_head.weight",
@@ -268,18 +273,21 @@ def check_monitors(add, folder, env):
 # ---- S5: a training that is asked while it runs
 
 #: Six steps of which each keeps 16 MB. Hooks of its own write down what torch has allocated when each module begins and
-#: ends (on CUDA; the CPU's torch counts nothing). Then it waits.
+#: ends; on the CPU, where torch counts nothing, what libtidemark has counted in the process. Then it waits.
 TRAINING = """
 import json, os, sys, types
 import torch
+from tidemark.quick_memory_debug import _take
 IS_CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if IS_CUDA else "cpu"
+def allocated():
+    return torch.cuda.memory_allocated() if IS_CUDA else _take("")["gpu_memory"][0]["allocated"]
+
 trainer, kept, rows = types.SimpleNamespace(current_step=0), [], []
 model = torch.nn.Sequential(*(torch.nn.Linear(256, 256) for _ in range(4))).to(DEVICE)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 def note(name, stage):
-    if IS_CUDA:
-        rows.append([trainer.current_step, name, stage, torch.cuda.memory_allocated() / 1048576])
+    rows.append([trainer.current_step, name, stage, allocated() / 1048576])
 for name, module in model.named_children():
     module.register_forward_pre_hook(lambda module, inputs, name=name: note(name, "pre forward"))
     module.register_forward_hook(lambda module, inputs, output, name=name: note(name, "post forward"))
@@ -295,32 +303,30 @@ trainer.current_step = 300
 del loss
 if IS_CUDA:
     torch.cuda.synchronize()
-print(json.dumps([os.getpid(), IS_CUDA, *((torch.cuda.memory_allocated(), torch.cuda.memory_reserved()) if IS_CUDA else (0, 0)), rows]),
-      flush=True)
+sizes = (torch.cuda.memory_allocated(), torch.cuda.memory_reserved()) if IS_CUDA else (0, 0)
+print(json.dumps([os.getpid(), IS_CUDA, *sizes, rows]), flush=True)
 sys.stdin.read()
 """
 
 GB = 1 << 30
 
 
-def asked(command, folder, env):
-    done = subprocess.run(["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8",
-                          timeout=60, check=False)
-    return done if done.returncode == 0 else subprocess.CompletedProcess(command, done.returncode, "", done.stderr)
+def ended(command, folder, env):
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", timeout=60,
+                          check=False)
 
 
 def sql_rows(target, sql, folder, env):
-    """Header and rows, of the table that is printed."""
-    done = subprocess.run([torch_kit.TIDEMARK, "query", target, sql, "--json"], cwd=folder, env=env, capture_output=True,
-                          text=True, timeout=60, check=False)
+    """Rows as dicts; a text that says why there are none."""
+    done = ended([torch_kit.TIDEMARK, "query", str(target), sql, "--json"], folder, env)
     return json.loads(done.stdout)["rows"] if done.returncode == 0 else done.stderr
 
 
 def expected_prints(name, is_cuda, allocated, reserved):
     """What an eval block of S5 prints, as a pattern."""
     if name == "S5.1":
-        return r"CPU 内存: \d+[.]\d\d GB\n" + (f"GPU 已分配: {allocated / GB:.2f} GB\nGPU 缓存: {reserved / GB:.2f} GB\n"
-                                            if is_cuda else "")
+        gpu = f"GPU 已分配: {allocated / GB:.2f} GB\nGPU 缓存: {reserved / GB:.2f} GB\n"
+        return r"CPU 内存: \d+[.]\d\d GB\n" + (gpu if is_cuda else "")
     if name == "S5.6":
         return ("CUDA 缓存已清理\n" if is_cuda else "") + r"垃圾回收完成: \(\d+, \d+, \d+\)\n"
     if name == "S5.8":
@@ -329,15 +335,16 @@ def expected_prints(name, is_cuda, allocated, reserved):
             r"  空闲: \d+[.]\d\d GB\n(.*\n)*") if is_cuda else ""
 
 
-def check_session(add, folder, rings):
-    """S5's blocks, in their order, of a training that runs; then the same queries of its finished run."""
+def check_session(add, folder, rings, host="", asking=None):
+    """S5's blocks, in their order, of a training that runs; then the same queries of its finished run. `host` comes
+    before the PID ("node7:"), and `asking` has settings for whoever asks."""
     (folder / "train.py").write_text(TRAINING, encoding="utf-8")
     env = seed_environment(folder, rings, PATH=f"{os.path.dirname(torch_kit.TIDEMARK)}:{os.environ['PATH']}",
                            PYTHONUTF8="1")
     del env["TIDEMARK_RUN"]
     command = [torch_kit.TIDEMARK, "run", "--quiet", "-o", "run.tmk", "--", torch_kit.PYTHON, "train.py"]
     with subprocess.Popen(command, cwd=folder, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
-        live = ask_all(add, json.loads(job.stdout.readline()), folder, env)
+        live = ask_all(add, json.loads(job.stdout.readline()), folder, {**env, **(asking or {})}, host)
         job.communicate("", timeout=60)
     add("S5: the training ends well", job.returncode == 0, status=job.returncode)
     for name, rows in live.items():
@@ -345,28 +352,37 @@ def check_session(add, folder, rings):
         add(f"{name}: the finished run has the same rows", after == rows, rows=len(rows))
 
 
-def ask_all(add, told, folder, env):
+def ask_all(add, told, folder, env, host):
     """Rows of each query, as the living process has them."""
     pid, is_cuda, allocated, reserved, noted = told
-    env = {**env, "ENDPOINT": str(pid)}
-    if is_cuda:
-        check_noted(add, noted, sql_rows(str(pid), "SELECT step, module, stage, allocated FROM python.torch_trace WHERE stage "
-                                              "LIKE '%forward' AND module IN ('0', '1', '2', '3')", folder, env))
+    endpoint = f"{host}{pid}"
+    env = {**env, "ENDPOINT": endpoint}
+    check_noted(add, noted, sql_rows(endpoint, NOTED, folder, env))
     live = {}
     for block in seed_blocks("S5"):
         if block.language == "sql":
-            live[block.name] = sql_rows(str(pid), block.text, folder, env)
+            live[block.name] = sql_rows(endpoint, block.text, folder, env)
             add(f"{block.name}: there are rows", isinstance(live[block.name], list) and len(live[block.name]) > 0,
                 rows=live[block.name][:2])
             continue
-        done = asked(block.text.replace("probing $ENDPOINT eval", "tidemark eval $ENDPOINT"), folder, env)
+        command = block.text.replace("probing $ENDPOINT eval", "tidemark eval $ENDPOINT")
+        done = ended(["bash", "-c", command], folder, env)
+        if "psutil" in block.text and not is_true("importlib.util.find_spec('psutil')", "importlib.util"):
+            add(f"{block.name}: there is no psutil, which is said", "No module named 'psutil'" in done.stderr, said=done.stderr)
+            continue
         expected = expected_prints(block.name, is_cuda, allocated, reserved)
         add(f"{block.name}: prints what its code says", done.returncode == 0 and re.fullmatch(expected, done.stdout),
             printed=done.stdout, said=done.stderr)
     return live
 
 
+#: What the hooks of the training have written down.
+NOTED = """SELECT step, module, stage, allocated FROM python.torch_trace
+    WHERE stage LIKE '%forward' AND module IN ('0', '1', '2', '3')"""
+
+
 def check_noted(add, noted, rows):
-    """Each module's beginning and end, against torch's own count at that moment."""
-    add("S5: python.torch_trace has torch's figures, row by row", sorted(noted) == sorted(
-        [[*row.values()] if isinstance(row, dict) else row for row in rows]), rows=len(noted), first=rows[:2])
+    """Each module's beginning and end, against what was counted in the process at that moment."""
+    found = [[*row.values()] for row in rows] if isinstance(rows, list) else []
+    add("S5: python.torch_trace has torch's figures, row by row", sorted(noted) == sorted(found) != [], rows=len(found),
+        first=rows[:2])

@@ -45,7 +45,7 @@ def test_python_of_s2_and_s3(tmp_path, rings):
 
 
 def test_session_of_s5(tmp_path, rings):
-    assert all_ok(seed_sessions.check_session, tmp_path, rings) >= 14
+    assert all_ok(seed_sessions.check_session, tmp_path, rings) >= 16
 
 
 def test_blocks_are_all_there():
