@@ -22,10 +22,7 @@
 #include "monitor/visible.h"
 #include "monitor/watched_forecast.h"
 
-enum {
-    HISTORY_ENTRIES = 512, /* of a device: 24 KiB */
-    ALARM_PERCENT = 100,   /* of use; how full is too full is for the alerting rules to say */
-};
+enum { HISTORY_ENTRIES = 512 }; /* of a device: 24 KiB */
 
 struct known_process { /* facts about a process do not change while it lives */
     uint32_t pid;
@@ -137,7 +134,7 @@ static struct tmk_node_device describe_node_device(const struct tmk_watched_devi
     d.used_bytes = u->now.used_bytes;
     d.free_bytes = tmk_device_free_bytes(&u->now);
     struct tmk_device_forecast_terms terms = {.warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS,
-                                              .threshold_percent = ALARM_PERCENT};
+                                              .threshold_percent = TMK_DEVICE_FORECAST_THRESHOLD};
     struct tmk_device_forecast f = tmk_watched_device_forecast(u, &terms);
     d.risk = f.risk_level;
     if (f.has_time)
