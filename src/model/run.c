@@ -184,9 +184,8 @@ static int finish_open(struct tmk_run *run, int rc, struct tmk_run **ret_run)
 int tmk_run_open_watched(const struct tmk_watched *w, struct tmk_run **ret_run,
                          struct tmk_error *err)
 {
-    char name[16];
-    snprintf(name, sizeof name, "%u", w->pid);
-    struct tmk_run *run = make_run(name, err);
+    char name[TMK_WATCHED_NAME_BYTES];
+    struct tmk_run *run = make_run(tmk_watched_name(w->pid, name), err);
     if (!run)
         return TMK_ENOMEM;
     return finish_open(run, add_trace(run, w->trace_path, w->ring_path, err), ret_run);

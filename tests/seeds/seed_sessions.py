@@ -335,15 +335,16 @@ def expected_prints(name, is_cuda, allocated, reserved):
             r"  空闲: \d+[.]\d\d GB\n(.*\n)*") if is_cuda else ""
 
 
-def check_session(add, folder, rings):
-    """S5's blocks, in their order, of a training that runs; then the same queries of its finished run."""
+def check_session(add, folder, rings, host="", asking=None):
+    """S5's blocks, in their order, of a training that runs; then the same queries of its finished run. `host` comes
+    before the PID ("node7:"), and `asking` has settings for whoever asks."""
     (folder / "train.py").write_text(TRAINING, encoding="utf-8")
     env = seed_environment(folder, rings, PATH=f"{os.path.dirname(torch_kit.TIDEMARK)}:{os.environ['PATH']}",
                            PYTHONUTF8="1")
     del env["TIDEMARK_RUN"]
     command = [torch_kit.TIDEMARK, "run", "--quiet", "-o", "run.tmk", "--", torch_kit.PYTHON, "train.py"]
     with subprocess.Popen(command, cwd=folder, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
-        live = ask_all(add, json.loads(job.stdout.readline()), folder, env)
+        live = ask_all(add, json.loads(job.stdout.readline()), folder, {**env, **(asking or {})}, host)
         job.communicate("", timeout=60)
     add("S5: the training ends well", job.returncode == 0, status=job.returncode)
     for name, rows in live.items():
@@ -351,19 +352,21 @@ def check_session(add, folder, rings):
         add(f"{name}: the finished run has the same rows", after == rows, rows=len(rows))
 
 
-def ask_all(add, told, folder, env):
+def ask_all(add, told, folder, env, host):
     """Rows of each query, as the living process has them."""
     pid, is_cuda, allocated, reserved, noted = told
-    check_noted(add, noted, sql_rows(pid, NOTED, folder, env))
+    endpoint = f"{host}{pid}"
+    env = {**env, "ENDPOINT": endpoint}
+    check_noted(add, noted, sql_rows(endpoint, NOTED, folder, env))
     live = {}
     for block in seed_blocks("S5"):
         if block.language == "sql":
-            live[block.name] = sql_rows(pid, block.text, folder, env)
+            live[block.name] = sql_rows(endpoint, block.text, folder, env)
             add(f"{block.name}: there are rows", isinstance(live[block.name], list) and len(live[block.name]) > 0,
                 rows=live[block.name][:2])
             continue
         command = block.text.replace("probing $ENDPOINT eval", "tidemark eval $ENDPOINT")
-        done = ended(["bash", "-c", command], folder, {**env, "ENDPOINT": str(pid)})
+        done = ended(["bash", "-c", command], folder, env)
         if "psutil" in block.text and not is_true("importlib.util.find_spec('psutil')", "importlib.util"):
             add(f"{block.name}: there is no psutil, which is said", "No module named 'psutil'" in done.stderr, said=done.stderr)
             continue

@@ -13,6 +13,7 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "kit/progress.h"
 #include "kit/tree.h"
 #include "model/run.h"
@@ -98,6 +99,7 @@ static const struct tmk_option options[] = {
     {"rank", 0, "N", NULL, "of this rank alone (all of them)"},
     {"json", 0, NULL, NULL, "one JSON object"},
     {"post-mortem", 0, NULL, NULL, "only what `run` says at once of it"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -134,12 +136,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_explain = {
     .name = "explain",
     .summary = "Say why it ran out of memory, or nearly did, and what would have helped",
-    .usage = "RUN|PID [--rank N] [--json] [--post-mortem]",
+    .usage = "RUN|[HOST:]PID [--rank N] [--json] [--post-mortem]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_explain,

@@ -9,6 +9,7 @@
 #include "cli/live/monitor_report.h"
 #include "cli/live/monitoring.h"
 #include "cli/output/say.h"
+#include "cli/remote/remote.h"
 #include "kit/amount.h"
 #include "kit/tree.h"
 #include "monitor/device_leaks.h"
@@ -102,6 +103,7 @@ static const struct tmk_option options[] = {
     {"rank", 0, "N", NULL, "of a run: this rank alone"},
     {"no-python", 0, NULL, NULL, "of a PID: do not count Python's objects"},
     {"json", 0, NULL, NULL, "one JSON object"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -161,12 +163,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_leak = {
     .name = "leak",
     .summary = "Find the lines that leak, or which devices and processes grow",
-    .usage = "[RUN|PID] [--check] [--threshold MB] [--devices N...] [--duration S] "
+    .usage = "[RUN|[HOST:]PID] [--check] [--threshold MB] [--devices N...] [--duration S] "
              "[--interval S] [--warm-up S] [--rank N] [--no-python] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_leak,

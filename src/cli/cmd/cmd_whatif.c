@@ -13,6 +13,7 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
 #include "model/alloc_conf.h"
@@ -255,6 +256,7 @@ static const struct tmk_option options[] = {
     {"device", 0, "NAME", NULL, "cuda:0 ... (the one with the largest peak); or cpu"},
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"json", 0, NULL, NULL, "one JSON object"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -295,13 +297,15 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_whatif = {
     .name = "whatif",
     .summary = "Replay the allocations with other settings or another card",
-    .usage = "RUN|PID [--alloc-conf C...] [--capacity SIZE] [--allowed SIZE] [--device NAME] "
-             "[--rank N] [--json]",
+    .usage =
+        "RUN|[HOST:]PID [--alloc-conf C...] [--capacity SIZE] [--allowed SIZE] [--device NAME] "
+        "[--rank N] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 0,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_whatif,

@@ -43,6 +43,36 @@ char *tmk_xformat(const char *format, ...)
     return text;
 }
 
+void *tmk_xarena_take(struct tmk_arena *a, size_t n)
+{
+    void *taken = tmk_arena_take(a, n);
+    if (!taken)
+        tmk_die("out of memory");
+    return taken;
+}
+
+char *tmk_xarena_text(struct tmk_arena *a, const char *text, size_t n)
+{
+    char *copy = tmk_arena_text(a, text, n);
+    if (!copy)
+        tmk_die("out of memory");
+    return copy;
+}
+
+char *tmk_xarena_format(struct tmk_arena *a, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0)
+        tmk_die("out of memory");
+    char *copy = tmk_xarena_text(a, text, (size_t)n);
+    free(text);
+    return copy;
+}
+
 const char *tmk_xshell_word(struct tmk_arena *a, const char *word)
 {
     const char *text = tmk_shell_word(a, word);
