@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     rc = sweep(p, device, &w, &err);
     if (rc < 0)
         return complain(rc, &err);
-    uint64_t n = tmk_whatif_facts(w)->n_events;
+    uint64_t n = tmk_whatif_recorded(w)->n_events;
     printf("{\"events\": %" PRIu64, n);
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         struct tmk_whatif_result result;

@@ -1,47 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A LoRA training with GPUMemoryProfiler: what is allocated at each of its moments.
+"""How the memory of a LoRA training grows over a grid of configurations: the same as `python -m tidemark.sweep`.
 
-    python3 examples/gpu_memory_profiler.py [LOG_DIR]
+    python examples/gpu_memory_profiler.py --token YOUR_HF_TOKEN --seq_lengths 128 256 512 --batch_sizes 8 16 32 \\
+        --max_physical_batch_sizes 1 2 4 --lora_ranks 8 16 --results_dir ./memory_results --num_steps 5
 
-Runs on the GPU if there is one, else on the CPU. Needs torch.
+--help lists all options. Needs torch. For the class GPUMemoryProfiler see examples/example_usage.py.
 """
+import os
 import sys
-import tempfile
 
-import torch
-
-from tidemark import GPUMemoryProfiler
-
-RANK, HIDDEN, BATCH, N_EPOCHS, N_BATCHES = 8, 1024, 256, 2, 3
-
-
-def train(profiler: GPUMemoryProfiler, device: str) -> None:
-    profiler.record("training begins")
-    frozen = torch.nn.Linear(HIDDEN, HIDDEN, device=device).requires_grad_(False)
-    lora_a = torch.randn(RANK, HIDDEN, device=device, requires_grad=True)
-    lora_b = torch.zeros(HIDDEN, RANK, device=device, requires_grad=True)
-    optimizer = torch.optim.Adam([lora_a, lora_b])
-    profiler.record_detailed("model made", tensor_info={"lora_A": lora_a, "lora_B": lora_b}, model_info=frozen)
-    for epoch in range(N_EPOCHS):
-        profiler.record(f"epoch {epoch + 1} begins")
-        for _ in range(N_BATCHES):
-            batch = torch.randn(BATCH, HIDDEN, device=device)
-            loss = (frozen(batch) + batch @ lora_a.T @ lora_b.T).square().mean()
-            profiler.record("forward", f"loss={loss.item():.4f}")
-            loss.backward()
-            profiler.record("backward")
-            optimizer.step()
-            optimizer.zero_grad()
-            profiler.record("optimizer step")
-
-
-def main() -> None:
-    profiler = GPUMemoryProfiler(log_dir=sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="profile-"))
-    train(profiler, "cuda" if torch.cuda.is_available() else "cpu")
-    profiler.print_report()
-    profiler.generate_summary_report()
-    print("written:", profiler.save_to_json(), profiler.log_file)
-    profiler.cleanup()
-
-
-main()
+os.execv(sys.executable, [sys.executable, "-m", "tidemark.sweep", *sys.argv[1:]])  # which is not recorded itself

@@ -18,7 +18,8 @@ KEYWORDS = frozenset("""auto break case char const continue default do double el
     inline int long register restrict return short signed sizeof static struct switch typedef union unsigned void
     volatile while _Alignas _Alignof _Atomic _Bool _Static_assert _Thread_local __thread __typeof__ typeof
     __attribute__ __asm__ __extension__ __int128 bool""".split())
-WITH_PARENTHESES = ("__attribute__", "__asm__", "__typeof__", "typeof", "_Alignas", "_Static_assert", "_Atomic")
+WITH_PARENTHESES = ("__attribute__", "__asm__", "__typeof__", "typeof", "_Alignas", "_Static_assert", "_Atomic",
+                    "ElfW")
 TAGGED = ("struct", "union", "enum")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 

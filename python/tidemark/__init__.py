@@ -10,8 +10,9 @@
 
 `import tidemark` works under `tidemark run`, after `tidemark attach`, and alone; alone it begins to
 record into a run folder of its own (`tidemark.run` says which; TIDEMARK_RUN names it;
-TIDEMARK_OFF=1 keeps it from recording; TIDEMARK=0 makes all of the package a no-op). Whatever goes
-wrong with recording, the program goes on.
+TIDEMARK_OFF=1 keeps it from recording; TIDEMARK=0 makes all of the package a no-op). At exit a line
+on stderr says where the run is (TIDEMARK_QUIET=1: none). Whatever goes wrong with recording, the
+program goes on.
 """
 import contextlib
 import importlib
@@ -20,7 +21,7 @@ import os
 import warnings
 from typing import Any, Iterator, Optional
 
-from . import _library
+from . import _at_exit, _library
 
 #: Names of the seeds' tools, and the module of each: imported when first asked for.
 _TOOLS = {
@@ -47,11 +48,18 @@ def _start() -> None:
     global _lib, run
     if os.environ.get("TIDEMARK") == "0" or _library.is_the_program(__name__):
         return  # not wanted; or this is the program, which is not watched itself
+    is_watched_already = _library.loaded() is not None
     _lib = _library.open_library()
-    if _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
+    if is_watched_already and _lib.tidemark_record_on() or os.environ.get("TIDEMARK_OFF", "") not in ("", "0"):
         return
-    folder = os.path.abspath(run or _library.run_folder())
-    _library.begin(_lib, folder)
+    parents = _library.parents_run()
+    is_ours = not (run or parents)
+    folder = os.path.abspath(run or parents or _library.make_run_folder())
+    if not parents:
+        _at_exit.AtExit(folder, is_ours)
+    if not _lib.tidemark_record_on():
+        _library.begin(_lib, folder)
+    _library.tell_children(folder)
     run = folder
 
 

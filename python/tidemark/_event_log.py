@@ -60,13 +60,13 @@ class EventLog:
             self._second_text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
         return self._second_text
 
-    def write(self, time_ns: int, text: str) -> None:
+    def write(self, time_ns: int, text: str, level: str = "INFO") -> None:
         """A line that is no row, after all rows so far."""
         if self._is_anothers():
             return
         with self.lock:
             self.flush()
-            self._put(self._lines(time_ns, text))
+            self._put(self._lines(time_ns, text, level))
 
     def flush(self) -> None:
         """Write what has come since."""
@@ -96,8 +96,8 @@ class EventLog:
         except Exception as reason:  # one row's fault is not the others'
             return self._lines(time.time_ns(), words(f"a line could not be made: {reason!r}", f"无法生成日志行: {reason!r}"))
 
-    def _lines(self, time_ns: int, text: str) -> str:
-        head = f"{self._stamp(time_ns)} - {self._name} - INFO - "
+    def _lines(self, time_ns: int, text: str, level: str = "INFO") -> str:
+        head = f"{self._stamp(time_ns)} - {self._name} - {level} - "
         return head + text.replace("\n", "\n" + head) + "\n"
 
     def _put(self, text: str) -> None:

@@ -6,8 +6,8 @@ to the device. Where it does not know, torch is asked (tens of µs): until torch
 memory was given back without one (empty_cache); libtidemark is told the answer, which is good until the next
 change. After `import tidemark` alone, where the driver's calls are not seen, torch is asked each time if it has
 memory that cudaMalloc() did not give it (expandable segments). A machine without a GPU
-has one device, the CPU: allocated are torch's tensors, and reserved is the same, since torch keeps no
-cache there. Nothing here initialises CUDA, and before it is in use nothing is allocated (_visible.py says the rest).
+has one device, the CPU: allocated are torch's tensors; what the C library's allocator has reserved for them
+is not known. Nothing here initialises CUDA, and before it is in use nothing is allocated (_visible.py says the rest).
 """
 import ctypes
 import functools
@@ -17,7 +17,9 @@ import importlib.util
 import os
 import struct
 import sys
+import threading
 import time
+import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _visible
@@ -163,6 +165,27 @@ def number_of(device: Device) -> int:
     return CARD + device.index if device.kind == "GPU" else HOST
 
 
+def name_of(number: int) -> str:
+    """As torch names the device: "cuda:1", "cpu"."""
+    return f"cuda:{number - CARD}" if number >= CARD else "cpu"
+
+
+def number_named(device: Any) -> int:
+    """Of a device that torch can use: 1, "cuda:1" or a torch.device; "cuda" is the one that torch allocates on. Without a
+    GPU the CPU is 0. ValueError says which there are."""
+    count = torch_or_none().cuda.device_count() if uses_cuda() else 0
+    known = {f"cuda:{index}": CARD + index for index in range(count)}
+    known["cpu"] = HOST
+    if str(device) == "cuda" and count > 0:
+        return current_number()()
+    name = str(device)
+    if isinstance(device, int) and not isinstance(device, bool):
+        name = "cpu" if count == 0 and device == 0 else f"cuda:{device}"
+    if name not in known:
+        raise ValueError(f"no device {device!r}; there is " + ", ".join(known))
+    return known[name]
+
+
 def current_number() -> Callable[[], int]:
     """A function that says the number of the device that torch allocates on, without making a context. Until CUDA is in
     use it is the first."""
@@ -179,8 +202,8 @@ _is_child = False  # of a fork, in which CUDA cannot be used if it was in use be
 
 
 def _in_child() -> None:
-    global _is_child
-    _is_child = True
+    global _is_child, _windows_lock
+    _is_child, _windows_lock = True, threading.RLock()
 
 
 os.register_at_fork(after_in_child=_in_child)
@@ -238,10 +261,16 @@ def ask_torch(number: int) -> Figures:
     return found
 
 
+def unpacked(row: bytes, number: int) -> Figures:
+    """A row of tally()'s. The host's has what is allocated in the place of what is reserved, which is not known."""
+    found = Figures(*ROW.unpack(row))
+    return found if number >= CARD else found._replace(reserved=None, max_reserved=None)
+
+
 def figures(number: int) -> Figures:
     """Of a device by its number, now."""
     row = tally_function()(number)
-    return Figures(*ROW.unpack(row)) if row else ask_torch(number)
+    return unpacked(row, number) if row else ask_torch(number)
 
 
 def give_back() -> None:
@@ -252,26 +281,58 @@ def give_back() -> None:
         torch.cuda.empty_cache()
 
 
+# ---- peaks
+
+_windows: "weakref.WeakSet[Window]" = weakref.WeakSet()
+_windows_lock = threading.RLock()
+_torch_counts: Dict[int, bool] = {}  # by device: torch's own peak began with the last window
+
+
 class Window:
-    """Peaks of a device from now on; one window at a time. Of a GPU they are torch's own, which is told to begin
-    anew (torch.cuda.reset_peak_memory_stats)."""
+    """The most that is allocated on a device from now on. Windows may overlap: a new one takes nothing from those that
+    are open. libtidemark counts; where it does not hear torch's blocks, a GPU's peaks are torch's own, which is told to
+    begin anew (torch.cuda.reset_peak_memory_stats)."""
 
     def __init__(self, number: int):
-        import tidemark
         self.number, self.before = number, figures(number).allocated
-        if number >= CARD and is_in_use(torch_or_none()):
-            torch_or_none().cuda.reset_peak_memory_stats(number - CARD)
-        elif number < CARD and tidemark._lib is not None:
-            tidemark._lib.tidemark_record_begin_window(number)
+        self._most: Optional[int] = 0
+        with _windows_lock:
+            _note_peak(number)
+            _begin_peak(number)
+            _windows.add(self)
 
     def peak(self) -> Optional[int]:
         """Allocated bytes; None: not known."""
-        import tidemark
-        if self.number >= CARD:
-            return ask_torch(self.number).max_allocated
-        pair = (ctypes.c_uint64 * 2)()
-        is_known = tidemark._lib is not None and tidemark._lib.tidemark_record_window(self.number, pair)
-        return pair[0] if is_known else None
+        with _windows_lock:
+            _note_peak(self.number)
+            return self._most
+
+
+def _counted_peak(number: int) -> Optional[int]:
+    """By libtidemark, since the last window began; None: it does not know."""
+    import tidemark
+    found = (ctypes.c_uint64 * 2)()  # one is written; two by versions before
+    is_known = tidemark._lib is not None and tidemark._lib.tidemark_record_window(number, found)
+    return found[0] if is_known else None
+
+
+def _begin_peak(number: int) -> None:
+    import tidemark
+    if tidemark._lib is not None:
+        tidemark._lib.tidemark_record_begin_window(number)
+    _torch_counts[number] = number >= CARD and _counted_peak(number) is None
+    if _torch_counts[number] and is_in_use(torch_or_none()):
+        torch_or_none().cuda.reset_peak_memory_stats(number - CARD)
+
+
+def _note_peak(number: int) -> None:
+    """For each open window of the device."""
+    peak = _counted_peak(number)
+    if peak is None and _torch_counts.get(number):
+        peak = ask_torch(number).max_allocated
+    for window in _windows:
+        if window.number == number:
+            window._most = None if peak is None or window._most is None else max(window._most, peak)
 
 
 def mb(size: Optional[float]) -> Optional[float]:

@@ -18,6 +18,7 @@ import weakref
 from typing import Any, Callable, Deque, Dict, List, Optional
 
 from . import _program
+from ._helpers import helper
 from ._words import log, say, words
 
 ANSWER_S = 10.0
@@ -30,6 +31,7 @@ class Follower:
     """One such process, from here to stop(). Callbacks run on its thread, from begin() on: they may use whoever keeps
     the follower."""
 
+    @helper()
     def __init__(self, arguments: List[str], on_samples: Optional[Callable[[List[Dict[str, Any]]], None]] = None,
                  on_warning: Optional[Callable[[Dict[str, Any]], None]] = None):
         self._on_samples, self._on_warning = on_samples, on_warning
@@ -51,6 +53,7 @@ class Follower:
         self._thread = threading.Thread(target=self._read, name="tidemark-monitor", daemon=True)
         _followers.add(self)
 
+    @helper()
     def begin(self) -> None:
         """Read what it says; once. ValueError with its reason where it refuses its arguments."""
         self._thread.start()
@@ -146,6 +149,7 @@ class Follower:
 
     # ---- asking
 
+    @helper()
     def report(self) -> Dict[str, Any]:
         """As of its last sample, or the first if there is none yet. One that does not come in time is the one before,
         and says so in `reason`."""
@@ -172,6 +176,7 @@ class Follower:
 
     # ---- the end
 
+    @helper()
     def stop(self) -> Optional[Dict[str, Any]]:
         """End it; its last report. May be called again."""
         self._is_stopping = True

@@ -6,6 +6,7 @@ load it ourselves, into the global scope, so that torch, when it is imported lat
 by name. Nothing here is called for a block: those go from torch to the library directly.
 """
 import ctypes
+import itertools
 import os
 import subprocess
 import sys
@@ -109,7 +110,7 @@ def _with_functions(lib: ctypes.CDLL) -> ctypes.CDLL:
             "mark": [text, text], "tag": [number, ctypes.c_void_p, number, text]}.items():
         function = getattr(lib, "tidemark_record_" + name)
         function.argtypes, function.restype = arguments, None
-    lib.tidemark_record_on.argtypes = []
+    lib.tidemark_record_on.argtypes = lib.tidemark_record_n_ooms.argtypes = []
     lib.tidemark_attach.argtypes = [text, text, ctypes.c_size_t]
     # With Python's lock held, which CDLL gives up and PyDLL does not.
     lib.watch = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(("tidemark_watch", lib))
@@ -150,7 +151,7 @@ def program_name() -> str:
     if spec is not None and spec.name != "__main__":
         return spec.name[:-len(".__main__")] if spec.name.endswith(".__main__") else spec.name
     script = os.path.basename(sys.argv[0]) if sys.argv else ""
-    return module_looked_for() or ("python" if script in ("", "-c", "-m") else script)
+    return module_looked_for() or ("python" if script in ("", "-", "-c", "-m") else script)
 
 
 def is_imported_for(module: str) -> bool:
@@ -170,19 +171,43 @@ def is_the_program(package: str) -> bool:
     return module_looked_for() in (package, package + ".sweep") or is_imported_for(package + ".__main__")
 
 
-def run_folder() -> str:
-    """A name for a run that nobody has named, as `tidemark run` makes it. Tests leave nothing behind:
-    their plugin's is a temporary folder."""
+def make_run_folder() -> str:
+    """Make the folder of a run that nobody has named, under a name as `tidemark run` makes it, which is then nobody
+    else's. Tests leave nothing behind: their plugin's is a temporary folder."""
     if is_imported_for("tidemark.pytest_plugin"):
         return os.path.join(tempfile.mkdtemp(prefix="tidemark-pytest-"), "pytest.tmk")
     base = "".join(c if c.isalnum() or c in "._-+" else "_" for c in program_name())
+    if base.startswith("-"):  # or commands would take it for an option
+        base = "_" + base[1:]
     name = f"{base}-{time.strftime('%Y%m%d-%H%M%S')}"
-    folder = os.path.abspath(name + ".tmk")
-    serial = 2
-    while os.path.lexists(folder):
-        folder = os.path.abspath(f"{name}-{serial}.tmk")
-        serial += 1
-    return folder
+    for serial in itertools.count(1):
+        folder = os.path.abspath(f"{name}{'' if serial == 1 else f'-{serial}'}.tmk")
+        try:
+            os.mkdir(folder, 0o700)
+            return folder
+        except FileExistsError:
+            pass
+    raise AssertionError("numbers do not end")
+
+
+PARENTS_RUN = "TIDEMARK_PARENTS_RUN"  # "PID:FOLDER", of the process that recorded last, for multiprocessing's children
+
+
+def tell_children(folder: str) -> None:
+    """Where this process records. Those that multiprocessing starts anew import the package again; they record into
+    the same run, as forked children do. Other programs have runs of their own."""
+    os.environ[PARENTS_RUN] = f"{os.getpid()}:{folder}"
+
+
+def parents_run() -> Optional[str]:
+    """The run of the process whose multiprocessing child this is; else None."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None:
+        return None
+    parent = process.parent_process()  # not known yet while the child imports its parent's __main__
+    is_starting = getattr(process.current_process(), "_inheriting", False)
+    pid, _, folder = os.environ.get(PARENTS_RUN, "").partition(":")
+    return folder if folder and (is_starting or parent is not None and str(parent.pid) == pid) else None
 
 
 SETTINGS = {"TIDEMARK_MAX_SIZE": "max_size", "TIDEMARK_CPU_TENSORS": "cpu_tensors",
@@ -190,10 +215,17 @@ SETTINGS = {"TIDEMARK_MAX_SIZE": "max_size", "TIDEMARK_CPU_TENSORS": "cpu_tensor
             "TIDEMARK_NO_MODULES": "no_modules", "TIDEMARK_NO_CATEGORIES": "no_categories"}
 
 
+def _may_have_blocks() -> bool:
+    """Blocks of a GPU were there before us."""
+    torch = sys.modules.get("torch")
+    cuda = getattr(torch, "cuda", None)
+    return cuda is not None and cuda.is_initialized()
+
+
 def begin(lib: ctypes.CDLL, folder: str) -> None:
     """Begin to record in this process, as the environment says; RuntimeError with the library's
-    reason."""
-    options = f"run={folder}\n"
+    reason. Nothing is written before there is something to record."""
+    options = f"run={folder}\n" + ("" if _may_have_blocks() else "at_first_event=1\n")
     for variable, option in SETTINGS.items():
         value = os.environ.get(variable, "")
         if value not in ("", "0"):

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What a LoRA training is given: LoraConfig, from a dict, an object, a JSON file, or arguments of a command."""
+"""What a LoRA training is given: LoraConfig, from settings of any kind, a JSON file, or arguments of a command."""
 import argparse
 import dataclasses
 import difflib
 import json
-import logging
 import math
 import os
+import sys
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
-from ._words import say, words
+from ._settings import settings_of
+from ._words import words
 
 PRECISIONS = ("fp32", "fp16", "bf16")
 
@@ -91,16 +92,13 @@ class LoraConfig:
         """Samples that are computed at once."""
         return self.max_physical_batch_size or self.batch_size
 
-    def with_(self, changes: Mapping[str, Any]) -> "LoraConfig":
-        """The same but for these; a name that there is not is an error.
+    def with_(self, changes: Any) -> "LoraConfig":
+        """The same but for these; a name that is not known is an error.
 
         >>> LoraConfig(r=8).with_({"lora_rank": 16}).r
         16
         """
-        known, unknown = _sorted_out(changes)
-        if unknown:
-            raise ValueError("not known: " + "; ".join(_hint(name) for name in unknown))
-        return dataclasses.replace(self, **known)
+        return dataclasses.replace(self, **_known(settings_of(changes)))
 
     def to_dict(self) -> Dict[str, Any]:
         """For JSON."""
@@ -108,8 +106,8 @@ class LoraConfig:
 
     @classmethod
     def of(cls, given: Union["LoraConfig", Mapping[str, Any], str, os.PathLike, None, Any]) -> "LoraConfig":
-        """From another, a dict, a JSON file's path, or any object with such attributes. What it does not know
-        it leaves out, and says so: people's configs have more in them than a training's.
+        """From another, a JSON file's path, or settings of any kind (_settings.py). A name that is not known is an error
+        that names the nearest one; None is the default, as for arguments of a command that were not given.
 
         >>> LoraConfig.of("config.json").batch_size
         8
@@ -118,37 +116,55 @@ class LoraConfig:
             return given
         if given is None:
             return cls()
-        if isinstance(given, (str, os.PathLike)):
-            given = _read(given)
-        if not isinstance(given, Mapping):
-            given = {name: value for name, value in vars(given).items() if not name.startswith("_")}
-        known, unknown = _sorted_out(given)
-        if unknown:
-            say(logging.WARNING, words("config: left out, not known here: ", "配置中未识别的项已忽略: ") +
-                "; ".join(_hint(name) for name in unknown))
-        return cls(**known)
+        file = f"{os.fspath(given)}: " if isinstance(given, (str, os.PathLike)) else ""
+        settings = _read(given) if file else settings_of(given)
+        try:
+            known = _known(settings)
+        except ValueError as reason:
+            raise ValueError(f"config: {file}{reason}") from None
+        return cls(**{name: value for name, value in known.items() if value is not None})
+
+
+def changed_configs(base: LoraConfig, variations: Mapping[str, Any]) -> Dict[str, LoraConfig]:
+    """The base with each of these changes, by name; ValueError and TypeError say in which of them something is wrong.
+
+    >>> changed_configs(LoraConfig(r=8), {"large": {"r": 64}})["large"].r
+    64
+    """
+    configs = {}
+    for name, changes in settings_of(variations).items():
+        try:
+            configs[name] = base.with_(changes)
+        except (TypeError, ValueError) as reason:
+            raise type(reason)(words(f"variation {name!r}: ", f"变体 {name!r}: ") + str(reason)) from None
+    return configs
 
 
 def field_names() -> List[str]:
     return [field.name for field in dataclasses.fields(LoraConfig)]
 
 
-def _sorted_out(given: Mapping[str, Any]) -> Tuple[Dict[str, Any], List[str]]:
-    """By our names what we know, and the names of the rest."""
-    names = set(field_names())
-    known, unknown = {}, []
-    for name, value in given.items():
-        name = ALIASES.get(name, name)
-        if name in names:
-            known[name] = value
-        else:
-            unknown.append(name)
-    return known, unknown
+def _known(settings: Mapping[Any, Any]) -> Dict[str, Any]:
+    """By our names; ValueError names those that there are not, and one that is there twice."""
+    fields, known, given = set(field_names()), {}, {}
+    unknown = [name for name in settings if ALIASES.get(name, name) not in fields]
+    if unknown:
+        raise ValueError(words("not known: ", "未识别的项: ") + "; ".join(map(_hint, unknown)))
+    for name, value in settings.items():
+        field = ALIASES.get(name, name)
+        if field in known and known[field] != value:
+            raise ValueError(words(f"{given[field]} and {name} are the same, and have different values: ",
+                                   f"{given[field]} 与 {name} 含义相同, 但取值不同: ") + f"{known[field]!r}, {value!r}")
+        known[field], given[field] = value, name
+    return known
 
 
-def _hint(name: str) -> str:
-    near = difflib.get_close_matches(name, field_names() + list(ALIASES), 1)
-    return f"{name!r}" + (words(f" (did you mean {near[0]}?)", f" (是否为 {near[0]}?)") if near else "")
+def _hint(name: Any) -> str:
+    """The nearest name that is known, or all of them."""
+    near = difflib.get_close_matches(str(name), field_names() + list(ALIASES), 1)
+    if near:
+        return f"{name!r}" + words(f" (did you mean {near[0]}?)", f" (是否为 {near[0]}?)")
+    return f"{name!r}" + words(" (known are: ", " (可用的项: ") + ", ".join(field_names()) + ")"
 
 
 def _read(path: Union[str, os.PathLike]) -> Mapping[str, Any]:
@@ -194,3 +210,28 @@ def config_of(arguments: argparse.Namespace) -> LoraConfig:
     """Of a command's arguments: those that were given, over the config file, over the defaults."""
     given = {name: value for name, value in vars(arguments).items() if name in field_names() and value is not None}
     return LoraConfig.of(arguments.config).with_(given)
+
+
+class Parser(argparse.ArgumentParser):
+    """--seq-lengths is --seq_lengths. Of words that it does not know only names of options are shown, with the nearest
+    that there is: what follows one may be a token."""
+
+    def __init__(self, **more: Any):
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **more)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> argparse.Namespace:  # type: ignore[override]
+        given, rest = self.parse_known_args(list(map(_normal, sys.argv[1:] if args is None else args)), namespace)
+        if rest:
+            options = [word.partition("=")[0] for word in rest if word.startswith("-")]
+            self.error("not known: " + ", ".join(map(self._option_hint, options)) if options else
+                       "there are words that belong to no option")
+        return given
+
+    def _option_hint(self, name: str) -> str:
+        near = difflib.get_close_matches(name, self._option_string_actions, 1)
+        return name + (f" (did you mean {near[0]}?)" if near else "")
+
+
+def _normal(word: str) -> str:
+    name, equals, value = word.partition("=")
+    return name[:2] + name[2:].replace("-", "_") + equals + value if word.startswith("--") else word

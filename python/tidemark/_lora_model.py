@@ -2,6 +2,7 @@
 """The model of a LoRA training: that of transformers and peft where a model is named, else our own."""
 import contextlib
 import glob
+import importlib
 import importlib.util
 import json
 import logging
@@ -44,6 +45,15 @@ def build(config: LoraConfig, device: Any, dtype: Any) -> Any:
         model = _built_in(config, device, dtype)
     model = _with_adapters(model, config)
     return model.train()
+
+
+def import_libraries(config: LoraConfig) -> None:
+    """Those by which build() makes this model."""
+    names = ("transformers", "peft") if config.model_name is not None and _is_installed("transformers") else ()
+    for name in names:
+        if _is_installed(name):
+            importlib.import_module(name)
+    importlib.import_module("._llama", __package__)
 
 
 def shape_used(model: Any, config: LoraConfig) -> Dict[str, Any]:

@@ -10,6 +10,7 @@ import subprocess
 from typing import Any, Dict, List
 
 from . import _library
+from ._helpers import helper
 from ._words import log
 
 ANSWER_S = 120.0
@@ -35,8 +36,9 @@ def environment() -> Dict[str, str]:
 def ask(*arguments: str) -> Dict[str, Any]:
     """The object that the program prints; NoAnswer with what it says instead. A finding (status 1) is an answer."""
     try:
-        done = subprocess.run(command(*arguments), env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=ANSWER_S, check=False)
+        with helper():
+            done = subprocess.run(command(*arguments), env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=ANSWER_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as reason:
         raise NoAnswer(str(reason)) from reason
     if done.returncode not in (0, 1) or not done.stdout.strip():

@@ -13,6 +13,7 @@ from . import _program
 END = 1 << 62  # a time after every other
 RISKS = ("low", "medium", "high", "critical")
 NOT_RECORDED = "this process is not recorded: import tidemark before the training, or use tidemark run"
+NOT_CACHED = "no process of the run has memory on a GPU, and torch keeps no cache of the host's"
 LEAK_KEYS = {"verdict": None, "leaks": [], "falls_back": [], "not_judged": [], "steps": None}
 
 FRAGMENTATION = ("SELECT pid, rank, device, reserved, allocated, free, largest_free, largest_allocatable, releasable, "
@@ -68,9 +69,18 @@ def leak() -> Dict[str, Any]:
     return _answered(ask, LEAK_KEYS)
 
 
+def _unknown_fragmentation(ranks: List[Dict[str, Any]]) -> Optional[str]:
+    """Why it is not known, of all of them or of some."""
+    if not ranks:
+        return NOT_CACHED
+    unseen = [str(row["pid"]) for row in ranks if row["segments"] is None]
+    return f"segments were not seen of process {', '.join(unseen)}: attached to" if unseen else None
+
+
 def fragmentation() -> Dict[str, Any]:
     """`ranks`: of each process and device, from its real blocks and segments, as of now."""
-    return _answered(lambda run: {"ranks": _program.rows(run, FRAGMENTATION)}, {"ranks": []})
+    found = _answered(lambda run: {"ranks": _program.rows(run, FRAGMENTATION)}, {"ranks": []})
+    return {**found, "reason": found["reason"] or _unknown_fragmentation(found["ranks"])}
 
 
 def off() -> Dict[str, Any]:

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 import unicodedata
-from typing import Optional
+from typing import List, Optional
 
 log = logging.getLogger("tidemark")
 
@@ -24,12 +24,29 @@ def words(english: str, chinese: str) -> str:
     return chinese if is_chinese() else english
 
 
+#: Handlers that get what is said, whatever logging is set to: files that were asked for (_log_file.py).
+listeners: List[logging.Handler] = []
+
+
+def _tell_listeners(record: logging.LogRecord) -> bool:
+    """A filter of the logger, since handlers of its own would be taken for logging that was set up."""
+    for listener in list(listeners):
+        listener.handle(record)
+    return True
+
+
+log.addFilter(_tell_listeners)
+
+
 def say(level: int, text: str) -> None:
     """To the logger; where nobody has set up logging, to stderr as `[INFO] text`, from INFO on (the root's level, which
-    nobody has set either, is WARNING), unless logging.disable() says not to."""
-    if log.hasHandlers():
+    nobody has set either, is WARNING), unless logging.disable() says not to. To the listeners in any case."""
+    is_set_up = log.hasHandlers()
+    if is_set_up and log.isEnabledFor(level):
         log.log(level, "%s", text)
-    elif level >= max(log.level, logging.INFO) and level > log.manager.disable and not log.disabled:
+        return
+    _tell_listeners(log.makeRecord(log.name, level, __file__, 0, "%s", (text,), None))
+    if not is_set_up and level >= max(log.level, logging.INFO) and level > log.manager.disable and not log.disabled:
         show(f"[{logging.getLevelName(level)}] {text}\n", sys.stderr)
 
 

@@ -2,19 +2,18 @@
 """`python -m tidemark.debug`: what a LoRA training takes, from its model alone to configurations compared."""
 import argparse
 import json
-import logging
 import math
-import os
 import sys
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import tidemark
 
 from . import _figures
-from ._lora_config import add_arguments
-from ._words import say, words
-from .lora_training import (Batch, LoraConfig, as_batch, build_model, checked_config, is_expected, make_data,
-                            make_optimizer, pick_device, usable_precision)
+from ._log_file import log_in
+from ._lora_config import Parser, add_arguments
+from ._words import words
+from .lora_training import (Batch, LoraConfig, as_batch, build_model, changed_configs, checked_config, is_expected,
+                            make_data, make_optimizer, pick_device, settled)
 
 SHOWN = 10  # issues; all are in the report
 VARIATIONS = {"small_r": {"r": 8, "alpha": 16}, "medium_r": {"r": 16, "alpha": 32}, "large_r": {"r": 32, "alpha": 64}}
@@ -36,11 +35,9 @@ class Job:
         self.labels = labels_of(given.pkg, given.version, given.knowledge_type, config.precision)
         self.folder = log_folder(given.log_dir, given.pkg, given.version)
 
-    def model(self) -> Any:
-        device = pick_device(self.config.device)
-        self.config = self.config.with_({"precision": usable_precision(self.config.precision, device),
-                                         "device": str(device)})
-        return build_model(self.config, device)
+    def settle(self) -> None:
+        """The device and the precision, before any stage."""
+        self.config = settled(self.config)
 
     def write(self, report: Dict[str, Any]) -> None:
         from .train_with_memory_debug import write_report
@@ -58,7 +55,8 @@ def _print(english: str, chinese: str, value: Any) -> None:
 def model_only(job: Job) -> None:
     from .quick_memory_debug import analyze_model
     from .train_with_memory_debug import figure_text
-    analysis = analyze_model(job.model(), "lora_model")
+    job.settle()
+    analysis = analyze_model(build_model(job.config), "lora_model")
     _print("model, MB:", "模型内存占用:", figure_text(analysis["memory_mb"], words("", " MB")))
     _print("trainable share:", "参数效率:", figure_text(analysis["param_efficiency"], "%"))
     job.write({"creation_analysis": analysis})
@@ -67,7 +65,7 @@ def model_only(job: Job) -> None:
 def full(job: Job) -> None:
     from .train_with_memory_debug import debug_lora_training, figure_text
     given = job.given
-    _, results = debug_lora_training(job.config, None, job.config.precision, given.pkg, given.version,
+    _, results = debug_lora_training(job.config, None, job.labels["precision"], given.pkg, given.version,
                                      given.knowledge_type, given.log_dir)
     created, trained = results["creation_analysis"], results["training_analysis"]
     _print("model as made, MB:", "模型创建内存占用:", figure_text(created["summary"]["total_memory_mb"]))
@@ -86,7 +84,7 @@ class _Stages:
         self.loss: Any = None
 
     def make_model(self) -> None:
-        self.model = self.job.model()
+        self.model = build_model(self.job.config)
 
     def load_data(self) -> None:
         config, device = self.job.config, pick_device(self.job.config.device)
@@ -109,6 +107,7 @@ class _Stages:
 def custom(job: Job) -> None:
     from .gradient_checks import check_gradients
     from .training_stages import TrainingProfiler
+    job.settle()
     profiler, stages = TrainingProfiler(), _Stages(job)
     tidemark.step()
     for name, function in (("model_creation", stages.make_model), ("data_loading", stages.load_data),
@@ -166,35 +165,36 @@ def _variations(text: str) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     levels = "\n".join(f"  {name:<12} {level.text}" for name, level in LEVELS.items())
-    parser = argparse.ArgumentParser(
-        prog="python -m tidemark.debug", usage="%(prog)s [--debug_level LEVEL] [--pkg NAME] [--version V] [options]",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = Parser(
+        prog=program, usage="%(prog)s [--debug_level LEVEL] [--pkg NAME] [--version V] [options]",
         description=f"What a LoRA training takes.\n\nlevels:\n{levels}\n\n"
                     "Without a model or a config: a small Llama with random weights, rank 8.", epilog=EXAMPLES)
     parser.add_argument("--debug_level", choices=LEVELS, default="full", help="see above (full)")
     parser.add_argument("--pkg", help="label: kept in the report and in its path")
     parser.add_argument("--version", help="label, likewise")
     parser.add_argument("--knowledge_type", help="label, kept in the report")
-    parser.add_argument("--log_dir", default="logs/memory_debug", help="folder of reports (logs/memory_debug)")
+    parser.add_argument("--log_dir", default="logs/memory_debug", help="folder of reports and the log (logs/memory_debug)")
     parser.add_argument("--variations", type=_variations, metavar="JSON",
                         help="for comparison: text or a file, {\"name\": {\"r\": 8}, ...} (ranks 8, 16, 32)")
     add_arguments(parser.add_argument_group("training"))
     return parser
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
-    parser = _parser()
+def main(arguments: Optional[List[str]] = None, program: str = "python -m tidemark.debug") -> int:
+    """program: what the user has called, for --help and errors."""
+    parser = _parser(program)
     given = parser.parse_args(arguments)
     if _figures.torch_or_none() is None:
         sys.exit("tidemark.debug: torch is not installed: pip install torch")
     try:
         job = Job(checked_config(given), given)
-        for changes in (given.variations or {}).values():
-            job.config.with_(changes)
-    except (OSError, ValueError) as reason:
+        changed_configs(job.config, given.variations or {})
+    except (OSError, TypeError, ValueError) as reason:
         parser.error(str(reason))
+    has_own = given.debug_level == "full"
+    log_file = None if has_own or _figures.is_off() else log_in(job.folder, "memory_debug")
     try:
         LEVELS[given.debug_level].run(job)
     except (OSError, RuntimeError) as reason:
@@ -202,9 +202,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
             raise
         print(f"tidemark.debug: {reason}", file=sys.stderr)
         return 1
-    if tidemark.run is not None:
-        say(logging.INFO, words("recorded; see what was alive: ", "已记录, 查看峰值: ") +
-            f"tidemark peak {os.path.relpath(tidemark.run)} --by module")
+    finally:
+        if log_file is not None:
+            log_file.close()
     return 0
 
 

@@ -18,12 +18,13 @@ import numbers
 import sys
 import time
 import weakref
+from collections import deque
 from datetime import datetime
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Deque, Dict, Iterable, List, Optional, Set, Tuple
 
 from . import _figures
 from ._event_log import EventLog
-from ._figures import GB, MB, ROW, Figures, mb, mb_text
+from ._figures import CARD, GB, MB, ROW, Figures, mb, mb_text, name_of, unpacked
 from ._files import new_file, write_file, write_new_file
 from ._words import is_chinese, padded, say, show, words
 
@@ -34,6 +35,7 @@ LABEL_COLUMNS = 20
 MAX_RECORDS = 50_000  # kept, at 150 to 300 bytes each
 MAX_OLD_EVENTS = 1000  # names of events of which no record is kept any more
 OTHERS = "..."         # those beyond that, together
+MAX_WARNINGS = 1000    # kept for the summary
 
 Row = Tuple[str, Any, bytes, int]  # event, what else is known of it, figures as packed by libtidemark, of which device
 AS_IT_IS = (str, int, float, bool)
@@ -91,22 +93,23 @@ class Lines:
     """Rows as lines of the log. Knows nothing of the profiler, which must be free to go."""
 
     ENGLISH = ("event: %s | allocated: %s | reserved: %s | max allocated: %s | max reserved: %s | "
-               "elapsed: %.2fs", " | info: ")
-    CHINESE = ("事件: %s | 分配: %s | 保留: %s | 最大分配: %s | 最大保留: %s | 耗时: %.2fs", " | 额外信息: ")
+               "elapsed: %.2fs", " | device: ", " | info: ")
+    CHINESE = ("事件: %s | 分配: %s | 保留: %s | 最大分配: %s | 最大保留: %s | 耗时: %.2fs", " | 设备: ", " | 额外信息: ")
 
     def __init__(self, start_ns: int, before: Dict[int, Figures]):
         """before: what torch says, of each device, of the time before the library saw its blocks."""
         self.start_ns = start_ns
         self._most = {number: (f.max_allocated or 0, f.max_reserved or 0) for number, f in before.items()}
-        self._form, self._info = self.CHINESE if is_chinese() else self.ENGLISH
+        self._form, self._device, self._info = self.CHINESE if is_chinese() else self.ENGLISH
+        self._told: Set[int] = set()  # devices of lines so far
 
     def figures(self, row: bytes, number: int) -> Figures:
         """Unpacked; the time alone means that nothing else was known."""
         if len(row) < ROW.size:
             return Figures(int.from_bytes(row, sys.byteorder), None, None, None, None)
-        time_ns, allocated, reserved, max_allocated, max_reserved = ROW.unpack(row)
-        most = self.most_before(number)
-        return Figures(time_ns, allocated, reserved, max(max_allocated, most[0]), max(max_reserved, most[1]))
+        f, most = unpacked(row, number), self.most_before(number)
+        return f._replace(max_allocated=max(f.max_allocated or 0, most[0]),
+                          max_reserved=None if f.max_reserved is None else max(f.max_reserved, most[1]))
 
     def most_before(self, number: int) -> Tuple[int, int]:
         """Maxima of a device, allocated and reserved, of the time before."""
@@ -119,6 +122,9 @@ class Lines:
         event, more, packed, number = row
         f = self.figures(packed, number)
         text = self._form % (event, *map(mb_text, f[1:]), self.seconds(f.time_ns))
+        self._told.add(number)
+        if len(self._told) > 1:
+            text += self._device + name_of(number)
         if more is None:
             return f.time_ns, text
         info = more.info if isinstance(more, Details) else more
@@ -132,23 +138,23 @@ class Totals:
 
     def __init__(self) -> None:
         self.count = 0
-        self._events: Dict[str, List[Any]] = {}  # records, records with known sizes, their sum, the largest
-        self._numbers: Set[int] = set()
-        self._most_allocated = self._most_reserved = 0
-        self._largest, self._peak_event = -1, None
+        #: By device and event: records, records with known sizes, their sum, the largest.
+        self._events: Dict[Tuple[int, str], List[Any]] = {}
+        #: By device: the maxima, allocated and reserved; the largest that was allocated at a record, and its event.
+        self._peaks: Dict[int, List[Any]] = {}
 
     def copy(self) -> "Totals":
         return copy.deepcopy(self)
 
     def add(self, rows: List[Row], max_events: int = MAX_OLD_EVENTS) -> None:
         """So many records more; events beyond so many names have one together."""
-        events, unpack, size = self._events, ROW.unpack, ROW.size
+        events, peaks, unpack, size = self._events, self._peaks, ROW.unpack, ROW.size
         self.count += len(rows)
         for event, _, packed, number in rows:
-            found = events.get(event)
+            found = events.get((number, event))
             if found is None:
                 event = event if len(events) < max_events else OTHERS
-                found = events.setdefault(event, [0, 0, 0, 0])
+                found = events.setdefault((number, event), [0, 0, 0, 0])
             found[0] += 1
             if len(packed) < size:
                 continue
@@ -157,25 +163,41 @@ class Totals:
             found[2] += allocated
             if allocated > found[3]:
                 found[3] = allocated
-            if allocated > self._largest:
-                self._largest, self._peak_event = allocated, event
-            if max_allocated > self._most_allocated:
-                self._most_allocated = max_allocated
-            if max_reserved > self._most_reserved:
-                self._most_reserved = max_reserved
-            self._numbers.add(number)
+            peak = peaks.get(number)
+            if peak is None:
+                peak = peaks.setdefault(number, [0, 0, -1, None])
+            if allocated > peak[2]:
+                peak[2:] = allocated, event
+            if max_allocated > peak[0]:
+                peak[0] = max_allocated
+            if max_reserved > peak[1]:
+                peak[1] = max_reserved
+
+    def _sum(self, numbers: Set[int], lines: Optional[Lines]) -> Dict[str, Any]:
+        """Of these devices together."""
+        merged: Dict[str, List[Any]] = {}
+        for (number, event), found in self._events.items():
+            if number in numbers:
+                into = merged.setdefault(event, [0, 0, 0, 0])
+                into[:] = [a + b for a, b in zip(into[:3], found)] + [max(into[3], found[3])]
+        most = [(number, *peak[:2]) for number, peak in self._peaks.items() if number in numbers]
+        most += [(number, *lines.most_before(number)) for number, *_ in most] if lines is not None else []
+        highest = max((peak[2:] for number, peak in self._peaks.items() if number in numbers), default=[-1, None],
+                      key=lambda pair: pair[0])
+        return {"peak_allocated": mb(max((entry[1] for entry in most), default=None)),
+                "peak_reserved": mb(max((entry[2] for entry in most if entry[0] >= CARD), default=None)),
+                "peak_event": highest[1],
+                "events": {event: {"count": count, "mean_allocated": mb(total / known) if known else None,
+                                   "max_allocated": mb(largest) if known else None}
+                           for event, (count, known, total, largest) in merged.items()}}
 
     def summary(self, duration_s: float, lines: Optional[Lines] = None) -> Dict[str, Any]:
         """As generate_summary_report() has it, in MB."""
-        most = [lines.most_before(number) for number in self._numbers] + [(self._most_allocated, self._most_reserved)]
-        is_known = self._peak_event is not None
-        return {"total_events": self.count, "duration_s": duration_s,
-                "peak_allocated": mb(max(pair[0] for pair in most)) if is_known else None,
-                "peak_reserved": mb(max(pair[1] for pair in most)) if is_known else None,
-                "peak_event": self._peak_event,
-                "events": {event: {"count": count, "mean_allocated": mb(total / known) if known else None,
-                                   "max_allocated": mb(largest) if known else None}
-                           for event, (count, known, total, largest) in self._events.items()}}
+        numbers = {number for number, _ in self._events}
+        found = {"total_events": self.count, "duration_s": duration_s, **self._sum(numbers, lines)}
+        if len(numbers) > 1:
+            found["devices"] = {name_of(number): self._sum({number}, lines) for number in sorted(numbers)}
+        return found
 
 
 class GPUMemoryProfiler:
@@ -184,21 +206,27 @@ class GPUMemoryProfiler:
     >>> profiler = GPUMemoryProfiler(log_dir="logs", enable_file_logging=True)
     >>> profiler.record("model made")
 
-    Figures are those of the device that torch allocates on; without a GPU those of the CPU's tensors.
+    Figures are those of the device that torch allocates on, or of the one that record() is given; without a GPU those of
+    the CPU's tensors, of which what is reserved is not known. Where the records are of several devices, each says which.
     Maxima are the highest since the process began (since `import tidemark` on the CPU), whoever resets
     torch's meanwhile. Lines go to the console (stderr) and to log_dir/memory_profiler_<stamp>.log, which
     begins anew at max_log_bytes; log_backups older ones are kept. A thread writes them, within 0.1 s.
+    A record that finds more allocated on a device than threshold_mb, or than threshold_percent of it, writes a warning;
+    the next one comes when it was less in between. None: no such threshold.
     Beyond max_records the oldest leave the timeline and the JSON; the summary counts them all.
     """
 
     def __init__(self, log_dir: str = "logs", enable_file_logging: bool = True, *, console: bool = True,
-                 max_log_bytes: int = 10 * MB, log_backups: int = 5, max_records: int = MAX_RECORDS):
+                 max_log_bytes: int = 10 * MB, log_backups: int = 5, max_records: int = MAX_RECORDS,
+                 threshold_mb: Optional[float] = None, threshold_percent: Optional[float] = 90.0):
         self._is_off = _figures.is_off()
         self.log_dir = log_dir
         self.log_file: Optional[str] = None
         self._rows: List[Row] = []
         self.max_records = max_records
         self._old = Totals()
+        #: Times that a threshold was passed: event, device, allocated and threshold (MB), timestamp.
+        self.warnings: Deque[Dict[str, Any]] = deque(maxlen=MAX_WARNINGS)
         self._start_ns = time.time_ns()
         self.stamp = time.strftime("%Y%m%d_%H%M%S", time.localtime(self._start_ns // 1_000_000_000))
         if self._is_off:
@@ -207,11 +235,14 @@ class GPUMemoryProfiler:
             self.log_file = new_file(log_dir, "memory_profiler", ".log", self.stamp)
         self._tally = _figures.tally_function()
         self._current = _figures.current_number()
+        self._numbers: Dict[Any, int] = {}  # of devices as record() was given them
         self._devices = _figures.devices()
+        self._limits = _limits(self._devices, threshold_mb, threshold_percent)
+        self._over: Set[int] = set()  # devices above their limit
         self._lines = Lines(self._start_ns, {number: _figures.ask_torch(number)
                                              for number in map(_figures.number_of, self._devices)})
         number = self._current()
-        self._first = self._lines.figures(self._read(number), number)
+        self._first = self._lines.figures(self._read(number), number), number
         self._log = EventLog(self._rows, self._lines.line_of, f"MemoryProfiler_{self.stamp}", self.log_file, console,
                              max_log_bytes, log_backups)
         self._end = weakref.finalize(self, self._log.close)  # at exit too
@@ -236,38 +267,75 @@ class GPUMemoryProfiler:
         asked = _figures.ask_torch(number)
         return ROW.pack(*asked) if asked.allocated is not None else ROW.pack(asked.time_ns, 0, 0, 0, 0)[:8]
 
-    def record(self, event: str, extra_info: Optional[str] = None) -> None:
-        """This happens now.
+    def _number(self, device: Any) -> int:
+        """Of a device as record() is given it."""
+        if device is None:
+            return self._current()
+        try:
+            return self._numbers[type(device), device]
+        except (KeyError, TypeError):
+            number = _figures.number_named(device)
+        if str(device) != "cuda":  # which is now one and then another
+            self._numbers[type(device), device] = number
+        return number
+
+    def record(self, event: str, extra_info: Optional[str] = None, device: Any = None) -> None:
+        """This happens now. The figures are of that device (1, "cuda:1" or a torch.device; "cpu"), without one of that
+        which torch allocates on.
 
         >>> profiler.record("forward", "loss=0.1234")
+        >>> profiler.record("forward", "first half", device=0)
         """
         if self._is_off:
             return
-        number = self._current()
+        number = self._current() if device is None else self._number(device)
         row = self._tally(number) or self._read(number)
         if type(event) is not str:
             event = str(plain(event))
         if extra_info is not None and type(extra_info) is not str:
             extra_info = plain(extra_info)
         self._rows.append((event, extra_info, row, number))
+        if self._limits:
+            self._look_at_limit(event, row, number)
         if len(self._rows) > self.max_records:
             self._thin()
 
     def record_detailed(self, event: str, tensor_info: Optional[Dict[str, Any]] = None,
-                        model_info: Optional[Any] = None, extra_info: Optional[str] = None) -> None:
+                        model_info: Optional[Any] = None, extra_info: Optional[str] = None, device: Any = None) -> None:
         """This happens now, with these tensors (by name) and this model: a module, or counts.
 
         >>> profiler.record_detailed("step", tensor_info={"input": x}, model_info={"total_params": 1000})
         """
         if self._is_off:
             return
-        number = self._current()
+        number = self._number(device)
         row = self._read(number)
         tensors = {str(plain(name)): tensor_facts(tensor) for name, tensor in (tensor_info or {}).items()}
         model = {} if model_info is None else model_facts(model_info)
-        self._rows.append((str(plain(event)), Details(plain(extra_info), tensors, model), row, number))
+        event = str(plain(event))
+        self._rows.append((event, Details(plain(extra_info), tensors, model), row, number))
+        self._look_at_limit(event, row, number)
         if len(self._rows) > self.max_records:
             self._thin()
+
+    def _look_at_limit(self, event: str, row: bytes, number: int) -> None:
+        """Warn when more is allocated than the threshold, and was not before."""
+        limit = self._limits.get(number)
+        if limit is None or len(row) < ROW.size:
+            return
+        time_ns, allocated = ROW.unpack(row)[:2]
+        if allocated <= limit:
+            self._over.discard(number)
+        elif number not in self._over:
+            self._over.add(number)
+            self._warn(event, time_ns, allocated, limit, number)
+
+    def _warn(self, event: str, time_ns: int, allocated: int, limit: float, number: int) -> None:
+        self.warnings.append({"event": event, "device": name_of(number), "allocated": mb(allocated), "threshold": mb(limit),
+                              "timestamp": _iso_time(time_ns)})
+        self._log.write(time_ns, words(
+            f"{name_of(number)} is above its threshold: {allocated / MB:.1f}MB > {limit / MB:.1f}MB, event: {event}",
+            f"内存超过阈值: {name_of(number)} {allocated / MB:.1f}MB > {limit / MB:.1f}MB, 事件: {event}"), "WARNING")
 
     def _thin(self) -> None:
         """Let go of the oldest tenth, but for what the summary says of it."""
@@ -288,24 +356,31 @@ class GPUMemoryProfiler:
 
         >>> profiler.print_report()
         ==== GPU Memory Timeline =====
-        初始化               | Allocated:    0.0MB | Reserved:    0.0MB
+        初始化               | Allocated:    0.0MB | Reserved:      -
         """
         if self._is_off:
             return
         self._log.flush()
-        rows = [(FIRST_EVENT, self._first)] + [(event, self._lines.figures(row, number))
-                                                for event, _, row, number in list(self._rows)]
-        show("\n".join([TITLE, *(f"{padded(event, LABEL_COLUMNS)} | Allocated: {mb_text(f.allocated)} | "
-                                 f"Reserved: {mb_text(f.reserved)}" for event, f in rows)]) + "\n", sys.stdout)
+        rows = [(FIRST_EVENT, *self._first)] + [(event, self._lines.figures(row, number), number)
+                                                 for event, _, row, number in list(self._rows)]
+        names = _names_of(number for _, _, number in rows)
+        lines = [f"{padded(event, LABEL_COLUMNS)} | Allocated: {mb_text(f.allocated)} | "
+                 f"Reserved: {mb_text(f.reserved)}" + (f" | Device: {names[number]}" if names else "")
+                 for event, f, number in rows]
+        show("\n".join([TITLE, *(line.rstrip() for line in lines)]) + "\n", sys.stdout)
 
     def _entries(self) -> Dict[str, List[Dict[str, Any]]]:
         events: Dict[str, List[Dict[str, Any]]] = {}
-        for event, more, packed, number in list(self._rows):
+        rows = list(self._rows)
+        names = _names_of(number for *_, number in rows)
+        for event, more, packed, number in rows:
             f = self._lines.figures(packed, number)
             entry = {"time": round(self._lines.seconds(f.time_ns), 6), "allocated": mb(f.allocated),
                      "reserved": mb(f.reserved), "max_allocated": mb(f.max_allocated),
                      "max_reserved": mb(f.max_reserved),
-                     "timestamp": datetime.fromtimestamp(f.time_ns / 1e9).isoformat(timespec="microseconds")}
+                     "timestamp": _iso_time(f.time_ns)}
+            if names:
+                entry["device"] = names[number]
             info = more.info if isinstance(more, Details) else more
             if info is not None:
                 entry["info"] = str(info)
@@ -315,17 +390,19 @@ class GPUMemoryProfiler:
         return events
 
     def generate_summary_report(self) -> Dict[str, Any]:
-        """Counts, peak and what each event came to, in MB; written to the log as well.
+        """Counts, peak and what each event came to, in MB; the same of each of several devices (`devices`), and the times
+        that a threshold was passed (`warnings`). Written to the log as well.
 
         >>> profiler.generate_summary_report()["total_events"]
         2
         """
         if self._is_off:
-            return {**Totals().summary(0.0), "peak_allocated": math.nan, "peak_reserved": math.nan}
+            return {**Totals().summary(0.0), "peak_allocated": math.nan, "peak_reserved": math.nan, "warnings": []}
         with self._log.lock:
             totals = self._old.copy()
             totals.add(list(self._rows), sys.maxsize)
         summary = totals.summary(round(self._lines.seconds(time.time_ns()), 6), self._lines)
+        summary["warnings"] = list(self.warnings)
         self._log.write(time.time_ns(), "\n".join(_summary_lines(summary)))
         return summary
 
@@ -349,6 +426,29 @@ class GPUMemoryProfiler:
             self._end()
 
 
+def _iso_time(time_ns: int) -> str:
+    return datetime.fromtimestamp(time_ns / 1e9).isoformat(timespec="microseconds")
+
+
+def _names_of(numbers: Iterable[int]) -> Dict[int, str]:
+    """Names of devices where there are several; none where there is one."""
+    different = set(numbers)
+    return {number: name_of(number) for number in different} if len(different) > 1 else {}
+
+
+def _limits(devices: List[_figures.Device], threshold_mb: Optional[float],
+            threshold_percent: Optional[float]) -> Dict[int, float]:
+    """Bytes that may be allocated on each device before there is a warning: the lower of both thresholds."""
+    found: Dict[int, float] = {}
+    for device in devices:
+        limits = [] if threshold_mb is None else [threshold_mb * MB]
+        if threshold_percent is not None and device.total:
+            limits.append(device.total * threshold_percent / 100)
+        if limits:
+            found[_figures.number_of(device)] = min(limits)
+    return found
+
+
 def _detail_lines(details: Details) -> str:
     lines = []
     for name, t in details.tensors.items():
@@ -366,17 +466,24 @@ def _detail_lines(details: Details) -> str:
     return "".join("\n" + line for line in lines)
 
 
-def _summary_lines(summary: Dict[str, Any]) -> List[str]:
-    def size(value: Optional[float]) -> str:
-        return mb_text(None if value is None else value * MB)
+def _size_text(value: Optional[float]) -> str:
+    return mb_text(None if value is None else value * MB)
 
+
+def _peak_text(found: Dict[str, Any]) -> str:
+    return (f"{_size_text(found['peak_allocated'])} " + words("allocated", "分配") +
+            f", {_size_text(found['peak_reserved'])} " + words("reserved", "保留"))
+
+
+def _summary_lines(summary: Dict[str, Any]) -> List[str]:
     lines = ["=" * 80, words("summary of memory", "内存使用摘要"), "=" * 80,
              words(f"events: {summary['total_events']}, {summary['duration_s']:.2f}s",
                    f"事件总数: {summary['total_events']}, 总耗时: {summary['duration_s']:.2f}s"),
-             words("peak", "峰值") + f": {size(summary['peak_allocated'])} " + words("allocated", "分配") +
-             f", {size(summary['peak_reserved'])} " + words("reserved", "保留")]
+             words("peak", "峰值") + f": {_peak_text(summary)}"]
+    for name, found in summary.get("devices", {}).items():
+        lines.append(f"  {name}: {_peak_text(found)}")
     for event, found in summary["events"].items():
         lines.append(f"  {padded(event, LABEL_COLUMNS)} | " + words("count", "次数") + f": {found['count']} | " +
-                     words("mean", "平均") + f": {size(found['mean_allocated'])} | " + words("most", "最大") +
-                     f": {size(found['max_allocated'])}")
+                     words("mean", "平均") + f": {_size_text(found['mean_allocated'])} | " + words("most", "最大") +
+                     f": {_size_text(found['max_allocated'])}")
     return lines

@@ -18,23 +18,23 @@ optimizer. A step is one batch: physical batches one after the other, then one s
 import argparse
 import contextlib
 import dataclasses
-import functools
 import itertools
 import json
 import logging
 import os
 import subprocess
 import sys
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import tidemark
 
 from . import _figures
-from ._lora_config import LoraConfig, add_arguments, config_of
+from ._helpers import helper
+from ._lora_config import LoraConfig, Parser, add_arguments, changed_configs, config_of
 from ._words import say, words
 
-__all__ = ["Hooks", "LoraConfig", "Trained", "build_model", "make_data", "make_optimizer", "pick_device", "run",
-           "train", "usable_precision"]
+__all__ = ["Hooks", "LoraConfig", "Trained", "build_model", "changed_configs", "make_data", "make_optimizer",
+           "pick_device", "run", "settled", "train", "usable_precision"]
 
 RANDOM_STEPS = 5      # where nobody says how many
 FIRST_SCALE = 1024.0  # of losses in fp16: torch's own, 65536, makes gradients of the first steps overflow
@@ -132,16 +132,45 @@ for name in sys.argv[1:]:
 """
 
 
-@functools.lru_cache(maxsize=None)
-def _first_computed(precisions: Tuple[str, ...]) -> str:
-    """Of these on the CPU; else fp32. Tried in a process of its own: of a kind of number that the processor, or
-    torch's build, cannot do torch does not only raise, it can also die."""
+_computes: Dict[str, bool] = {}  # on the CPU, by precision, as far as tried
+
+
+def _first_computed(precisions: Sequence[str]) -> str:
+    """Of these on the CPU; else fp32."""
+    for i, precision in enumerate(precisions):
+        if precision not in _computes:
+            found = _first_tried(precisions[i:])
+            _computes.update(dict.fromkeys(itertools.takewhile(lambda tried: tried != found, precisions[i:]), False))
+            _computes[found] = True
+            return found
+        if _computes[precision]:
+            return precision
+    return "fp32"
+
+
+def _first_tried(precisions: Sequence[str]) -> str:
+    """The same, tried in a process of its own: of a kind of number that the processor, or torch's build, cannot do torch
+    does not only raise, it can also die."""
     names = {str(dtype_of(precision)).partition(".")[2]: precision for precision in precisions}
     environment = {**os.environ, "TIDEMARK": "0"}
     environment.pop("LD_PRELOAD", None)
-    done = subprocess.run([sys.executable, "-c", TRIAL, *names], env=environment, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with helper():
+        done = subprocess.run([sys.executable, "-c", TRIAL, *names], env=environment, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return names.get(done.stdout.decode().strip(), "fp32")
+
+
+def settled(config: LoraConfig) -> LoraConfig:
+    """The config with the device and the precision that will be used; what the model needs is imported. All of it
+    before a stage begins: trying a precision starts a process of seconds, and so long does transformers take to import.
+
+    >>> settled(LoraConfig(precision="fp16")).precision   # on the CPU, torch 1.13
+    'bf16'
+    """
+    from . import _lora_model
+    device = pick_device(config.device)
+    _lora_model.import_libraries(config)
+    return config.with_({"precision": usable_precision(config.precision, device), "device": str(device)})
 
 
 # ---- the parts of a training
@@ -375,12 +404,12 @@ def run(config: LoraConfig, data: Optional[Iterable[Any]] = None, hooks: Optiona
     >>> len(trained.losses)
     5
     """
-    hooks, device = hooks or Hooks(), pick_device(config.device)
+    hooks, config = hooks or Hooks(), settled(config)
+    device = pick_device(config.device)
     if device.type == "cuda" and device.index is not None:
         import torch
         torch.cuda.set_device(device)
     with tidemark.stage("model_load"):
-        config = config.with_({"precision": usable_precision(config.precision, device), "device": str(device)})
         model = build_model(config, device, hooks.made_on)
     with tidemark.stage("data"):
         data = make_data(config, model) if data is None else data
@@ -436,9 +465,9 @@ def result_of(trained: Trained) -> Dict[str, Any]:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m tidemark.lora_training", usage="%(prog)s [--config FILE] [--model NAME] [options]",
-        epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=EXAMPLES,
         description="A LoRA training to be measured. One JSON object on stdout, progress on stderr.")
     add_arguments(parser)
     given = parser.parse_args(arguments)

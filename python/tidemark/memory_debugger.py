@@ -10,22 +10,31 @@
         debugger.compare_checkpoints("start", "end")
         print(debugger.generate_memory_report())
 """
+import collections
 import logging
 import math
 import os
+import threading
 import time
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+import weakref
+from datetime import datetime
+from typing import Any, Deque, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _figures, _program, _run_answers
 from ._figures import MB
 from ._files import write_file, write_new_file
 from ._growth import steady_rise
+from ._log_file import log_in
 from ._object_growth import ObjectGrowth
+from ._report import history_lines, issue_lines, peak_lines, size_figure, stage_lines
+from ._status_page import StatusReport
 from ._words import log, padded, say, words
 from .monitors import Callback, OOMDetector, Strategy
-from .quick_memory_debug import Snapshot, _label, _take, _text, compare_snapshots, memory_snapshot
+from .quick_memory_debug import (Snapshot, _label, _take, _text, compare_snapshots, finished_stages,
+                                 memory_snapshot)
 
-MAX_HISTORY = 1000      # snapshots; the oldest are given up first
+MAX_HISTORY = 1000      # snapshots, and anomalies that are over; the oldest are given up first
+THRESHOLD_MB = 100.0    # of anomalies, until another one is set
 OVER_USE_PERCENT = 90.0
 LOOK_S = 3.0            # in real time: the whole history is looked at no more often, the last two snapshots each time
 RECENT = ("over_use", "sudden_growth")  # what the last two show
@@ -41,8 +50,9 @@ class MemoryDebugger(OOMDetector):
     >>> debugger.stop_monitoring()
     >>> report = debugger.get_status_report()
 
-    With enable_real_time snapshots of this process are kept in memory_history and looked at for anomalies. While it
-    monitors, Python's objects are counted by type now and then (python_objects), at a fifth of a percent of a core.
+    With enable_real_time snapshots of this process are kept in memory_history and looked at for anomalies. With log_dir
+    all that the package says is in a log there, which is rotated, and reports are written there. While it monitors,
+    Python's objects are counted by type now and then (python_objects), at a fifth of a percent of a core.
     """
 
     def __init__(self, log_dir: Optional[str] = None, enable_real_time: bool = False, *, threshold: float = 85.0,
@@ -53,33 +63,73 @@ class MemoryDebugger(OOMDetector):
                          warm_up=warm_up, strategy=strategy)
         self.log_dir = log_dir
         self.checkpoints: Dict[str, Snapshot] = {}
-        #: Snapshots, oldest first, at most MAX_HISTORY; may be assigned to.
-        self.memory_history: List[Snapshot] = []
+        self._history: List[Snapshot] = []
         #: What _check_memory_anomalies() found last.
         self.issues: List[Dict[str, Any]] = []
+        self._past: Deque[Dict[str, Any]] = collections.deque(maxlen=MAX_HISTORY)
+        self._lasting: Dict[Tuple[Any, ...], Dict[str, Any]] = {}  # those of _past that are not over
+        self._telling = threading.Lock()
+        self._threshold_mb = THRESHOLD_MB
+        self._began_s = time.time()
+        self._peaks, self._peaks_between = Peaks(), Peaks()
         self._wants_objects = python_objects
         self._objects: Optional[ObjectGrowth] = None
         self._blocks = BlockQuestion()
         self._is_real_time = False
         self._looked_s = -math.inf
+        self._log = None if _figures.is_off() else log_in(log_dir, "memory_debug")
+        #: Where the log is; None: there is none.
+        self.log_file: Optional[str] = None if self._log is None else self._log.path
+        if self._log is not None:
+            weakref.finalize(self, self._log.close)
+            self._log.write(words(f"memory debugger of process {os.getpid()} begins",
+                                  f"内存调试器启动, 进程 {os.getpid()}"))
         if enable_real_time:
             self.start_real_time_monitoring()
 
+    @property
+    def memory_history(self) -> List[Snapshot]:
+        """Snapshots, oldest first, at most MAX_HISTORY; may be assigned to.
+
+        >>> debugger.memory_history = debugger.memory_history[-500:]
+        """
+        return self._history
+
+    @memory_history.setter
+    def memory_history(self, snapshots: Iterable[Snapshot]) -> None:
+        self._history = list(snapshots)
+
+    @property
+    def past_issues(self) -> List[Dict[str, Any]]:
+        """All anomalies so far, oldest first, at most MAX_HISTORY: as in `issues`, and since when (`timestamp`) and until
+        when (`until`; None: it lasts).
+
+        >>> debugger.past_issues[0]["message"], debugger.past_issues[0]["timestamp"]
+        ('GPU 0 grew suddenly: +512.0MB > 100.0MB', '2026-11-15T18:42:37.123456')
+        """
+        return list(self._past)
+
     # ---- devices
 
-    def get_status_report(self) -> Dict[str, Any]:
-        """What MemoryProfiler reports of devices, each with `oom` (what is forecast); `verdict`, `leaks` and
-        `watched`: what grew on them. Then of the recorded run, all ranks: `oom`, `leak` (with `host` and `python` of
-        this process), `fragmentation`, each with the `reason` where it is not known. Also while it runs.
+    def get_status_report(self) -> StatusReport:
+        """What MemoryProfiler reports of devices, each with `oom` (what is forecast) and `fragmentation`; `verdict`,
+        `leaks` and `watched`: what grew on them. Then of the recorded run, all ranks: `oom`, `leak` (with `host` and
+        `python` of this process), `fragmentation`, each with the `reason` where it is not known. Also while it runs.
+        It is a dictionary; printed, or as text, it is one page of what matters.
 
         >>> report = debugger.get_status_report()
+        >>> print(report)
+        memory status, 2025-01-15T10:30:00, watched for 60.0 s
+          GPU 0  8.00 GB / 11.50 GB (69.5%)  mean 65.2%  most 89.1%
+            OOM risk: low
+            ...
         >>> report["devices"]["0"]["current_usage"]["utilization_percent"]
         69.5
         >>> report["leak"]["leaks"], report["fragmentation"]["ranks"]
         ([], [])
         """
         if _figures.is_off():
-            return {**self._report(), **_run_answers.off()}
+            return StatusReport({**self._report(), **_run_answers.off()})
         if self.is_monitoring and self._objects is not None:
             self._objects.look()
         report = dict(self._report())
@@ -88,8 +138,8 @@ class MemoryDebugger(OOMDetector):
         leak["python"] = None if self._objects is None else self._objects.report()
         verdicts = [part["verdict"] for part in (leak, leak["host"], leak["python"]) if part is not None]
         leak["verdict"] = "leak" if "leak" in verdicts else "clean" if "clean" in verdicts else None
-        return {**report, "run": _run_answers.run_folder(), "oom": _run_answers.oom(), "leak": leak,
-                "fragmentation": _run_answers.fragmentation()}
+        return StatusReport({**report, "run": _run_answers.run_folder(), "oom": _run_answers.oom(), "leak": leak,
+                             "fragmentation": _run_answers.fragmentation()})
 
     def start_monitoring(self) -> None:
         """Begin; while it runs already, nothing.
@@ -103,7 +153,7 @@ class MemoryDebugger(OOMDetector):
 
     def _forget(self) -> None:
         super()._forget()
-        self._objects = None
+        self._objects, self._telling = None, threading.Lock()  # the old one may be held by a thread that is not here
 
     def _tell_every_s(self) -> float:
         return 0.0 if self._is_real_time else super()._tell_every_s()
@@ -139,26 +189,44 @@ class MemoryDebugger(OOMDetector):
         if self._objects is not None:
             self._objects.look_if_due()
         if self._is_real_time:
-            self._keep(_take("real_time"))
+            self._log_change(_take("real_time"))
             self._check_in_time()
 
     # ---- this process
 
     def _keep(self, snapshot: Snapshot) -> None:
-        self.memory_history.append(snapshot)
-        if len(self.memory_history) > MAX_HISTORY:
-            del self.memory_history[:-MAX_HISTORY]
+        self._peaks.begin(snapshot)
+        self._history.append(snapshot)
+        if len(self._history) > MAX_HISTORY:
+            del self._history[:-MAX_HISTORY]
+
+    def _log_change(self, snapshot: Snapshot) -> None:
+        """Keep it; a line of the log's if it differs from the one before."""
+        before = self._history[-1]["gpu_memory"] if self._history else []
+        self._keep(snapshot)
+        if self._log is not None and snapshot["gpu_memory"] != before:
+            self._log.write(snapshot["name"] + ": " + ", ".join(
+                f"{_label(entry)} {_text(entry['allocated_mb'], '.1f')}MB / {_text(entry['total_mb'], '.1f')}MB "
+                f"({_text(entry['utilization'], '.1f')}%)" for entry in snapshot["gpu_memory"]))
 
     def create_memory_checkpoint(self, name: str) -> Snapshot:
-        """A snapshot under this name; one of the same name is replaced.
+        """A snapshot under this name, looked at for anomalies; one of the same name is replaced. Each device in it has
+        `peak_since_mb`, the most that was allocated since the checkpoint before.
 
         >>> debugger.create_memory_checkpoint("start")["gpu_memory"][0]["allocated"]
         0
         """
-        self.checkpoints[name] = memory_snapshot(name)
-        if not _figures.is_off():
-            self._keep(self.checkpoints[name])
-        return self.checkpoints[name]
+        self.checkpoints[name] = snapshot = memory_snapshot(name)
+        if _figures.is_off():
+            return snapshot
+        peaks = self._peaks_between.mb()
+        for entry in snapshot["gpu_memory"]:
+            entry["peak_since_mb"] = peaks.get(entry["device_id"])
+        self._peaks_between = Peaks()
+        self._peaks_between.begin(snapshot)
+        self._keep(snapshot)
+        self._check_in_time()
+        return snapshot
 
     def compare_checkpoints(self, before: str, after: str) -> Dict[str, Any]:
         """What has changed between two checkpoints, as compare_snapshots() says it.
@@ -171,8 +239,9 @@ class MemoryDebugger(OOMDetector):
                 raise KeyError(f"there is no checkpoint {name!r}; there are: {', '.join(self.checkpoints) or 'none'}")
         return compare_snapshots(self.checkpoints[before], self.checkpoints[after])
 
-    def _check_in_time(self, threshold_mb: float = 100.0) -> None:
+    def _check_in_time(self, threshold_mb: Optional[float] = None) -> None:
         """As _check_memory_anomalies(), at the cost of the last two snapshots most of the time."""
+        threshold_mb = self._threshold_mb if threshold_mb is None else threshold_mb
         if time.monotonic() - self._looked_s >= LOOK_S:
             self._check_memory_anomalies(threshold_mb)
             self._looked_s = time.monotonic()
@@ -181,20 +250,32 @@ class MemoryDebugger(OOMDetector):
         self._tell(recent_anomalies(self.memory_history[-2:], threshold_mb) + lasting)
 
     def _tell(self, found: List[Dict[str, Any]]) -> None:
-        """Say what was not so before, and keep it."""
-        known = {_what(issue) for issue in self.issues}
-        for issue in found:
-            if _what(issue) not in known:
-                say(logging.WARNING, issue["message"])
-        self.issues = found
+        """Say what was not so before, and keep it; what was so before and is no more has ended."""
+        timestamp = datetime.now().isoformat()
+        with self._telling:
+            lasting, self._lasting = self._lasting, {}
+            for issue in found:
+                past = lasting.pop(_what(issue), None)
+                if past is None:
+                    say(logging.WARNING, issue["message"])
+                    past = {"timestamp": timestamp, "until": None}
+                    self._past.append(past)
+                past.update(issue)
+                self._lasting[_what(issue)] = past
+            for past in lasting.values():
+                past["until"] = timestamp
+            self.issues = found
 
-    def _check_memory_anomalies(self, threshold_mb: float = 100.0) -> List[Dict[str, Any]]:
-        """What is odd now, of what memory_history shows; each is said once until it is over.
+    def _check_memory_anomalies(self, threshold_mb: Optional[float] = None) -> List[Dict[str, Any]]:
+        """What is odd now, of what memory_history shows; each is said once until it is over, and stays in past_issues. A
+        threshold holds from now on, also for what is looked at in real time and in reports.
 
         >>> debugger._check_memory_anomalies(threshold_mb=200.0)
         [{'type': 'sudden_growth', 'device_id': 0, 'growth_mb': 512.0, 'message': ...}]
         """
-        history = list(self.memory_history)
+        if threshold_mb is not None:
+            self._threshold_mb = float(threshold_mb)
+        threshold_mb, history = self._threshold_mb, list(self.memory_history)
         if _figures.is_off() or not history:
             return []
         found = anomalies(history, threshold_mb) + fragmented(self._blocks.rows(history[-1], threshold_mb), threshold_mb)
@@ -204,7 +285,8 @@ class MemoryDebugger(OOMDetector):
         return found
 
     def generate_memory_report(self, output_file: Optional[str] = None) -> str:
-        """Checkpoints, the change from each to the next, and what is odd, as text; to a file too (in log_dir by itself).
+        """The peak, history, checkpoints with the change and the peak from each to the next, stages, and what is and was
+        odd, with times, as text; to a file too (in log_dir by itself).
 
         >>> report = debugger.generate_memory_report(output_file="custom_report.txt")
         """
@@ -223,26 +305,51 @@ class MemoryDebugger(OOMDetector):
         return text
 
     def _report_lines(self) -> List[str]:
-        lines = ["=" * 80, words("memory report", "内存调试报告") + time.strftime("  %Y-%m-%dT%H:%M:%S"), "=" * 80,
-                 words("checkpoints (allocated, change, reserved)", "检查点 (分配, 变化, 保留)")]
+        self._check_memory_anomalies()
+        lines = ["=" * 80, words("memory report", "内存调试报告") + time.strftime("  %Y-%m-%dT%H:%M:%S"), "=" * 80]
+        lines += peak_lines(self.memory_history, self._peaks.mb())
+        lines += self._checkpoint_lines()
+        lines += stage_lines([stage for stage in finished_stages if stage["time"] >= self._began_s])
+        lines += issue_lines(self.past_issues)
+        leaks = _run_answers.leak()["leaks"]
+        if leaks:
+            lines.append(words("lines that leak", "泄漏的代码行"))
+        lines += [f"  {leak['file']}:{leak['line']} {leak['function']}  +{leak['growth_bytes'] / MB:.1f}MB"
+                  for leak in leaks]
+        return lines + history_lines(list(self.memory_history))
+
+    def _checkpoint_lines(self) -> List[str]:
+        lines = [words("checkpoints (allocated, change, peak since the one before, reserved)",
+                       "检查点 (分配, 变化, 上一检查点以来的峰值, 保留)")]
         last: Dict[int, Optional[float]] = {}
         for name, snapshot in self.checkpoints.items():
             for entry in snapshot["gpu_memory"]:
                 now, before = entry["allocated_mb"], last.get(entry["device_id"])
-                change = "" if now is None or before is None else f"{now - before:+.1f}MB"
+                is_first = entry["device_id"] not in last
+                change, peak = ("", "") if is_first else (
+                    "-" if now is None or before is None else f"{now - before:+.1f}MB",
+                    f"{_text(entry['peak_since_mb'], '.1f')}MB")
                 last[entry["device_id"]] = now
-                lines.append(f"  {padded(name, 30)} {_label(entry)} {_text(now, '.1f'):>10}MB {change:>12} "
-                             f"{_text(entry['reserved_mb'], '.1f'):>10}MB")
-        if not self.checkpoints:
-            lines.append(words("  none", "  无"))
-        issues = self._check_memory_anomalies()
-        lines.append(words("anomalies", "内存异常"))
-        lines += [f"  {issue['message']}" for issue in issues] or [words("  none", "  无")]
-        leaks = _run_answers.leak()["leaks"]
-        if leaks:
-            lines.append(words("lines that leak", "泄漏的代码行"))
-        return lines + [f"  {leak['file']}:{leak['line']} {leak['function']}  +{leak['growth_bytes'] / MB:.1f}MB"
-                        for leak in leaks]
+                lines.append(f"  {padded(name, 30)} {_label(entry)} {size_figure(now, '.1f'):>12} {change:>12} {peak:>12} "
+                             f"{size_figure(entry['reserved_mb'], '.1f'):>12}")
+        return lines + ([] if self.checkpoints else [words("  none", "  无")])
+
+
+class Peaks:
+    """The most that is allocated on each device, from the first snapshot on."""
+
+    def __init__(self) -> None:
+        self._windows: Dict[int, _figures.Window] = {}
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Of the devices that have not begun."""
+        for entry in snapshot["gpu_memory"]:
+            if entry["device_id"] not in self._windows:
+                number = _figures.CARD + entry["device_id"] if entry["kind"] == "GPU" else _figures.HOST
+                self._windows[entry["device_id"]] = _figures.Window(number)
+
+    def mb(self) -> Dict[int, Optional[float]]:
+        return {index: _figures.mb(window.peak()) for index, window in self._windows.items()}
 
 
 # ---- anomalies
@@ -367,7 +474,7 @@ def fragmented(rows: List[Dict[str, Any]], threshold_mb: float) -> List[Dict[str
 
 
 def create_memory_debugger(log_dir: str = "logs/memory_debug", enable_real_time: bool = False) -> MemoryDebugger:
-    """A MemoryDebugger, for `with` or without; reports go into log_dir.
+    """A MemoryDebugger, for `with` or without; its log and its reports go into log_dir.
 
     >>> debugger = create_memory_debugger(log_dir="custom_logs/memory_debug", enable_real_time=True)
     """

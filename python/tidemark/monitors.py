@@ -75,6 +75,7 @@ class OOMPrediction(NamedTuple):
     trend_slope: Optional[float]         # bytes a second
     recommended_actions: List[str]
     device_name: str = ""
+    cause: Optional[str] = None          # growth, nearly_full, full, out_of_memory
 
 
 Callback = Callable[[OOMPrediction], None]
@@ -102,7 +103,17 @@ def prediction_of(line: Dict[str, Any]) -> OOMPrediction:
     found = line["warning"]
     return OOMPrediction(found["device_id"], RiskLevel(found["risk_level"] or "unknown"), found["predicted_oom_time"],
                          found["confidence"], found["taken_percent"], found["trend_slope"], line["actions"],
-                         found["name"] or "")
+                         found["name"] or "", found["cause"])
+
+
+def oom_text(line: Dict[str, Any]) -> str:
+    """Of a warning of the program's: which process ran out of memory, if one has."""
+    last = line["warning"]["last_oom"]
+    if line["warning"]["cause"] != "out_of_memory" or last is None:
+        return ""
+    size = f"{last['requested'] / (1 << 30):.2f} GB"
+    return words(f"\n   Out of memory: process {last['pid']} asked for {size} at {last['timestamp']}",
+                 f"\n   内存不足: 进程 {last['pid']} 申请 {size}, {last['timestamp']}")
 
 
 def warning_text(prediction: OOMPrediction, label: str, actions: Sequence[str]) -> str:
@@ -274,8 +285,9 @@ class OOMDetector(_Monitor):
     >>> detector = OOMDetector(threshold=85.0, warning_callback=on_warning)
     >>> detector.start_monitoring()
 
-    A device warns once each time it reaches the threshold (percent), and when its risk gets high or critical,
-    which takes warm_up seconds of samples. Callbacks run on a thread of the detector's, one after the other. A
+    A device warns once each time it reaches the threshold (percent; from there on it is critical), when its risk gets
+    high or critical, which takes warm_up seconds of samples unless it will be full in less than half a minute, when it
+    is full, and when a recorded process on it has run out of memory (cause out_of_memory). Callbacks run on a thread of the detector's, one after the other. A
     strategy of yours (samples of a device in, oldest first; a prediction or None out), if there is one when monitoring
     begins, is asked after each sample, besides: its prediction warns when its risk gets high or critical.
     """
@@ -353,15 +365,15 @@ class OOMDetector(_Monitor):
             self._warn(prediction, prediction.recommended_actions)
 
     def _on_warning(self, line: Dict[str, Any]) -> None:
-        self._warn(prediction_of(line), line["actions_zh"] if is_chinese() else line["actions"])
+        self._warn(prediction_of(line), line["actions_zh"] if is_chinese() else line["actions"], oom_text(line))
 
-    def _warn(self, prediction: OOMPrediction, actions: Sequence[str]) -> None:
+    def _warn(self, prediction: OOMPrediction, actions: Sequence[str], more: str = "") -> None:
         kind = self._kinds.get(prediction.device_id)
         label = (words("host", "主机") if kind == "host" else
                  f"GPU {prediction.device_id}" if kind is not None else
                  words("device", "设备") + f" {prediction.device_id}")
         self.warnings.append(prediction)
-        say(logging.WARNING, warning_text(prediction, label, actions))
+        say(logging.WARNING, warning_text(prediction, label, actions) + more)
         for callback in self._callbacks:
             try:
                 callback(prediction)

@@ -21,6 +21,9 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 from . import _figures, _model
 from ._figures import MB, mb
 from ._files import write_file
+from ._report import figure as _text
+from ._report import history_lines, issue_lines, peak_lines, size_figure, stage_lines
+from ._report import label as _label
 from ._words import padded, say, words
 
 Snapshot = Dict[str, Any]
@@ -31,6 +34,9 @@ SHOWN_PARTS = 10
 
 #: What generate_report() tells of, the oldest given up first.
 history: Deque[Snapshot] = collections.deque(maxlen=MAX_HISTORY)
+#: Stages of TrainingProfiler, as they end, with the `time` of that, and what check_memory_status() warned of.
+finished_stages: Deque[Dict[str, Any]] = collections.deque(maxlen=MAX_HISTORY)
+warned: Deque[Dict[str, Any]] = collections.deque(maxlen=MAX_HISTORY)
 _models: Dict[str, Dict[str, Any]] = {}
 
 
@@ -40,10 +46,6 @@ def _percent(part: Optional[float], whole: Optional[float]) -> Optional[float]:
 
 def _difference(after: Optional[float], before: Optional[float]) -> Optional[float]:
     return None if after is None or before is None else after - before
-
-
-def _text(value: Optional[float], form: str) -> str:
-    return "-" if value is None else format(value, form)
 
 
 # ---- snapshots
@@ -70,10 +72,6 @@ def _empty(name: str) -> Snapshot:
     return {"name": name, "timestamp": datetime.now().isoformat(), "time": time.time(), "gpu_memory": [],
             "system_memory": {"total": None, "available": None, "total_mb": None, "available_mb": None,
                               "percent": None}}
-
-
-def _label(entry: Dict[str, Any]) -> str:
-    return f"GPU {entry['device_id']}" if entry["kind"] == "GPU" else "CPU"
 
 
 def memory_snapshot(name: str = "snapshot") -> Snapshot:
@@ -259,23 +257,25 @@ def check_memory_status(threshold_mb: float = 1000.0) -> List[Dict[str, Any]]:
         if free is not None and free < threshold_mb:
             issues.append({"type": "not_free", "device_id": entry["device_id"], "free_mb": free,
                            "threshold_mb": threshold_mb,
-                           "message": label + words(" has less free than that: ", " 可用内存不足: ") +
+                           "message": label + words(" has too little free: ", " 可用内存不足: ") +
                            f"{free:.1f}MB < {threshold_mb:.1f}MB"})
         elif free is not None:
-            say(logging.INFO, label + words(f": {threshold_mb:.1f}MB are free ({free:.1f}MB)",
+            say(logging.INFO, label + words(f" has enough free: {free:.1f}MB >= {threshold_mb:.1f}MB",
                                             f": 可用内存充足 {free:.1f}MB >= {threshold_mb:.1f}MB"))
         else:
-            say(logging.INFO, label + words(f": whether {threshold_mb:.1f}MB are free is not known",
+            say(logging.INFO, label + words(f": it is not known whether {threshold_mb:.1f}MB are free",
                                             f": 可用内存未知 (阈值 {threshold_mb:.1f}MB)"))
+    timestamp = datetime.now().isoformat()
     for issue in issues:
         say(logging.WARNING, issue["message"])
+        warned.append({**issue, "timestamp": timestamp, "until": timestamp})
     return issues
 
 
 def cleanup_memory() -> Dict[str, Any]:
     """Collect garbage and give back what torch caches; what that has changed.
 
-    >>> cleanup_memory()["gpu_changes"][0]["reserved_change_mb"]
+    >>> cleanup_memory()["gpu_changes"][0]["memory_change_mb"]
     -512.0
     """
     if _figures.is_off():
@@ -284,20 +284,10 @@ def cleanup_memory() -> Dict[str, Any]:
     _figures.give_back()
     comparison = _changes(before, _take("after_cleanup"))
     for change in comparison["gpu_changes"]:
-        size, kept = _text(change["memory_change_mb"], "+.1f"), _text(change["reserved_change_mb"], "+.1f")
+        size, kept = size_figure(change["memory_change_mb"], "+.1f"), size_figure(change["reserved_change_mb"], "+.1f")
         say(logging.INFO, words("cleaned up: ", "清理内存: ") + f"{_label(change)} " +
-            words(f"allocated {size}MB, reserved {kept}MB", f"分配 {size}MB, 保留 {kept}MB"))
+            words(f"allocated {size}, reserved {kept}", f"分配 {size}, 保留 {kept}"))
     return comparison
-
-
-def _snapshot_lines() -> List[str]:
-    lines = []
-    for snapshot in history:
-        for entry in snapshot["gpu_memory"]:
-            lines.append(f"  {padded(snapshot['name'], 30)} {_label(entry)}  "
-                         f"{_text(entry['allocated_mb'], '.1f'):>10}MB {_text(entry['reserved_mb'], '.1f'):>10}MB "
-                         f"{_text(entry['utilization'], '.1f'):>6}%")
-    return lines
 
 
 def _model_lines(found: Dict[str, Any]) -> List[str]:
@@ -310,8 +300,14 @@ def _model_lines(found: Dict[str, Any]) -> List[str]:
     return lines
 
 
+def _peaks_mb() -> Dict[int, Optional[float]]:
+    """Of each device since the program began."""
+    return {device.index: mb(_figures.figures(_figures.number_of(device)).max_allocated) for device in _figures.devices()}
+
+
 def generate_report(output_file: Optional[str] = None) -> str:
-    """What was seen so far, as text: snapshots, the change from the first to the last, models. To a file too.
+    """What was seen so far, as text: the peak, snapshots with their times, the change from the first to the last, stages,
+    warnings with their times, models. To a file too.
 
     >>> text = generate_report("memory_report.txt")
     """
@@ -322,10 +318,11 @@ def generate_report(output_file: Optional[str] = None) -> str:
     if not history:
         lines.append(words("no snapshot was taken", "没有内存快照"))
     else:
-        lines += [words("snapshots (allocated, reserved, utilization)", "内存快照 (分配, 保留, 利用率)"), *_snapshot_lines()]
+        lines += peak_lines(history, _peaks_mb()) + history_lines(list(history))
         for change in _changes(history[0], history[-1])["gpu_changes"]:
             lines.append(words("from the first to the last: ", "总变化: ") +
                          f"{_label(change)} {_text(change['memory_change_mb'], '+.1f')}MB")
+    lines += stage_lines(list(finished_stages)) + (issue_lines(list(warned)) if warned else [])
     if _models:
         lines.append(words("models", "模型"))
         for found in _models.values():

@@ -10,7 +10,6 @@ This finds out what can be run here (the model, the device, the token), says so,
 runs `python -m tidemark.sweep_training` once a configuration and writes the results.
 """
 import argparse
-import difflib
 import importlib.util
 import json
 import os
@@ -19,7 +18,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from . import _hub, _library
 from ._cards import Device, device_of
-from ._lora_config import PRECISIONS, LoraConfig
+from ._lora_config import PRECISIONS, LoraConfig, Parser
 from ._lora_model import ModelError, shape_of
 from .sweep_training import SweepError, add_training_arguments, bytes_of, privacy_of, whole
 
@@ -50,22 +49,6 @@ EXAMPLES = """examples:
 
 # ---- arguments
 
-class Parser(argparse.ArgumentParser):
-    """Of words that it does not know only names of options are shown: what follows one may be a token."""
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> argparse.Namespace:
-        given, rest = self.parse_known_args(args, namespace)
-        if rest:
-            options = [word.partition("=")[0] for word in rest if word.startswith("--")]
-            self.error("not known: " + ", ".join(map(self._hint, options)) if options else
-                       "there are words that belong to no option")
-        return given
-
-    def _hint(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._option_string_actions, 1)
-        return name + (f" (did you mean {near[0]}?)" if near else "")
-
-
 def _time(text: str) -> str:
     """A number by itself is seconds."""
     return text + "s" if text.replace(".", "", 1).isdigit() else text
@@ -73,8 +56,7 @@ def _time(text: str) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="python -m tidemark.sweep", usage="python -m tidemark.sweep [options]", allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=EXAMPLES,
+        prog="python -m tidemark.sweep", usage="python -m tidemark.sweep [options]", epilog=EXAMPLES,
         description="Train each configuration of a grid for a few steps, survive those that do not fit, and show where "
                     "the memory goes and how it grows. Any other program: tidemark sweep --help.")
     what = parser.add_argument_group("what is swept")
@@ -347,15 +329,9 @@ def _go_on(program: str, given: argparse.Namespace, token: Optional[str]) -> int
                    _environment(token, {"HF_HUB_OFFLINE": "1"}))
 
 
-def _normal(word: str) -> str:
-    """--seq-lengths is --seq_lengths."""
-    name, equals, value = word.partition("=")
-    return name[:2] + name[2:].replace("-", "_") + equals + value if word.startswith("--") else word
-
-
 def main(arguments: Optional[List[str]] = None) -> int:
     parser = _parser()
-    given = parser.parse_args([_normal(word) for word in (sys.argv[1:] if arguments is None else arguments)])
+    given = parser.parse_args(arguments)
     program = _library.program()
     if program is None:
         sys.exit("tidemark: the program is not found; build it (./dev build) or put it on the PATH")

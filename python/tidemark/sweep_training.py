@@ -19,7 +19,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import tidemark
 
 from . import _figures, _ranks
-from ._lora_config import LoraConfig, add_arguments
+from ._lora_config import LoraConfig, Parser, add_arguments
 from .lora_training import Hooks, checked_config, is_expected, pick_device, result_of, run
 
 PRIVACY = ("auto", "opacus", "builtin", "off")
@@ -186,8 +186,8 @@ def _train(given: argparse.Namespace, config: LoraConfig) -> int:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tidemark.sweep_training", formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = Parser(
+        prog="python -m tidemark.sweep_training",
         description="One configuration of a sweep: a LoRA training with DP-SGD, over one rank or several.",
         epilog="example:\n  python -m tidemark.sweep_training --seq_length 128 --batch_size 8 "
                "--max_physical_batch_size 2 --privacy builtin")

@@ -25,10 +25,12 @@ import tidemark
 from . import _figures, _model
 from ._figures import MB
 from ._files import write_new_file
+from ._helpers import helped_s
+from ._settings import settings_of
 from ._words import padded, say, words
 from .gradient_checks import check_gradients
-from .lora_training import (Hooks, LoraConfig, Trained, build_model, is_out_of_memory, make_data, make_optimizer,
-                            pick_device, run, train, usable_precision)
+from .lora_training import (Hooks, LoraConfig, Trained, build_model, changed_configs, is_out_of_memory, make_data,
+                            make_optimizer, pick_device, run, settled, train)
 from .memory_debugger import MemoryDebugger
 from .quick_memory_debug import _large_text, _not_finite_text, _take, analyze_model
 from .training_stages import TrainingProfiler
@@ -124,20 +126,16 @@ class _Debugged:
         self.debugger = MemoryDebugger(folder)
         self.report: Dict[str, Any] = {"creation_analysis": None, "training_analysis": None, "memory_issues": []}
 
-    def _make(self) -> Any:
-        device = pick_device(self.config.device)
-        self.config = self.config.with_({"precision": usable_precision(self.config.precision, device),
-                                         "device": str(device)})
-        return build_model(self.config, device)
-
     def _after_step(self, step: int, loss: float) -> None:
         if step > 0 and not _figures.is_off():  # in the first step gradients and the optimizer's state come
             self.debugger._keep(_take(f"step_{step}"))
+            self.debugger._check_in_time()
 
     def train(self, dataloader: Optional[Iterable[Any]]) -> Any:
         stage, report = self.stages.profile_stage, self.report
+        self.config = settled(self.config)
         window = _window(pick_device(self.config.device))
-        model = stage("model_creation", self._make)
+        model = stage("model_creation", build_model, self.config)
         report["creation_analysis"] = analyze_model(model, "lora_model")
         data = stage("data_loading", lambda: make_data(self.config, model) if dataloader is None else dataloader)
         optimizer = stage("optimizer_setup", make_optimizer, model, self.config)
@@ -152,9 +150,10 @@ class _Debugged:
     def _issues(self) -> List[Dict[str, Any]]:
         if _figures.is_off():
             return []
-        grown = self.debugger._check_memory_anomalies() if self.debugger.memory_history else []
+        if self.debugger.memory_history:
+            self.debugger._check_memory_anomalies()
         return (_model_issues(self.report["training_analysis"]) +
-                self.report["gradient_analysis"]["issues"] + grown)
+                self.report["gradient_analysis"]["issues"] + self.debugger.past_issues)
 
 
 def _window(device: Any) -> Optional[_figures.Window]:
@@ -175,8 +174,8 @@ def debug_lora_training(config: Any = None, dataloader: Optional[Iterable[Any]] 
     """Train (one pass over the dataloader, or num_steps of the config; without a dataloader on random tokens), and say
     what it took: the trained model and a dict with `creation_analysis` (the model as made),
     `training_analysis` (its summary counts gradients and the optimizer's state too), `memory_issues`, `stages`,
-    `losses`, `peak_mb`, `gradient_analysis`, the labels, and `report_file`, where the same is written. What the
-    training raises goes through, after the report is written with it as `error`.
+    `losses`, `peak_mb`, `gradient_analysis`, the labels, `log_file`, and `report_file`, where the same is written. What
+    the training raises goes through, after the report is written with it as `error`.
 
     >>> trained_model, results = debug_lora_training(config, dataloader, "fp16", "matplotlib", "3.8.0", "code")
     >>> results["training_analysis"]["summary"]["total_memory_mb"]
@@ -197,7 +196,7 @@ def debug_lora_training(config: Any = None, dataloader: Optional[Iterable[Any]] 
         raise
     finally:
         report.update(stages=debugged.stages.generate_training_report(), config=debugged.config.to_dict(), error=error,
-                      precision_used=debugged.config.precision, run=tidemark.run)
+                      precision_used=debugged.config.precision, run=tidemark.run, log_file=debugged.debugger.log_file)
         report["report_file"] = write_report(folder, "training_debug", report)
 
 
@@ -205,8 +204,9 @@ def debug_lora_training(config: Any = None, dataloader: Optional[Iterable[Any]] 
 
 def _trial(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, Any]:
     """Built, trained, measured; it is all given back when this returns."""
-    start = time.monotonic()
+    start, helped = time.monotonic(), helped_s()
     trained = run(config)
+    duration_s = time.monotonic() - start - (helped_s() - helped)
     model = trained.model
     parameters = {id(p): p for p in model.parameters()}.values()
     total, trainable = sum(p.numel() for p in parameters), sum(p.numel() for p in parameters if p.requires_grad)
@@ -216,7 +216,7 @@ def _trial(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, A
             "gradient_mb": _model.tensors_bytes(p.grad for p in parameters if p.grad is not None) / MB,
             "optimizer_mb": _state_bytes(trained.optimizer) / MB, "total_params": total, "trainable_params": trainable,
             "param_efficiency": 100.0 * trainable / total, "loss": trained.losses[-1],
-            "duration_s": time.monotonic() - start, "config": trained.config.to_dict(), "error": None}
+            "duration_s": duration_s, "config": trained.config.to_dict(), "error": None}
 
 
 def _survived(config: LoraConfig, window: Optional[_figures.Window]) -> Dict[str, Any]:
@@ -247,14 +247,14 @@ def debug_memory_with_different_configs(base_config: Any, variations: Mapping[st
     53.4
     """
     base = LoraConfig.of(base_config)
-    configs = {name: base.with_({"num_steps": num_steps, **changes}) for name, changes in variations.items()}
+    configs = changed_configs(base.with_({"num_steps": num_steps}), variations)
     if _figures.is_off():
         return {name: _unmeasured(config, math.nan, None) for name, config in configs.items()}
     _figures.need_torch("debug_memory_with_different_configs")
     results = {}
     for name, config in configs.items():
         _begin_alike()
-        say(logging.INFO, words("configuration: ", "配置: ") + f"{name} {dict(variations[name])}")
+        say(logging.INFO, words("configuration: ", "配置: ") + f"{name} {settings_of(settings_of(variations)[name])}")
         results[name] = _survived(config, _window(pick_device(config.device)))
     _begin_alike()
     _say_configs(results)

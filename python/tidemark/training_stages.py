@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""memory_profiled_training: a training in stages, and what each of them leaves.
+"""memory_profiled_training: a training in stages, what each of them leaves, and the most that it had allocated.
 
     from tidemark import memory_profiled_training
 
@@ -8,22 +8,23 @@
         profiler.profile_stage("training", train_model, model)
         report = profiler.generate_training_report()
 
-Each stage is a stage of the recorded run too: `tidemark peak RUN --by stage` says what was alive in it.
+Each stage is a stage of the recorded run too: `tidemark peak RUN --by stage` says what was alive in it. Its duration is
+without what helpers of the package took meanwhile.
 """
 import contextlib
 import json
 import logging
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 import tidemark
 
 from . import _figures
 from ._files import write_file, write_new_file
-from ._words import padded, say, words
-from .quick_memory_debug import _changes, _label, _take, _text
-
-NAME_COLUMNS = 24
+from ._helpers import helped_s
+from ._report import stage_line
+from ._words import say, words
+from .quick_memory_debug import _changes, _label, _take, _text, finished_stages
 
 
 class TrainingProfiler:
@@ -45,7 +46,9 @@ class TrainingProfiler:
         """
         if _figures.is_off():
             return function(*args, **kwargs)
-        before, start, error = _take(f"before_{name}"), time.monotonic(), None
+        before, error = _take(f"before_{name}"), None
+        windows = {device.index: _figures.Window(_figures.number_of(device)) for device in _figures.devices()}
+        start, helped = time.monotonic(), helped_s()
         try:
             with tidemark.stage(name):
                 return function(*args, **kwargs)
@@ -53,30 +56,43 @@ class TrainingProfiler:
             error = type(reason).__name__
             raise
         finally:
-            self._add(name, before, time.monotonic() - start, error)
+            duration_s = time.monotonic() - start - (helped_s() - helped)
+            self._add(name, before, duration_s, error, {index: window.peak() for index, window in windows.items()})
 
-    def _add(self, name: str, before: Dict[str, Any], duration_s: float, error: Optional[str]) -> None:
+    def _add(self, name: str, before: Dict[str, Any], duration_s: float, error: Optional[str],
+             peaks: Dict[int, Optional[int]]) -> None:
         self.is_reported = False
         after = _take(f"after_{name}")
         changes = _changes(before, after)["gpu_changes"]
-        self.stages.append({"name": name, "duration_s": duration_s, "error": error, "gpu_changes": changes,
-                            "gpu_memory": after["gpu_memory"],
-                            "memory_change_mb": _sum(change["memory_change_mb"] for change in changes)})
+        for change in changes:
+            peak = peaks.get(change["device_id"])
+            change.update(peak=peak, peak_mb=_figures.mb(peak))
+        stage = {"name": name, "timestamp": before["timestamp"], "duration_s": duration_s, "error": error,
+                 "gpu_changes": changes, "gpu_memory": after["gpu_memory"],
+                 "memory_change_mb": _over(sum, (change["memory_change_mb"] for change in changes)),
+                 "peak_mb": _over(max, (change["peak_mb"] for change in changes))}
+        self.stages.append(stage)
+        finished_stages.append({**stage, "time": after["time"]})
         for change in changes:
             say(logging.INFO, words("stage ", "阶段 ") + f"{name}: {_label(change)} " +
-                words("memory ", "内存变化 ") + f"{_text(change['memory_change_mb'], '+.1f')}MB, {duration_s:.2f}s")
+                words("memory ", "内存变化 ") + f"{_text(change['memory_change_mb'], '+.1f')}MB, " +
+                words("peak ", "峰值 ") + f"{_text(change['peak_mb'], '.1f')}MB, {duration_s:.2f}s")
 
     def generate_training_report(self, output_file: Optional[str] = None) -> Dict[str, Any]:
-        """All stages, their sum, and the one that left most; to a file as JSON too (in log_dir by itself).
+        """All stages, their sum, the one that left most and the one in which most was allocated at once; to a file as
+        JSON too (in log_dir by itself).
 
         >>> profiler.generate_training_report()["largest_stage"]
         'model_creation'
         """
         self.is_reported = True
         known = [stage for stage in self.stages if stage["memory_change_mb"] is not None]
-        report = {"stages": self.stages, "total_change_mb": _sum(stage["memory_change_mb"] for stage in known),
+        peaks = [stage for stage in self.stages if stage["peak_mb"] is not None]
+        report = {"stages": self.stages, "total_change_mb": _over(sum, (stage["memory_change_mb"] for stage in known)),
                   "total_duration_s": sum(stage["duration_s"] for stage in self.stages),
-                  "largest_stage": max(known, key=lambda stage: stage["memory_change_mb"])["name"] if known else None}
+                  "largest_stage": max(known, key=lambda stage: stage["memory_change_mb"])["name"] if known else None,
+                  "peak_mb": _over(max, (stage["peak_mb"] for stage in peaks)),
+                  "peak_stage": max(peaks, key=lambda stage: stage["peak_mb"])["name"] if peaks else None}
         is_off = _figures.is_off()
         if is_off:
             report["reason"] = "TIDEMARK=0"
@@ -90,21 +106,17 @@ class TrainingProfiler:
         return report
 
 
-def _sum(changes: Any) -> Optional[float]:
-    """None where nothing is known."""
-    known = [change for change in changes if change is not None]
-    return sum(known) if known else None
+def _over(combine: Callable[[List[float]], float], values: Iterable[Optional[float]]) -> Optional[float]:
+    """sum or max of those that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return combine(known) if known else None
 
 
 def _lines(report: Dict[str, Any]) -> List[str]:
-    lines = [words("training, by stage", "训练阶段内存报告")]
-    for stage in report["stages"]:
-        failed = f"  {stage['error']}" if stage["error"] else ""
-        lines.append(f"  {padded(stage['name'], NAME_COLUMNS)} {_text(stage['memory_change_mb'], '+.1f'):>10}MB "
-                     f"{stage['duration_s']:8.2f}s{failed}")
-    lines.append(f"  {padded(words('together', '合计'), NAME_COLUMNS)} {_text(report['total_change_mb'], '+.1f'):>10}MB "
-                 f"{report['total_duration_s']:8.2f}s")
-    return lines
+    together = {"name": words("together", "合计"), "memory_change_mb": report["total_change_mb"], "error": None,
+                "peak_mb": report["peak_mb"], "duration_s": report["total_duration_s"]}
+    return [words("training, by stage (change, peak, time)", "训练阶段内存报告 (变化, 峰值, 时间)"),
+            *map(stage_line, [*report["stages"], together])]
 
 
 @contextlib.contextmanager

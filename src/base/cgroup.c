@@ -10,7 +10,7 @@
 
 enum { TEXT_BYTES = 8192, PATH_BYTES = 2048, GROUP_BYTES = 1024 };
 
-/* The two generations: where they are mounted and what their files are called. */
+/* The two versions: where they are mounted and what their files are called. */
 static const struct generation {
     const char *controller; /* as /proc/self/cgroup has it, between the colons */
     const char *mount, *limit, *used, *droppable;
@@ -64,8 +64,8 @@ static void visit_group_limit(const struct generation *g, const char *folder,
     visit(arg, limit, used);
 }
 
-/* In a container without a namespace for groups the path is the host's and only the root of it
- * exists; the walk ends there. */
+/* A container without a namespace for groups has the host's path, of which only the root exists.
+ * The walk ends there. */
 static void walk_up(const char *sys, const struct generation *g, char *group,
                     tmk_cgroup_visit *visit, void *arg)
 {

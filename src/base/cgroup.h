@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* base/cgroup.h - limits of memory by control groups, of either generation.
+/* base/cgroup.h - memory limits of control groups, version 1 and 2.
  *
- * The limit of its own group and those of all groups above bind a process. File pages that the
+ * A process is bound by the limits of its own group and of all groups above. File pages that the
  * kernel can drop do not count as used. */
 #ifndef TMK_BASE_CGROUP_H
 #define TMK_BASE_CGROUP_H

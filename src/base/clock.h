@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* base/clock.h - the cheap clock of the hot path and what relates it to CLOCK_MONOTONIC.
+/* base/clock.h - the cheap clock of the hot path, and readings that relate it to CLOCK_MONOTONIC.
  *
- * Ticks come from the cycle counter where that counts at one rate on all cores (x86-64 with an
- * invariant TSC, aarch64 always), else from CLOCK_MONOTONIC itself. A reading pairs both, so that
- * ticks between two readings turn into nanoseconds by a straight line, without knowing the rate. */
+ * Ticks come from the cycle counter if it counts at one rate on all cores (x86-64 with an invariant
+ * TSC, aarch64 always), else from CLOCK_MONOTONIC itself. A reading pairs both, so that ticks
+ * between two readings turn into nanoseconds by a straight line, without knowing the rate. */
 #ifndef TMK_BASE_CLOCK_H
 #define TMK_BASE_CLOCK_H
 
@@ -42,8 +42,9 @@ static inline uint64_t tmk_clock_counter(void)
 #endif
 }
 
-/* A number of ticks that is more than a nanosecond (counters run at 8 GHz at most, or 1), and less
- * than the time between two events of a thread. */
+/* The number of ticks by which an event is later than the one that lent it its timestamp. It is
+ * more than a nanosecond (counters run at 8 GHz or less) and less than the time between two events
+ * of a thread. */
 #if defined(__x86_64__)
 enum { TMK_CLOCK_LITTLE = 8 };
 #else

@@ -20,7 +20,6 @@
     X(TMK_EFULL, -8, "no room")                                                                    \
     X(TMK_EBUSY, -9, "in use")                                                                     \
     X(TMK_ESQL, -10, "SQL error")                                                                  \
-    X(TMK_ESTOP, -11, "stopped")                                                                   \
     X(TMK_EPROCESS, -12, "not a watched process")                                                  \
     X(TMK_EAGAIN, -13, "has to be done in another way")
 

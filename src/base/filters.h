@@ -3,9 +3,9 @@
  * them.
  *
  * Filters cannot be read, only counted. Most filters are harmless: those of Docker, podman and
- * Kubernetes answer with an error. Others kill. A filter is known to be harmless when it is the
- * same that `tidemark run` or `attach` has and has tried, or the one that Docker or podman gives to
- * all processes of a container. */
+ * Kubernetes answer with an error. Others kill. A filter is known to be harmless in two cases:
+ * `tidemark run` or `attach` runs under the same filter and has tried it, or Docker or podman gives
+ * it to all processes of the container. */
 #ifndef TMK_BASE_FILTERS_H
 #define TMK_BASE_FILTERS_H
 
@@ -34,13 +34,13 @@ struct tmk_filters {
  * cut before the line. */
 bool tmk_filters_parse(const char *status, bool is_whole, struct tmk_filters *ret);
 
-/* Reads the filters from such a file, with the calls that the loader makes too: openat, read,
- * close. */
+/* Reads the filters from the file at `path`. Makes only calls that the loader makes too: openat,
+ * read, close. */
 bool tmk_filters_read(const char *path, struct tmk_filters *ret);
 
-/* Reads the filters of the first process of the container that a process ("/proc/self") is in:
- * Docker and podman leave a mark in its root folder, which is an overlay. Returns false when it is
- * in no such container. Makes the same calls. */
+/* Reads the filters of the first process of the container that a process ("/proc/self") is in.
+ * Docker and podman leave a mark in the root folder, which is an overlay. Returns false when the
+ * process is in no such container. Makes the same calls. */
 bool tmk_filters_read_first(const char *process, struct tmk_filters *ret);
 
 /* Whether recording under `own` is safe. `first` has the filters of the container's first process,

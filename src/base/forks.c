@@ -26,7 +26,7 @@ static void after_fork(void)
         pthread_mutex_unlock(&holding);
 }
 
-/* In the child, no other thread exists that could hold forks. */
+/* No other thread exists in the child that could hold forks. */
 static void after_fork_in_child(void)
 {
     holding = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/signals.h - the calling thread takes no signals for a while; nor do threads that it starts
- * meanwhile, ever. */
+/* base/signals.h - block signals on the calling thread for a while. Threads that it starts
+ * meanwhile never take any. */
 #ifndef TMK_BASE_SIGNALS_H
 #define TMK_BASE_SIGNALS_H
 

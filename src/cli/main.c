@@ -8,6 +8,9 @@
 
 #include "cli/front/command.h"
 #include "cli/output/say.h"
+#include "cli/remote/remote.h"
+#include "cli/remote/remote_end.h"
+#include "cli/remote/ssh.h"
 #include "cli/run/watch.h"
 
 static int unknown_command(const char *name)
@@ -30,7 +33,7 @@ static int run_command(const struct tmk_command *c, char **argv)
         tmk_help_command(stdout, c);
         return TMK_EXIT_OK;
     }
-    return c->run(&args);
+    return tmk_remote_run(&args, &status) ? status : c->run(&args);
 }
 
 static int dispatch_command(char **argv)
@@ -51,6 +54,8 @@ static int dispatch_command(char **argv)
         tmk_help_markdown(stdout);
         return TMK_EXIT_OK;
     }
+    if (strcmp(argv[0], TMK_REMOTE_END) == 0)
+        return tmk_remote_end(dispatch_command);
     const struct tmk_command *c = tmk_command_find(argv[0]);
     return c ? run_command(c, argv + 1) : unknown_command(argv[0]);
 }

@@ -19,9 +19,16 @@ struct tmk_device_series {
     uint64_t n_points;
 };
 
+struct tmk_device_forecast_terms {
+    uint64_t warm_up_ns;      /* growth seen for less is no alarm, unless the OOM is at hand */
+    double threshold_percent; /* of use: from there on the risk is critical, whatever the trend */
+    bool had_oom;             /* a process on the device has just run out of memory */
+};
+
 struct tmk_device_forecast {
     const char *device_id;     /* the series' label, borrowed */
     enum tmk_risk risk_level;  /* UNKNOWN: watched too shortly */
+    bool has_trend;            /* trend_slope is known */
     bool has_time;             /* the next three and confidence are known */
     double predicted_oom_time; /* seconds after the last sample */
     double predicted_low, predicted_high;
@@ -29,14 +36,21 @@ struct tmk_device_forecast {
     bool has_usage;
     double current_usage;        /* percent, including what the driver keeps */
     double trend_slope;          /* bytes a second; 0: use does not grow */
-    enum tmk_growth_cause cause; /* what to do about it: tmk_growth_cause_advice() */
+    enum tmk_growth_cause cause; /* NONE below medium risk */
 };
 
 /* A program that starts fills memory steadily too, so growth over a shorter time is no alarm. */
 #define TMK_DEVICE_FORECAST_WARM_UP_NS ((uint64_t)TMK_OOM_FORECAST_LEAST_NS)
+#define TMK_DEVICE_FORECAST_THRESHOLD 85.0 /* percent in use, unless told otherwise */
+#define TMK_DEVICE_FORECAST_FULL 99.0      /* percent: only small requests may still succeed */
 
 struct tmk_device_forecast tmk_device_forecast_make(const struct tmk_device_series *series,
-                                                    uint64_t warm_up_ns);
+                                                    const struct tmk_device_forecast_terms *terms);
+
+/* Sentence `i` of what to do at that risk for that cause; NULL: there are no more. */
+const char *tmk_device_forecast_advice(const struct tmk_device_forecast *f, unsigned i);
+/* The same in Chinese. */
+const char *tmk_device_forecast_advice_zh(const struct tmk_device_forecast *f, unsigned i);
 
 static inline bool tmk_device_forecast_is_alarm(const struct tmk_device_forecast *f)
 {

@@ -17,15 +17,18 @@
 
 #include "forecast/oom_forecast_fit.h"
 
-#define GROWS_Z 4.0      /* slope over its error: from here on it is growth */
-#define LEAST_RISE 0.005 /* rise over the points fitted, as a share of the capacity */
-#define FARTHEST 50.0    /* times the span fitted: an OOM beyond that is not forecast */
+#define GROWS_Z 4.0          /* slope over its error: from here on it is growth */
+#define LEAST_RISE 0.005     /* rise over the points fitted, as a share of the capacity */
+#define FARTHEST 50.0        /* times the span fitted: an OOM beyond that is not forecast */
+#define FARTHEST_WARM_UP 5.0 /* the same, while it may be warm-up */
+#define WARM_UP_PARTS 12
 #define NEVER 1e9
 #define DRIFT 0.06       /* slopes change by this share of themselves, */
 #define DRIFT_FAR 0.03   /* and by this much more per span looked ahead */
 #define MOST_UNSURE 0.67 /* share of the slope */
 #define MOST_LATE 4.0    /* times the expected time */
 #define SIDE 1.2816      /* in a normal distribution a tenth lies beyond */
+#define MOSTLY_FULL 0.75 /* of the capacity: a program that starts rarely needs more */
 #define NEARLY_FULL 0.9  /* of the capacity: one larger step could fail */
 #define LEAST_SURE 0.4   /* any growth at all came true as often in the set fitted */
 #define MOST_SURE 0.97
@@ -38,6 +41,19 @@
 #define ALARM_BEND 0.05 /* share of the rise that the fit may bend down by, */
 #define ALARM_FALL 0.6  /* that the series may fall now and then, */
 #define ALARM_FELL 0.35 /* and have fallen by just before the fit begins */
+
+/* How long the growth has been seen, without what came before it. */
+static double span_of_fit(const struct tmk_growth_series *s, const struct tmk_growth_fit *f)
+{
+    return (f->n - 1) * s->spacing;
+}
+
+/* Whether a program that starts may be what fills the device. Steps begin after that. */
+static bool is_warm_up(const struct tmk_growth_series *s, const struct tmk_growth_fit *f,
+                       const struct tmk_oom_forecast_terms *terms)
+{
+    return terms->is_by_time && span_of_fit(s, f) < terms->least_span;
+}
 
 /* ---- when ---- */
 
@@ -94,7 +110,7 @@ static double slope_doubt_of(const struct tmk_oom_forecast *oom, const struct tm
 }
 
 static void find_oom_time(struct tmk_oom_forecast *oom, const struct tmk_growth_series *s,
-                          const struct tmk_growth_fit *f)
+                          const struct tmk_growth_fit *f, double farthest)
 {
     double middle = x_of_expected(f, f->slope, M_LN2), ahead = middle / f->n;
     double unsure = slope_doubt_of(oom, s, f, ahead);
@@ -105,7 +121,7 @@ static void find_oom_time(struct tmk_oom_forecast *oom, const struct tmk_growth_
              middle);
     oom->high = x_of_expected(f, f->slope * (1 - fmin(unsure, MOST_UNSURE)), -log(0.1));
     oom->high = clip_value(oom->high, middle, middle * MOST_LATE);
-    oom->has_time = middle <= FARTHEST * f->n;
+    oom->has_time = middle <= farthest * f->n;
 }
 
 /* ---- how surely ---- */
@@ -189,15 +205,43 @@ static bool is_growth_alarm(const struct tmk_oom_forecast *oom, const struct tmk
            s->fall <= ALARM_FALL * f->rise && fall_before_fit(s, f) <= ALARM_FELL * f->rise;
 }
 
+/* Growth may be warm-up until it was seen for `least_span`. Waiting for that would be waiting for
+ * the OOM where most of the capacity is in use, and less is left than the growth was seen for. */
 static enum tmk_risk oom_risk_of(const struct tmk_oom_forecast *oom,
                                  const struct tmk_growth_series *s, const struct tmk_growth_fit *f,
                                  double new_high, const struct tmk_oom_forecast_terms *terms)
 {
-    double span = (f->n - 1) * s->spacing; /* leaves warm-up out */
-    if (oom->has_time && span >= terms->least_span && is_growth_alarm(oom, s, f, new_high))
-        return oom->to_oom <= terms->soon ? TMK_RISK_CRITICAL : TMK_RISK_HIGH;
+    double span = span_of_fit(s, f);
+    bool is_soon = oom->to_oom <= terms->soon;
+    bool is_imminent =
+        is_soon && oom->to_oom <= span && oom->highest >= MOSTLY_FULL * terms->capacity_bytes;
+    bool is_seen = span >= terms->least_span || is_imminent;
+    if (oom->has_time && is_seen && is_growth_alarm(oom, s, f, new_high))
+        return is_soon ? TMK_RISK_CRITICAL : TMK_RISK_HIGH;
     bool is_full = oom->highest >= NEARLY_FULL * terms->capacity_bytes;
     return is_full || oom->has_time ? TMK_RISK_MEDIUM : TMK_RISK_LOW;
+}
+
+/* How many times the span of the fit an OOM may be ahead. In the warm-up that is less, and nothing
+ * at its very beginning: what rises then may be the first half of a swing. */
+static double farthest_time(const struct tmk_growth_series *s, const struct tmk_growth_fit *f,
+                            const struct tmk_oom_forecast_terms *terms)
+{
+    if (!is_warm_up(s, f, terms))
+        return FARTHEST;
+    return span_of_fit(s, f) < terms->least_span / WARM_UP_PARTS ? -1 : FARTHEST_WARM_UP;
+}
+
+/* Fit the end of the series. A start that gets faster and faster does not go on so: of it only the
+ * line that it follows now is drawn on. */
+static struct tmk_growth_fit fit_growth(struct tmk_growth_series *s,
+                                        const struct tmk_oom_forecast_terms *terms)
+{
+    unsigned first = tmk_growth_series_envelope(s);
+    struct tmk_growth_fit f = tmk_growth_fit_end(s, first, true);
+    if (f.curve > 0 && is_warm_up(s, &f, terms))
+        f = tmk_growth_fit_end(s, first, false);
+    return f;
 }
 
 struct tmk_oom_forecast tmk_oom_forecast_make(const struct tmk_oom_forecast_point *points,
@@ -210,13 +254,13 @@ struct tmk_oom_forecast tmk_oom_forecast_make(const struct tmk_oom_forecast_poin
         oom.highest = fmax(oom.highest, points[i].bytes);
     if (!tmk_growth_series_make(points, n, terms->capacity_bytes, &s))
         return oom;
-    struct tmk_growth_fit f = tmk_growth_fit_end(&s, tmk_growth_series_envelope(&s));
+    struct tmk_growth_fit f = fit_growth(&s, terms);
     double new_high = 0;
     if (f.slope > 0 && f.z >= GROWS_Z && f.rise >= LEAST_RISE) {
         oom.slope = f.slope * terms->capacity_bytes / s.spacing;
         oom.shape = growth_shape_of(&f, &s);
         new_high = new_high_of(&s, &f);
-        find_oom_time(&oom, &s, &f);
+        find_oom_time(&oom, &s, &f, farthest_time(&s, &f, terms));
     }
     if (oom.has_time) {
         find_forecast_features(&oom, &s, &f, new_high);

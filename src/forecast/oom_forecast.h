@@ -6,8 +6,9 @@
  * sure that is:
  *
  *     struct tmk_oom_forecast_point points[] = {{0, 1e9}, {1, 1.1e9}, ...};
- *     struct tmk_oom_forecast f = tmk_oom_forecast_make(points, n, &(struct
- * tmk_oom_forecast_terms){ .capacity_bytes = 80e9, .least_points = ...}); if (f.has_time)
+ *     struct tmk_oom_forecast_terms terms = {.capacity_bytes = 80e9, .least_span = ...};
+ *     struct tmk_oom_forecast f = tmk_oom_forecast_make(points, n, &terms);
+ *     if (f.has_time)
  *         ... f.to_oom, f.low, f.high: in the unit of the points' x, after the last point ...
  *
  * `confidence` belongs to this statement: "the use reaches the capacity between `low` and `high`
@@ -39,6 +40,7 @@ struct tmk_oom_forecast_terms {
     double capacity_bytes;
     double least_span; /* in x: growth over less is no alarm */
     double soon;       /* in x: an OOM within that is critical */
+    bool is_by_time;   /* x is a time and not a step: programs that start are in the series too */
 };
 
 /* How likely an OOM is. docs/forecast.md defines the levels. */
@@ -89,13 +91,13 @@ enum tmk_growth_cause {
     TMK_GROWTH_FRAGMENTATION, /* reserved memory grows, allocated memory does not */
     TMK_GROWTH_OTHER_PROCESS, /* other processes' use of the device grows */
     TMK_GROWTH_NEARLY_FULL,   /* no growth, but little is left */
+    TMK_GROWTH_FULL,          /* a device is full: requests fail or have failed */
+    TMK_GROWTH_RAN_OUT,       /* a process on the device has run out of memory */
 };
 
 /* "none", "leak", "growing_batch" and so on. */
 const char *tmk_growth_cause_name(enum tmk_growth_cause cause);
-/* Sentence `i` of what to do; NULL: there are no more. */
-const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, unsigned i);
-/* The same in Chinese for the causes that device monitors report, in English for the others. */
-const char *tmk_growth_cause_advice_zh(enum tmk_growth_cause cause, unsigned i);
+/* Sentence `i` of what to do at that risk; NULL: there are no more. */
+const char *tmk_growth_cause_advice(enum tmk_growth_cause cause, enum tmk_risk risk, unsigned i);
 
 #endif

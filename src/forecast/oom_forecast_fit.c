@@ -396,7 +396,8 @@ static bool fit_slowing_curve(const struct tmk_growth_series *s, const struct tm
     return true;
 }
 
-struct tmk_growth_fit tmk_growth_fit_end(const struct tmk_growth_series *s, unsigned first)
+struct tmk_growth_fit tmk_growth_fit_end(const struct tmk_growth_series *s, unsigned first,
+                                         bool may_accelerate)
 {
     unsigned n = s->n - first, stride = n / N_STARTS ? n / N_STARTS : 1;
     struct tmk_growth_fit f = fit_growth_line(s, first), curve;
@@ -408,7 +409,7 @@ struct tmk_growth_fit tmk_growth_fit_end(const struct tmk_growth_series *s, unsi
     }
     if (!is_straight_fit(&f, s) && is_slow)
         f = curve;
-    else if (find_rising_curve(s, first, &f, &curve))
+    else if (may_accelerate && find_rising_curve(s, first, &f, &curve))
         f = curve;
     residuals_of(&f, s, f.first, f.rest);
     qsort(f.rest, f.n, sizeof f.rest[0], compare_falling);

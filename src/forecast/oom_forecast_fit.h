@@ -39,7 +39,9 @@ bool tmk_growth_series_make(const struct tmk_oom_forecast_point *points, uint64_
  * less than that. */
 unsigned tmk_growth_series_envelope(struct tmk_growth_series *s);
 
-/* Fit the longest end of the series that follows one line, or a curve that rises ever faster. */
-struct tmk_growth_fit tmk_growth_fit_end(const struct tmk_growth_series *s, unsigned first);
+/* Fit the longest end of the series that follows one line or, if it may, a curve that rises ever
+ * faster. */
+struct tmk_growth_fit tmk_growth_fit_end(const struct tmk_growth_series *s, unsigned first,
+                                         bool may_accelerate);
 
 #endif

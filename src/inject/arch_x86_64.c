@@ -116,7 +116,7 @@ bool tmk_registers_are_special(const struct tmk_registers *registers)
     return false;
 }
 
-/* What a signal handler does to the call that was interrupted. */
+/* The effects of a signal handler on the call that was interrupted. */
 enum restart { RESTARTS_ANYWAY = 0, ENDS_IF_HANDLED = 1, ENDS_IF_NOT_ASKED = 2 };
 
 static enum restart restart_of(const struct user_regs_struct *g)

@@ -3,8 +3,8 @@
  * addresses of their functions.
  *
  * Symbols are read from the process's memory, not from files: a library may have been replaced
- * since it was loaded, or be in a container whose files we cannot see. Nothing read is trusted: the
- * process may be hostile, so every length is bounded. */
+ * since it was loaded, or be in a container, where its files have other paths. Nothing read is
+ * trusted: the process may be hostile, so every length is bounded. */
 #ifndef TMK_INJECT_IMAGE_H
 #define TMK_INJECT_IMAGE_H
 
@@ -90,8 +90,9 @@ bool tmk_module_data_tail(const struct tmk_image *image, const struct tmk_mappin
 bool tmk_module_symbol(const struct tmk_image *image, const struct tmk_image_module *module,
                        const char *name, struct tmk_range *ret);
 
-/* Widen `range` to the gap between the exported symbols before and behind it. This covers functions
- * that a library does not export but that were compiled into one object with some that it does. */
+/* Widen `range` to the gap between the exported symbols before and behind it. So it covers
+ * functions that the library does not export and that were compiled into one object with exported
+ * ones. */
 int tmk_module_widen(const struct tmk_image *image, const struct tmk_image_module *module,
                      struct tmk_range *range);
 

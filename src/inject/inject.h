@@ -47,7 +47,7 @@ struct tmk_injected {
  * loading; then that goes on. */
 int tmk_inject(const struct tmk_injection *in, struct tmk_injected *ret, struct tmk_error *err);
 
-/* What a process has loaded, of tidemark and beside it. */
+/* The libraries that a process has loaded: tidemark's and others that matter. */
 struct tmk_presence {
     char library[512]; /* the library it has loaded; "" */
     char ring[512];    /* the ring it records into; "" */

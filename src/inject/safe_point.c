@@ -15,12 +15,13 @@
 #include "inject/arch.h"
 
 enum {
-    NEAR_BYTES = 8192,     /* of stack: malloc's deepest call (which counts processors) and more */
+    NEAR_BYTES = 8192,     /* of stack, more than malloc's deepest call (which counts processors) */
     LOCK_BYTES = 256,      /* waiting for a lock: the caller is near */
     WAIT_BYTES = 1024,     /* the same in a stranger's allocator */
     HANDLER_BYTES = 65536, /* of stack searched for handlers */
     MAX_HANDLERS = 4,
-    MAX_ALLOCATOR_BYTES = 256 * 1024, /* of malloc.o; more: the symbols are not what we think */
+    MAX_ALLOCATOR_BYTES =
+        256 * 1024, /* of malloc.o; if there are more, the symbols mean something else */
 };
 
 /* ---- calls ---- */
@@ -280,9 +281,8 @@ static void add_other_allocators(struct tmk_safety *s, const struct tmk_image_mo
         struct tmk_range range;
         if (m->path[0] != '/' || m->file_offset != 0 || tmk_mapping_same_file(m, libc->head))
             continue;
-        program = program
-                      ? program
-                      : m; /* usually the lowest; mistaking a library for it costs only a look */
+        program = program ? program
+                          : m; /* usually the lowest; a library taken for it costs one more look */
         if (tmk_module_init(s->image, m, &module) < 0 ||
             !tmk_module_symbol(s->image, &module, "malloc", &range))
             continue;

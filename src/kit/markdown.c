@@ -19,7 +19,7 @@ static const char space[] = "&#8203;";
 
 static const char signs[] = "\\`*_[]<>&|#~";
 
-/* What GitHub makes links of; the space goes behind so many bytes. */
+/* Beginnings that GitHub turns into links; a space goes behind so many bytes. */
 static const struct {
     const char *begin;
     size_t n_before;

@@ -78,7 +78,7 @@ const struct tmk_caching_stats *tmk_caching_stats(const struct tmk_caching_alloc
  * follow:
  *   - each block but number 0 is in a segment, or on the list of dead ones;
  *   - addresses and sizes are multiples of 512; prev and next name each other, lie end to end, and
- *     are of the same lane and segment; two free ones that are mapped alike are not neighbours;
+ *     belong to the same lane and segment; two free ones that are mapped alike are not neighbours;
  *   - an expandable segment is covered by its blocks from start to end, and what is not mapped of
  *     it is whole pages;
  *   - a free block is in the set of its lane, under its size and address, and no other block is in

@@ -67,6 +67,7 @@ static void describe_trace(struct tmk_process *p)
     p->pid = pid < 0 ? 0 : (uint64_t)pid;
     p->rank = info_number(r, "rank");
     p->world_size = info_number(r, "world_size");
+    p->role = tmk_reader_info(r, "role");
     p->start_realtime_ns = start < 0 ? 0 : (uint64_t)start;
     p->end_ns = trace_end_ns(r);
 }
@@ -183,9 +184,8 @@ static int finish_open(struct tmk_run *run, int rc, struct tmk_run **ret_run)
 int tmk_run_open_watched(const struct tmk_watched *w, struct tmk_run **ret_run,
                          struct tmk_error *err)
 {
-    char name[16];
-    snprintf(name, sizeof name, "%u", w->pid);
-    struct tmk_run *run = make_run(name, err);
+    char name[TMK_WATCHED_NAME_BYTES];
+    struct tmk_run *run = make_run(tmk_watched_name(w->pid, name), err);
     if (!run)
         return TMK_ENOMEM;
     return finish_open(run, add_trace(run, w->trace_path, w->ring_path, err), ret_run);
@@ -435,8 +435,8 @@ bool tmk_frame_is_users(const struct tmk_frame *f)
     return !tmk_frame_is_native(f);
 }
 
-/* Find the frame to show if none is the user's: the operation of autograd or torch, rather than the
- * allocator's functions under it. 0: the innermost. */
+/* Find the frame to show if the stack has none of the user's: the operation of autograd or torch,
+ * not the allocator's functions that it called. 0: the innermost frame. */
 static uint32_t operation_of(const struct tmk_process *p, const struct tmk_stack *frames)
 {
     static const char *const names[] = {"Backward", "at::_ops::"};

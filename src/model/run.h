@@ -29,6 +29,7 @@ struct tmk_process {
     uint64_t pid;
     int64_t rank;       /* -1: none */
     int64_t world_size; /* -1: not known */
+    const char *role;   /* what the launcher says that the rank does; NULL: not known */
     uint64_t start_realtime_ns;
     uint64_t offset_ns; /* run time = trace time + offset_ns */
     uint64_t end_ns;    /* trace time of the last event known */

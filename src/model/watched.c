@@ -26,6 +26,27 @@ uint32_t tmk_watched_parse(const char *text)
     return (uint32_t)strtoul(text, NULL, 10);
 }
 
+const char *tmk_watched_host(void)
+{
+    const char *host = getenv(TMK_WATCHED_HOST);
+    return host && *host ? host : NULL;
+}
+
+const char *tmk_watched_name(uint32_t pid, char buffer[TMK_WATCHED_NAME_BYTES])
+{
+    const char *host = tmk_watched_host();
+    const char *user_end = host ? strrchr(host, '@') : NULL;
+    const char *machine = user_end ? user_end + 1 : host;
+    int n_user = (int)(machine - host);
+    if (!host)
+        snprintf(buffer, TMK_WATCHED_NAME_BYTES, "%u", pid);
+    else if (strchr(machine, ':')) /* an IPv6 address */
+        snprintf(buffer, TMK_WATCHED_NAME_BYTES, "%.*s[%s]:%u", n_user, host, machine, pid);
+    else
+        snprintf(buffer, TMK_WATCHED_NAME_BYTES, "%s:%u", host, pid);
+    return buffer;
+}
+
 const char *tmk_watched_folder(const struct tmk_watched *w, char *buffer, size_t size)
 {
     snprintf(buffer, size, "%s", w->trace_path + strlen(w->root));
@@ -192,18 +213,21 @@ static int say_hidden(uint32_t pid, struct tmk_error *err)
 
 int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *err)
 {
+    char name[TMK_WATCHED_NAME_BYTES];
     switch (look_at_pid(pid, ret)) {
     case IS_WATCHED:
         return 0;
     case HAS_LIBRARY:
-        return tmk_fail(
-            err, TMK_EPROCESS,
-            "process %u records nothing that can be found: it has not allocated "
-            "anything yet, or only this moment, was detached from, or has no ring file (ulimit -f)",
-            pid);
+        return tmk_fail(err, TMK_EPROCESS,
+                        "process %u records nothing that can be found: it has not allocated "
+                        "anything yet, or only this moment, was detached from, or has no ring file "
+                        "(ulimit -f); "
+                        "after a detach, to watch it again: tidemark attach %u",
+                        pid, pid);
     case HAS_NOTHING:
         return tmk_fail(err, TMK_EPROCESS,
-                        "process %u is not watched; to watch it: tidemark attach %u", pid, pid);
+                        "process %u is not watched; to watch it: tidemark attach %s", pid,
+                        tmk_watched_name(pid, name));
     case IS_HIDDEN:
         break;
     }

@@ -32,6 +32,17 @@ int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_
  * returns it. */
 const char *tmk_watched_folder(const struct tmk_watched *w, char *buffer, size_t size);
 
+/* This setting says that the command is asked from another machine, and what that calls this one
+ * (cli/remote/remote.h). */
+#define TMK_WATCHED_HOST "TIDEMARK_ENDPOINT_HOST"
+
+/* Returns that name; NULL when the command is asked here. */
+const char *tmk_watched_host(void);
+
+enum { TMK_WATCHED_NAME_BYTES = 300 };
+/* Write how the user calls a process: 4242, or HOST:4242. Returns `buffer`. */
+const char *tmk_watched_name(uint32_t pid, char buffer[TMK_WATCHED_NAME_BYTES]);
+
 /* Parse a PID; 0: `text` is none. */
 uint32_t tmk_watched_parse(const char *text);
 

@@ -33,9 +33,28 @@ static void fill_empty_parts(struct history_parts *p)
     }
 }
 
-static void cut_history(const struct tmk_history *h, struct history_parts *ret)
+/* The entries of a history from some moment on. */
+struct history_end {
+    const struct tmk_history_entry *entries;
+    uint64_t n;
+};
+
+static struct history_end end_of_history(const struct tmk_history *h, uint64_t from_ns)
 {
-    uint64_t start = h->entries[0].start_ns, span = h->entries[h->n - 1].end_ns - start + 1;
+    uint64_t first = 0;
+    while (first < h->n && h->entries[first].start_ns < from_ns)
+        first++;
+    return (struct history_end){h->entries + first, h->n - first};
+}
+
+static uint64_t span_of_history(const struct history_end *h)
+{
+    return h->n ? h->entries[h->n - 1].end_ns - h->entries[0].start_ns : 0;
+}
+
+static void cut_history(const struct history_end *h, struct history_parts *ret)
+{
+    uint64_t start = h->entries[0].start_ns, span = span_of_history(h) + 1;
     *ret = (struct history_parts){0};
     for (uint64_t i = 0; i < h->n; i++) {
         const struct tmk_history_entry *e = &h->entries[i];
@@ -80,7 +99,7 @@ static bool reaches_new_highs(const struct history_parts *p, int64_t growth)
     return signed_difference(at_end, before) >= growth / 4;
 }
 
-static uint64_t count_samples(const struct tmk_history *h)
+static uint64_t count_samples(const struct history_end *h)
 {
     uint64_t n = 0;
     for (uint64_t i = 0; i < h->n; i++)
@@ -88,13 +107,14 @@ static uint64_t count_samples(const struct tmk_history *h)
     return n;
 }
 
-struct tmk_growth tmk_growth_judge(const struct tmk_history *h)
+struct tmk_growth tmk_growth_judge(const struct tmk_history *h, uint64_t from_ns, uint64_t least_ns)
 {
+    struct history_end end = end_of_history(h, from_ns);
     struct history_parts p;
     uint64_t lowest[N_PARTS];
-    if (count_samples(h) < TMK_GROWTH_LEAST_SAMPLES)
+    if (count_samples(&end) < TMK_GROWTH_LEAST_SAMPLES || span_of_history(&end) < least_ns)
         return (struct tmk_growth){0};
-    cut_history(h, &p);
+    cut_history(&end, &p);
     lowest[N_PARTS - 1] = p.floors[N_PARTS - 1];
     for (unsigned i = N_PARTS - 1; i-- > 0;)
         lowest[i] = p.floors[i] < lowest[i + 1] ? p.floors[i] : lowest[i + 1];
@@ -104,9 +124,27 @@ struct tmk_growth tmk_growth_judge(const struct tmk_history *h)
         .is_steady =
             growth > 0 && rises_throughout(lowest, growth) && reaches_new_highs(&p, growth),
         .bytes = signed_difference(p.floors[N_PARTS - 1], p.floors[0]),
-        .span_ns = h->entries[h->n - 1].end_ns - h->entries[0].start_ns,
+        .span_ns = span_of_history(&end),
         .rank = floor_rank_of(p.floors),
     };
+}
+
+int64_t tmk_growth_of_series(const int64_t *values, unsigned n)
+{
+    int64_t floors[TMK_GROWTH_SERIES_MOST], bounds[4];
+    if (n < 4 || n > TMK_GROWTH_SERIES_MOST)
+        return 0;
+    floors[n - 1] = values[n - 1] < values[n - 2] ? values[n - 1] : values[n - 2];
+    floors[n - 2] = floors[n - 1];
+    for (unsigned i = n - 2; i-- > 0;)
+        floors[i] = values[i] < floors[i + 1] ? values[i] : floors[i + 1];
+    for (unsigned third = 0; third < 4; third++)
+        bounds[third] = floors[(n - 1) * third / 3];
+    int64_t growth = bounds[3] - bounds[0];
+    for (unsigned third = 0; third < 3; third++)
+        if ((bounds[third + 1] - bounds[third]) * 10 < growth)
+            return 0;
+    return growth > 0 ? growth : 0;
 }
 
 bool tmk_growth_is_leak(const struct tmk_growth *g, uint64_t threshold_bytes)

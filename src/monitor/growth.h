@@ -12,23 +12,33 @@
  *     and ceiling stay  ceiling rise        first half by a quarter of it or more
  *
  * So neither a swing, nor one step up (a model was loaded), nor a rise that has ended or has only
- * begun counts. A swing longer than the time watched cannot be told from a leak. */
+ * begun counts. A swing longer than the time watched cannot be told from a leak, nor can a program
+ * that starts: so a shorter time than `least_ns` is not judged. */
 #ifndef TMK_MONITOR_GROWTH_H
 #define TMK_MONITOR_GROWTH_H
 
 #include "monitor/history.h"
 
 enum { TMK_GROWTH_LEAST_SAMPLES = 12 };
+#define TMK_GROWTH_LEAST_NS 30000000000u /* unless told otherwise */
 
 struct tmk_growth {
-    bool is_known;    /* there were enough samples; else the rest is 0 */
+    bool is_known;    /* there were enough samples, for long enough; else the rest is 0 */
     bool is_steady;   /* use grows by the rule above, by however little */
     int64_t bytes;    /* last floor - first floor; negative: use shrinks */
     uint64_t span_ns; /* the time watched */
     double rank;      /* Kendall's tau of the floors over time: 1 always up, 0 no trend */
 };
 
-struct tmk_growth tmk_growth_judge(const struct tmk_history *h);
+/* Judge what was seen from `from_ns` on. */
+struct tmk_growth tmk_growth_judge(const struct tmk_history *h, uint64_t from_ns,
+                                   uint64_t least_ns);
+
+/* Judge a short series of counts: by how much its floor rises, if it does in each third of it; else
+ * 0. The last floor is that of the last two values. python/tidemark/_growth.py has the same rule.
+ */
+enum { TMK_GROWTH_SERIES_MOST = 16 };
+int64_t tmk_growth_of_series(const int64_t *values, unsigned n);
 
 /* Whether use grows, by at least `threshold_bytes`. */
 bool tmk_growth_is_leak(const struct tmk_growth *g, uint64_t threshold_bytes);

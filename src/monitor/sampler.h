@@ -27,6 +27,8 @@ struct tmk_sampler_settings {
     uint64_t interval_ns;
     uint64_t duration_ns;                 /* 0: without end */
     uint64_t process_interval_ns;         /* how often to list processes; 0: never */
+    uint64_t history_most;                /* entries a device's history may have, even; 0:
+                                             TMK_HISTORY_DEVICE */
     const struct tmk_device_roots *roots; /* borrowed; for the host's limits, and to tell processes
                                              with one number apart; NULL: neither */
 };
@@ -61,6 +63,8 @@ struct tmk_watched_device {
     struct tmk_history history;
     struct tmk_process_use *processes;
     uint64_t n_processes, processes_room;
+    bool has_list; /* its processes were listed once, first at: */
+    uint64_t first_list_ns;
     char process_reason[160]; /* why its processes cannot be listed; "": they can */
 };
 

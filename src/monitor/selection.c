@@ -212,7 +212,7 @@ static int parse_selection(const struct tmk_devices *d, const char *const *value
 {
     static const char *const everything[] = {"all"};
     struct device_choice c = {.d = d};
-    tmk_visible_devices(d, &c.visible);
+    tmk_visible_devices(d, NULL, &c.visible);
     if (c.visible.n == 0)
         c.visible.items[c.visible.n++] = tmk_devices_count(d) - 1; /* the host takes their place */
     if (n_values == 0) {

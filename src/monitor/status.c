@@ -84,7 +84,7 @@ static void add_actions(struct tmk_tree *t, const struct tmk_device_forecast *p)
     const char *advice;
     if (!tmk_tree_list_if(t, "recommended_actions", p->risk_level != TMK_RISK_UNKNOWN))
         return;
-    for (unsigned i = 0; (advice = tmk_growth_cause_advice(p->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_device_forecast_advice(p, i)) != NULL; i++)
         tmk_tree_text(t, NULL, advice);
     tmk_tree_end(t);
 }
@@ -93,12 +93,11 @@ static void add_actions(struct tmk_tree *t, const struct tmk_device_forecast *p)
 static void add_oom_fields(struct tmk_tree *t, const struct tmk_device_forecast *p,
                            const struct tmk_watched_device *u)
 {
-    bool is_known = p->risk_level != TMK_RISK_UNKNOWN;
     tmk_tree_text(t, "risk_level", tmk_risk_text(p->risk_level));
     tmk_tree_fixed(t, "predicted_oom_time", p->has_time ? p->predicted_oom_time : NAN, 1);
     tmk_tree_fixed(t, "confidence", p->has_time ? p->confidence : NAN, 2);
     add_percent(t, "current_usage", u->has_now, tmk_device_use_percent(u));
-    tmk_tree_fixed(t, "trend_slope", is_known ? p->trend_slope : NAN, 1);
+    tmk_tree_fixed(t, "trend_slope", p->has_trend ? p->trend_slope : NAN, 1);
     add_actions(t, p);
 }
 
@@ -113,7 +112,8 @@ static void add_bounds(struct tmk_tree *t, const struct tmk_device_forecast *p)
 
 void tmk_device_forecast_write(struct tmk_tree *t, const char *key,
                                const struct tmk_watched_device *u, const struct tmk_alarm *alarm,
-                               const struct tmk_device_forecast *p)
+                               const struct tmk_device_forecast *p,
+                               const struct tmk_device_jobs *jobs)
 {
     tmk_tree_object(t, key);
     add_device_label(t, "device_id", u);
@@ -128,6 +128,7 @@ void tmk_device_forecast_write(struct tmk_tree *t, const char *key,
     tmk_tree_label(t, "error", u->reason);
     add_percent(t, "taken_percent", u->has_now, tmk_device_taken_percent(u));
     add_bounds(t, p);
+    tmk_device_ooms_write(t, jobs);
     tmk_tree_end(t);
 }
 
@@ -138,6 +139,17 @@ static void add_device_forecast(struct tmk_tree *t, const struct tmk_watched_dev
     add_oom_fields(t, p, u);
     add_bounds(t, p);
     tmk_tree_end(t);
+}
+
+static struct tmk_device_forecast forecast_of_status(const struct tmk_monitor_status *st,
+                                                     unsigned i)
+{
+    struct tmk_device_forecast_terms terms = {
+        .warm_up_ns = st->warm_up_ns,
+        .threshold_percent =
+            st->alarms ? st->alarms[i].threshold_percent : TMK_DEVICE_FORECAST_THRESHOLD,
+        .had_oom = st->jobs && tmk_device_jobs_had_oom(&st->jobs[i], st->elapsed_ns)};
+    return tmk_watched_device_forecast(tmk_sampler_device(st->sampler, i), &terms);
 }
 
 static void add_device_status(struct tmk_tree *t, const struct tmk_monitor_status *st, unsigned i)
@@ -151,17 +163,13 @@ static void add_device_status(struct tmk_tree *t, const struct tmk_monitor_statu
     tmk_tree_label(t, "id", u->device->id);
     tmk_tree_text(t, "limited_by", u->has_limit ? "control group" : NULL);
     tmk_tree_label(t, "error", u->reason);
-    struct tmk_device_forecast p = tmk_watched_device_forecast(u, TMK_DEVICE_FORECAST_WARM_UP_NS);
+    struct tmk_device_forecast p = forecast_of_status(st, i);
     if (st->alarms)
-        tmk_device_forecast_write(t, "oom", u, &st->alarms[i], &p);
+        tmk_device_forecast_write(t, "oom", u, &st->alarms[i], &p, st->jobs ? &st->jobs[i] : NULL);
     else
         add_device_forecast(t, u, &p);
-    if (st->is_whole) {
-        tmk_tree_unknown(t, "fragmentation");
-        tmk_tree_text(t, "fragmentation_reason",
-                      "the driver does not tell which blocks there are; record a job with "
-                      "tidemark run");
-    }
+    if (st->jobs)
+        tmk_device_jobs_write(t, &st->jobs[i]);
     tmk_tree_end(t);
 }
 
@@ -182,9 +190,10 @@ static const char *verdict_text(bool is_known, bool is_leak)
 }
 
 static void add_process_object(struct tmk_tree *t, const struct tmk_resident *r,
-                               uint64_t threshold_bytes)
+                               const struct tmk_monitor_status *st)
 {
-    struct tmk_growth growth = tmk_growth_judge(&r->history);
+    uint64_t threshold_bytes = st->leaks ? st->leaks->threshold_bytes : 0;
+    struct tmk_growth growth = tmk_growth_judge(&r->history, 0, st->least_ns);
     bool is_known = r->n_looks > 0;
     tmk_tree_object(t, "process");
     tmk_tree_i64(t, "pid", r->pid);
@@ -236,9 +245,9 @@ void tmk_monitor_status_write(struct tmk_tree *t, const struct tmk_monitor_statu
     add_seconds(t, "interval_s", true, tmk_sampler_settings(st->sampler)->interval_ns);
     tmk_tree_u64(t, "missed_samples", tmk_sampler_n_missed(st->sampler));
     if (st->leaks)
-        tmk_leaks_write(t, st->leaks);
+        tmk_leaks_write(t, st->leaks, st->elapsed_ns);
     if (st->process)
-        add_process_object(t, st->process, st->leaks ? st->leaks->threshold_bytes : 0);
+        add_process_object(t, st->process, st);
     tmk_tree_end(t);
 }
 
@@ -276,9 +285,11 @@ static void put_device_leak(struct tmk_tree *t, const struct tmk_leak_row *row)
     tmk_tree_end(t);
 }
 
-void tmk_leaks_write(struct tmk_tree *t, const struct tmk_leaks *leaks)
+void tmk_leaks_write(struct tmk_tree *t, const struct tmk_leaks *leaks, uint64_t elapsed_ns)
 {
+    char reason[TMK_LEAKS_REASON_BYTES];
     tmk_tree_text(t, "verdict", verdict_text(leaks->n_known > 0, leaks->n_leaks > 0));
+    tmk_tree_text(t, "verdict_reason", tmk_leaks_reason(leaks, elapsed_ns, reason));
     tmk_tree_list(t, "leaks");
     for (uint64_t i = 0; i < leaks->n_leaks; i++)
         put_device_leak(t, &leaks->rows[i]);

@@ -103,16 +103,22 @@ static void parse_visible(const struct tmk_devices *d, enum tmk_device_kind kind
     }
 }
 
+static struct tmk_visible_texts own_visible_texts(void)
+{
+    return (struct tmk_visible_texts){getenv("CUDA_VISIBLE_DEVICES"),
+                                      getenv("HIP_VISIBLE_DEVICES")};
+}
+
 const char *tmk_visible_variable(enum tmk_device_kind kind)
 {
-    bool is_hip = kind == TMK_DEVICE_AMD && getenv("HIP_VISIBLE_DEVICES");
+    bool is_hip = kind == TMK_DEVICE_AMD && own_visible_texts().hip;
     return is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
 }
 
-void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
-                       struct tmk_selection *ret)
+static void list_visible(const struct tmk_devices *d, enum tmk_device_kind kind,
+                         const struct tmk_visible_texts *texts, struct tmk_selection *ret)
 {
-    const char *text = getenv(tmk_visible_variable(kind));
+    const char *text = kind == TMK_DEVICE_AMD && texts->hip ? texts->hip : texts->cuda;
     ret->n = 0;
     if (text) {
         parse_visible(d, kind, text, ret);
@@ -123,9 +129,18 @@ void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
             add_visible(ret, i);
 }
 
-void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret)
+void tmk_visible_named(const struct tmk_devices *d, enum tmk_device_kind kind,
+                       struct tmk_selection *ret)
 {
-    tmk_visible_named(d, visible_kind_of(d), ret);
+    struct tmk_visible_texts own = own_visible_texts();
+    list_visible(d, kind, &own, ret);
+}
+
+void tmk_visible_devices(const struct tmk_devices *d, const struct tmk_visible_texts *texts,
+                         struct tmk_selection *ret)
+{
+    struct tmk_visible_texts own = own_visible_texts();
+    list_visible(d, visible_kind_of(d), texts ? texts : &own, ret);
     for (unsigned i = 0; i < ret->n; i++)
         if (tmk_devices_get(d, ret->items[i])->mig != TMK_MIG_PART)
             ret->items[i] = visible_device_of(d, ret->items[i]);

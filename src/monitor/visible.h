@@ -13,8 +13,16 @@
 #include "device/device.h"
 #include "monitor/selection.h"
 
-/* List the visible devices in their order; n is 0 if none is visible. */
-void tmk_visible_devices(const struct tmk_devices *d, struct tmk_selection *ret);
+/* A program's variables; NULL: not set. */
+struct tmk_visible_texts {
+    const char *cuda; /* CUDA_VISIBLE_DEVICES */
+    const char *hip;  /* HIP_VISIBLE_DEVICES */
+};
+
+/* List the devices that a program with these variables (NULL: with this environment) sees, in their
+ * order; n is 0 if none is visible. */
+void tmk_visible_devices(const struct tmk_devices *d, const struct tmk_visible_texts *texts,
+                         struct tmk_selection *ret);
 
 /* The environment variable for GPUs of that kind, and the GPUs and parts that it names, in its
  * order; all GPUs of the kind if it is not set. */

@@ -39,8 +39,9 @@ static double program_capacity_of(const struct tmk_device_memory *m)
                : (double)(m->total_bytes - kept);
 }
 
-struct tmk_device_forecast tmk_watched_device_forecast(const struct tmk_watched_device *u,
-                                                       uint64_t warm_up_ns)
+struct tmk_device_forecast
+tmk_watched_device_forecast(const struct tmk_watched_device *u,
+                            const struct tmk_device_forecast_terms *terms)
 {
     struct tmk_oom_forecast_point points[MOST_POINTS + 1];
     struct tmk_device_series series = {.label = u->label, .has_usage = u->has_now};
@@ -50,5 +51,5 @@ struct tmk_device_forecast tmk_watched_device_forecast(const struct tmk_watched_
         series.points = points;
         series.n_points = reduce_history(&u->history, points);
     }
-    return tmk_device_forecast_make(&series, warm_up_ns);
+    return tmk_device_forecast_make(&series, terms);
 }

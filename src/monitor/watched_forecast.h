@@ -6,9 +6,9 @@
 #include "forecast/device_forecast.h"
 #include "monitor/sampler.h"
 
-/* Forecast from the device's whole history. Growth over less than `warm_up_ns` is no alarm. Takes
- * about 0.1 ms, and longer for a longer history. */
-struct tmk_device_forecast tmk_watched_device_forecast(const struct tmk_watched_device *u,
-                                                       uint64_t warm_up_ns);
+/* Forecast from the device's whole history. Takes about 0.1 ms, and longer for a longer history. */
+struct tmk_device_forecast
+tmk_watched_device_forecast(const struct tmk_watched_device *u,
+                            const struct tmk_device_forecast_terms *terms);
 
 #endif

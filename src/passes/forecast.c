@@ -195,7 +195,7 @@ static uint64_t host_capacity(const struct tmk_process *p)
     return 0;
 }
 
-/* What is free on the device plus what the process's allocator has reserved. */
+/* Free bytes of the device plus bytes that the process's allocator has reserved. */
 static uint64_t card_capacity(const struct device_limits *l, const struct steps *s)
 {
     const struct tmk_step_row *row = s->last;
@@ -300,7 +300,8 @@ static struct tmk_oom_forecast look_at_samples(struct work *w, const struct tmk_
         w->points, n,
         &(struct tmk_oom_forecast_terms){.capacity_bytes = (double)d->total_bytes,
                                          .least_span = TMK_OOM_FORECAST_LEAST_NS,
-                                         .soon = TMK_OOM_FORECAST_SOON_NS});
+                                         .soon = TMK_OOM_FORECAST_SOON_NS,
+                                         .is_by_time = true});
 }
 
 /* The whole device: this forecasts that others fill it, and a process without steps. */

@@ -8,7 +8,7 @@
 #include "trace/replay.h"
 #include "trace/state.h"
 
-/* Where replay began, when older chunks are gone: the oldest checkpoint. */
+/* The checkpoint where replay began, the oldest one, if older chunks are gone. */
 static uint64_t detail_start(const struct tmk_reader *r)
 {
     for (uint32_t i = 0; i < tmk_reader_n_chunks(r); i++)

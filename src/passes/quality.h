@@ -32,8 +32,8 @@ struct tmk_quality {
 /* The quality of a trace that a sweep left in `rp`. */
 struct tmk_quality tmk_quality_of(const struct tmk_process *p, const struct tmk_replay *rp);
 
-/* What is known without a sweep: everything except blocks of unknown origin, frees that do not
- * match, segments without room, and parts with a wrong checksum. */
+/* Fill in what needs no sweep: everything except blocks of unknown origin, frees that do not match,
+ * segments without room, and parts with a wrong checksum. */
 struct tmk_quality tmk_quality_of_status(const struct tmk_process *p);
 
 /* Why the last events of an `unfinished` trace are missing; the text follows "it was not

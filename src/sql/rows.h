@@ -29,7 +29,7 @@ enum { TMK_SHORT_MB_SHIFT = 8 };
 
 enum { TMK_MAX_COLUMNS = 32 };
 
-/* What a query may rely on in a column. */
+/* Properties of a column that a query may rely on. */
 enum tmk_column_flag {
     TMK_PLAIN = 0,
     TMK_FEW = 1,        /* few values: rows may be wanted in groups of equal values */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/schema.h - the definition of a table: columns, scope, and how to make its rows.
  *
- * A table is one file with one `struct tmk_vtab_def`. Its columns are an X-macro, which gives the
- * column numbers that the code uses, the declaration for SQLite, and the documentation:
+ * A table is one file, table_<name>.c, with one `struct tmk_vtab_def`, declared below and listed in
+ * sql.c. Its columns are an X-macro, which gives the column numbers that the code uses, the
+ * declaration for SQLite, and the documentation:
  *
  *     #define COLUMNS(X)                                                                \
  *         X(step, INT, TMK_ORDER_STEP, "training step; NULL before the first")             \

@@ -291,6 +291,21 @@ static void consider_main_device(struct device_choice *c, uint16_t device, uint6
         *c = (struct device_choice){.any = true, .device = device, .max_bytes = max_bytes};
 }
 
+/* Add an accelerator to the sorted list, which has room for as many as a trace may have. */
+static void note_used_device(struct tmk_source *s, uint16_t device, uint64_t max_bytes)
+{
+    uint32_t at = 0;
+    if (device == TIDEMARK_HOST || max_bytes == 0 || s->n_devices == TMK_MAX_DEVICES)
+        return;
+    while (at < s->n_devices && s->devices[at] < device)
+        at++;
+    if (at < s->n_devices && s->devices[at] == device)
+        return;
+    for (uint32_t i = s->n_devices++; i > at; i--)
+        s->devices[i] = s->devices[i - 1];
+    s->devices[at] = device;
+}
+
 /* Consider the last chunk's figures too: the history may end before it. */
 static int consider_last_chunk(struct tmk_source *s, struct device_choice *c, struct tmk_error *err)
 {
@@ -305,10 +320,14 @@ static int consider_last_chunk(struct tmk_source *s, struct device_choice *c, st
         rc = tmk_cursor_begin(&cursor, last->header, payload, err);
     if (rc == 0)
         rc = tmk_context_read_head(&cursor.context, last->header->start_ns, &head);
-    for (uint32_t i = 0; rc == 0 && i < head.n_devices; i++)
+    for (uint32_t i = 0; rc == 0 && i < head.n_devices; i++) {
         consider_main_device(c, head.devices[i].device, head.devices[i].max_bytes);
-    for (uint32_t i = 0; rc == 0 && i < cursor.n_addresses; i++)
+        note_used_device(s, head.devices[i].device, head.devices[i].max_bytes);
+    }
+    for (uint32_t i = 0; rc == 0 && i < cursor.n_addresses; i++) {
         consider_main_device(c, cursor.addresses[i].device, 0);
+        note_used_device(s, cursor.addresses[i].device, 1);
+    }
     tmk_cursor_fini(&cursor);
     return rc == TMK_EDAMAGED ? 0 : rc;
 }
@@ -321,12 +340,15 @@ int tmk_source_read_device(struct tmk_source *s, struct tmk_error *err)
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(s->p->reader); i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(s->p->reader, i);
         consider_main_device(&best, row->device, row->peak_bytes);
+        note_used_device(s, row->device, row->peak_bytes);
     }
     int rc = consider_last_chunk(s, &best, err);
     if (rc < 0)
         return rc;
     s->has_device = best.any;
     s->main_device = best.device;
+    if (best.any && s->n_devices == 0)
+        s->devices[s->n_devices++] = best.device;
     s->device_read = true;
     return 0;
 }

@@ -47,6 +47,8 @@ struct tmk_source {
 
     bool device_read, has_device;
     uint16_t main_device;
+    uint16_t devices[TMK_MAX_DEVICES]; /* accelerators that ever had bytes, or the main device */
+    uint32_t n_devices;
 };
 
 /* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
@@ -99,7 +101,8 @@ int tmk_source_read_steps(struct tmk_source *s, struct tmk_error *err);
 /* The number, from 0, of the step that began then; TMK_NULL_INT when not known. */
 int64_t tmk_source_local_step(const struct tmk_source *s, uint64_t start_ns, int64_t step);
 
-/* Find main_device: the accelerator that ever had the most bytes, else the host. */
+/* Find main_device: the accelerator that ever had the most bytes, else the host; and `devices`, by
+ * number. */
 int tmk_source_read_device(struct tmk_source *s, struct tmk_error *err);
 
 #endif

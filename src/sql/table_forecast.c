@@ -45,13 +45,13 @@ static void set_number(struct tmk_fill *f, uint32_t column, uint64_t row, double
         tmk_rows_int(f->rows, column, row, (int64_t)llround(value * 1e3) * 1000000);
 }
 
-static void set_advice(struct tmk_fill *f, uint64_t row, enum tmk_growth_cause cause)
+static void set_advice(struct tmk_fill *f, uint64_t row, const struct tmk_forecast *c)
 {
     char buffer[512];
     struct tmk_text text;
     tmk_text_init(&text, buffer, sizeof buffer);
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, c->risk, i)) != NULL; i++)
         tmk_text_add(&text, "%s%s", i ? "; " : "", advice);
     tmk_fill_text(f, COL_advice, row, text.length ? buffer : NULL);
 }
@@ -64,7 +64,7 @@ static void add_forecast_row(struct tmk_fill *f, const struct tmk_forecast *c)
     if (c->risk == TMK_RISK_UNKNOWN)
         return;
     tmk_fill_text(f, COL_cause, row, tmk_growth_cause_name(c->cause));
-    set_advice(f, row, c->cause);
+    set_advice(f, row, c);
     if (!c->has_time)
         return;
     set_number(f, COL_seconds_to_oom, row, c->seconds_to_oom);

@@ -38,7 +38,8 @@
     X(alloc_conf, TEXT, TMK_FEW, "settings of torch's allocator; '': its defaults")                \
     X(without_details, INT, TMK_PLAIN,                                                             \
       "blocks alive at the end, of unknown age and origin: that is no longer in the trace")        \
-    X(unnamed, INT, TMK_PLAIN, "times that a name, stack or stream found no room in the recorder")
+    X(unnamed, INT, TMK_PLAIN, "times that a name, stack or stream found no room in the recorder") \
+    X(role, TEXT, TMK_FEW, "role of the rank, as its launcher says; NULL: not known")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -79,6 +80,7 @@ static int fill_processes(struct tmk_fill *f, struct tmk_error *err)
     tmk_rows_int(rows, COL_pid, row, tmk_source_pid(f->source));
     tmk_rows_int(rows, COL_rank, row, tmk_source_rank(f->source));
     tmk_rows_int(rows, COL_world_size, row, p->world_size < 0 ? TMK_NULL_INT : p->world_size);
+    tmk_fill_text(f, COL_role, row, p->role);
     tmk_fill_text(f, COL_host, row, p->host[0] ? p->host : NULL);
     tmk_fill_text(f, COL_command, row, p->command[0] ? p->command : NULL);
     tmk_fill_text(f, COL_file, row, p->file);

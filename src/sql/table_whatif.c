@@ -63,25 +63,27 @@ static void add_whatif_row(struct tmk_fill *f, const char *conf, bool is_recorde
     tmk_rows_int(f->rows, COL_oom_step, row, r->oom.step);
 }
 
-static uint64_t limit_of_setting(const struct tmk_fill *f, const struct tmk_whatif_facts *facts)
+static uint64_t limit_of_setting(const struct tmk_fill *f,
+                                 const struct tmk_whatif_recorded *recorded)
 {
     if (f->args[0] > 0)
-        return tmk_whatif_share(facts, (uint64_t)f->args[0]);
-    if (facts->limit_bytes != TMK_BYTES_UNKNOWN)
-        return facts->limit_bytes;
-    return facts->card_bytes == TMK_BYTES_UNKNOWN ? TMK_ALLOC_NO_BOUND
-                                                  : tmk_whatif_share(facts, facts->card_bytes);
+        return tmk_whatif_share(recorded, (uint64_t)f->args[0]);
+    if (recorded->limit_bytes != TMK_BYTES_UNKNOWN)
+        return recorded->limit_bytes;
+    return recorded->card_bytes == TMK_BYTES_UNKNOWN
+               ? TMK_ALLOC_NO_BOUND
+               : tmk_whatif_share(recorded, recorded->card_bytes);
 }
 
 static int add_whatif_setting(struct tmk_fill *f, const struct tmk_whatif *w, const char *conf,
                               bool is_recorded, uint16_t device, struct tmk_error *err)
 {
-    const struct tmk_whatif_facts *facts = tmk_whatif_facts(w);
-    uint64_t card = f->args[0] > 0 ? (uint64_t)f->args[0] : facts->card_bytes;
+    const struct tmk_whatif_recorded *recorded = tmk_whatif_recorded(w);
+    uint64_t card = f->args[0] > 0 ? (uint64_t)f->args[0] : recorded->card_bytes;
     struct tmk_whatif_setting setting = {0};
     struct tmk_whatif_result result = {0};
     int rc = tmk_alloc_conf_parse(conf, &setting.conf, err);
-    setting.limit_bytes = tmk_whatif_limit(&setting.conf, limit_of_setting(f, facts), card);
+    setting.limit_bytes = tmk_whatif_limit(&setting.conf, limit_of_setting(f, recorded), card);
     if (rc == 0)
         rc = tmk_whatif_replay(w, &setting, &result, err);
     if (rc < 0)
@@ -95,13 +97,13 @@ static int add_whatif_setting(struct tmk_fill *f, const struct tmk_whatif *w, co
 static int add_whatif_device(struct tmk_fill *f, const struct tmk_whatif *w, uint16_t device,
                              struct tmk_error *err)
 {
-    const struct tmk_whatif_facts *facts = tmk_whatif_facts(w);
-    const char *recorded = tmk_whatif_recorded_conf(facts);
-    bool has_limit = limit_of_setting(f, facts) != TMK_ALLOC_NO_BOUND;
-    int rc = facts->n_events ? add_whatif_setting(f, w, recorded, true, device, err) : 0;
+    const struct tmk_whatif_recorded *recorded = tmk_whatif_recorded(w);
+    const char *conf = tmk_whatif_recorded_conf(recorded);
+    bool has_limit = limit_of_setting(f, recorded) != TMK_ALLOC_NO_BOUND;
+    int rc = recorded->n_events ? add_whatif_setting(f, w, conf, true, device, err) : 0;
     for (const struct tmk_whatif_choice *c = tmk_whatif_choices;
-         c->conf && rc == 0 && facts->n_events; c++)
-        if ((!c->needs_limit || has_limit) && strcmp(c->conf, recorded) != 0)
+         c->conf && rc == 0 && recorded->n_events; c++)
+        if ((!c->needs_limit || has_limit) && strcmp(c->conf, conf) != 0)
             rc = add_whatif_setting(f, w, c->conf, false, device, err);
     return rc;
 }

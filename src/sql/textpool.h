@@ -29,9 +29,9 @@ void tmk_textpool_fini(struct tmk_textpool *p);
 
 /* The number of `text`, which must outlive the pool; 0 for NULL and without memory. */
 uint32_t tmk_textpool_put(struct tmk_textpool *p, const char *text);
-/* Likewise for a text that goes away. */
+/* The same for a text that goes away. */
 uint32_t tmk_textpool_copy(struct tmk_textpool *p, const char *text, size_t n);
-/* Likewise for a text that is often there already: only a new one is copied. */
+/* The same for a text that is often there already: only a new one is copied. */
 uint32_t tmk_textpool_keep(struct tmk_textpool *p, const char *text);
 
 /* The text of a number that is not 0. */

@@ -124,7 +124,9 @@ static void take_head(struct tmk_walk *w, const struct tmk_context_head *head)
         d->reserved_bytes = head->devices[i].reserved_bytes;
         d->max_reserved_bytes = head->devices[i].max_reserved_bytes;
     }
-    w->main_device = find_walk_device(w, w->source->main_device);
+    if (!w->want_device)
+        w->device = w->source->main_device;
+    w->main_device = find_walk_device(w, w->device);
     w->step_start_ns = head->step_start_ns;
     w->n_step_module_events = head->n_step_module_events;
 }
@@ -264,8 +266,7 @@ int tmk_walk_skim(struct tmk_walk *w)
     w->is_timed = w->is_timed && w->want_times;
     w->has_bytes = w->has_bytes && w->want_bytes;
     w->run_end = 0;
-    return tmk_skim_chunk(&w->skim, &w->cursor, w->want_times, w->want_bytes,
-                          w->source->main_device);
+    return tmk_skim_chunk(&w->skim, &w->cursor, w->want_times, w->want_bytes, w->device);
 }
 
 int tmk_walk_find_thread(struct tmk_walk *w, uint64_t event)
@@ -302,7 +303,14 @@ int tmk_walk_skim_other(struct tmk_walk *w)
     return 0;
 }
 
-void tmk_walk_fini(struct tmk_walk *w)
+struct tmk_walk *tmk_walk_beside(struct tmk_walk *w)
+{
+    if (!w->beside)
+        w->beside = calloc(1, sizeof *w->beside);
+    return w->beside;
+}
+
+static void let_go_walk(struct tmk_walk *w)
 {
     for (uint64_t t = 0; t < w->n_threads; t++)
         free(w->threads[t].ranges);
@@ -312,5 +320,17 @@ void tmk_walk_fini(struct tmk_walk *w)
     free(w->slot_devices);
     tmk_cursor_fini(&w->cursor);
     tmk_skim_fini(&w->skim);
+}
+
+void tmk_walk_fini(struct tmk_walk *w)
+{
+    struct tmk_walk *other = w->beside;
+    let_go_walk(w);
     *w = (struct tmk_walk){0};
+    while (other) {
+        struct tmk_walk *next = other->beside;
+        let_go_walk(other);
+        free(other);
+        other = next;
+    }
 }

@@ -29,7 +29,7 @@
 
 struct tmk_walk_range {
     uint64_t start_ns; /* trace time */
-    /* These are the main device's when the range opened; known only if the walk saw that. */
+    /* These are of the walk's device when the range opened; known only if the walk saw that. */
     uint64_t allocated_bytes, max_bytes;
     uint64_t row;                /* the table's own, 0 when the range opens */
     uint32_t name;               /* string id */
@@ -62,7 +62,7 @@ struct tmk_walk {
     uint64_t n_step_module_events;
     struct tmk_walk_device devices[TMK_MAX_DEVICES + 1]; /* the last: all devices without a place */
     uint32_t n_devices;
-    uint32_t main_device; /* index of the source's main device */
+    uint32_t main_device; /* index of the walk's device */
     /* For FREE, or ALLOC at a live address: the size of the block that went; else UINT64_MAX. */
     uint64_t freed_bytes;
     /* For CLOSE: the range and those left open inside it; else n_closed is 0. Good until next(). */
@@ -70,12 +70,16 @@ struct tmk_walk {
     uint64_t n_closed;
     struct tmk_walk_thread *thread; /* the event's thread */
 
+    bool want_device;     /* the walk is of `device`; else of the source's main one */
     bool want_local_step; /* needs times */
     bool want_times;      /* modules() gives times only if asked, */
-    bool want_bytes;      /* and bytes of the main device too, */
+    bool want_bytes;      /* and bytes of the walk's device too, */
     bool want_reserved;   /* and those reserved */
 
+    uint16_t device; /* set before begin() with want_device, else by begin() */
+
     /* Private to the walk. */
+    struct tmk_walk *beside;
     struct tmk_source *source;
     uint32_t next_chunk; /* that would be joined to the last */
     struct tmk_cursor cursor;
@@ -93,6 +97,10 @@ struct tmk_walk {
 
 /* Zero is a walk that has not begun. */
 void tmk_walk_fini(struct tmk_walk *w);
+
+/* Another walk, for another device through the same chunks; fini() of the first takes all. Made
+ * when first asked for; NULL without memory. */
+struct tmk_walk *tmk_walk_beside(struct tmk_walk *w);
 
 /* Go to the first event of chunk `i` of the source. Returns 0; TMK_EDAMAGED: it cannot be read,
  * go on with the next; TMK_ENOMEM or TMK_EIO. */

@@ -49,8 +49,7 @@ TMK_WALK_INLINE int tmk_walk_modules(struct tmk_walk *w,
 {
     int rc = tmk_walk_skim(w);
     struct tmk_walk_device *d = &w->devices[w->main_device];
-    struct tmk_skim_blocks blocks =
-        tmk_skim_blocks_of(&w->skim, &w->cursor, w->source->main_device);
+    struct tmk_skim_blocks blocks = tmk_skim_blocks_of(&w->skim, &w->cursor, w->device);
     const struct tmk_skim_numbers *pushes = &w->skim.data[TMK_KIND_PUSH];
     const struct tmk_skim_numbers *pops = &w->skim.data[TMK_KIND_POP];
     const uint32_t *push = pushes->values, *push_end = push + (rc == 0 ? pushes->n : 0);

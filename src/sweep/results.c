@@ -81,11 +81,6 @@ bool tmk_cell_has_trace(const struct tmk_results *r, const struct tmk_cell *c)
     return is_there;
 }
 
-int tmk_results_param(const struct tmk_results *r, const char *name)
-{
-    return tmk_params_find(r->params, r->n_params, name, strlen(name));
-}
-
 struct tmk_results *tmk_results_new(const char *folder)
 {
     struct tmk_results *r = calloc(1, sizeof *r);

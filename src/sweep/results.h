@@ -166,7 +166,5 @@ void tmk_message_clean(char *text);
  * to its size; returns it. */
 const char *tmk_cell_text(const struct tmk_results *r, const struct tmk_cell *c, char *buffer,
                           size_t size);
-/* The number of the parameter with that name, -1: there is none. */
-int tmk_results_param(const struct tmk_results *r, const char *name);
 
 #endif

@@ -17,7 +17,7 @@
 #include "trace/layout.h"
 #include "trace/state.h"
 
-/* Which kinds have which fields: kinds.h. Fields that an event's kind has not mean nothing. */
+/* kinds.h lists the fields of each kind. Other fields of an event mean nothing. */
 struct tmk_event {
     uint64_t time_ns;
     uint8_t kind; /* enum tmk_kind; 0 for a kind this reader does not know */

@@ -19,7 +19,7 @@ struct tmk_replay;
 /* A set of event kinds: TMK_HEARS(ALLOC) | TMK_HEARS(FREE). */
 #define TMK_HEARS(kind) (UINT32_C(1) << TMK_KIND_##kind)
 
-/* What a visitor wants to hear; any function may be NULL.
+/* A visitor of a replay: the events that it hears of and its functions; any of these may be NULL.
  *   kinds:    the events that it hears of, a set. 0, which nobody has to remember: all of them.
  *   event:    an event was applied. `b` is its block for ALLOC, FREE and TAG of a live block, else
  *             NULL. A freed block keeps its values until the next event. When an allocation hits an
@@ -53,6 +53,12 @@ struct tmk_replay {
 
     uint32_t *entries; /* by slot of the current chunk: index into state.entries */
     uint32_t entry_room;
+
+    /* Where the sweep stands, so that follow can go on from there. */
+    uint64_t next_seq; /* of the chunk that comes next; 0: nothing was read */
+    bool has_gap;      /* the chunk before it is missing */
+    bool is_lost;      /* a gap lies between the last checkpoint and here */
+    uint32_t n_learnt; /* strings that may be names of stages */
 };
 
 /* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
@@ -63,5 +69,8 @@ void tmk_replay_fini(struct tmk_replay *rp);
  * failing read ends the sweep. */
 int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk_visitor *visitor,
                    struct tmk_error *err);
+/* Go on with the chunks that the reader has got since (tmk_reader_follow). */
+int tmk_replay_follow(struct tmk_replay *rp, struct tmk_reader *r,
+                      const struct tmk_visitor *visitor, struct tmk_error *err);
 
 #endif

@@ -110,7 +110,7 @@ void tmk_ring_give_back(struct tmk_ring *r, struct tmk_page *page);
 /* The invariants (base/valid.h) of a ring that no other thread uses at the moment:
  *   - the header has this version's numbers, and the mapping has room for `max_pages` pages behind
  *     the header, of which there are `n_pages`;
- *   - the free list has pages of these, each once, and just those whose state is "free";
+ *   - the free list has each page in state "free" once, and no others;
  *   - the slots of a free page are zero;
  *   - a page in use has a number of its own that has been given out; its records lie one behind the
  *     other and end in it, and behind the last one all slots are zero;
@@ -123,7 +123,7 @@ bool tmk_ring_list_is_valid(const struct tmk_ring *r);
  * call it. */
 bool tmk_page_is_blank(const struct tmk_ring *r, const struct tmk_page *page);
 
-/* Publish a record whose other fields are written. */
+/* Publish a record; all its other fields are written already. */
 static inline void tmk_record_publish(struct tmk_record *record, union tmk_record_head head)
 {
     atomic_store_explicit(&record->head, head.word, memory_order_release);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trace/state.h - the facts at one moment of a trace: live blocks, open ranges, step, totals.
+/* trace/state.h - everything known at one moment of a trace: live blocks, open ranges, step,
+ * totals.
  *
  * This is the one place that says what events mean. The packer keeps a state to write contexts and
  * checkpoints, the merger of a dead process's ring rebuilds one, and the model replays through one;
@@ -329,9 +330,10 @@ uint64_t tmk_state_check_cost(const struct tmk_state *s); /* in items */
 /* Whether more invariants hold, which a state restored from a file may break, since a file may say
  * anything:
  *   - a device's live blocks add up to its allocated bytes, or to less where blocks have no entry;
- *   - a device's open row is of the state's step, and has reserved bytes when the device has;
+ *   - a device's open row has the state's step, and reserved bytes when the device has them;
  *   - bytes do not exceed the step's peak, nor that the peak of all time; so of reserved bytes;
- *   - live blocks were allocated by now, and not more of them than were counted; so of segments. */
+ *   - live blocks were allocated by now, and there are not more of them than were counted; the
+ *     same holds for segments. */
 bool tmk_state_adds_up(const struct tmk_state *s);
 
 #endif

@@ -25,7 +25,7 @@ enum {
     BAR_WIDTH = 10,
     GAP = 3,
     HELP_KEYS_WIDTH = 28,
-    LISTS_LEAST_LINES = 4, /* facts of little importance may not take these */
+    LISTS_LEAST_LINES = 4, /* less important rows may not take these */
 };
 
 static const char *const titles[] = {
@@ -134,7 +134,7 @@ static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct
 
 /* ---- lists ---- */
 
-/* Count the lines of a list: its title, its rows, one that says how many more there are, a blank
+/* Count the lines of a list: title, rows, the line that says how many more there are, and a blank
  * one. */
 static unsigned list_lines(const struct tmk_details *d, unsigned list)
 {

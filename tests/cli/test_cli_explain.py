@@ -103,6 +103,14 @@ def test_batch_that_was_advised_fits():
     assert "checkpointing" in kinds  # which was tried for real too
 
 
+def test_model_that_asks_too_much():
+    """A smaller batch, checkpointing, half the precision, a larger GPU: each with what it saves."""
+    fixes = found("demand")["fixes"]
+    assert [fix["kind"] for fix in fixes] == ["batch", "checkpointing", "bfloat16", "card"]
+    assert {fix["proof"] for fix in fixes} == {"estimate"}
+    assert all(fix["saves_bytes"] > 0 for fix in fixes[:3])
+
+
 def test_others_are_measured():
     oom = found("other_process")
     assert oom["evidence"]["others"] == 143659106304

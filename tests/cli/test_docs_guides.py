@@ -46,7 +46,7 @@ def runs():
 
 
 def test_there_are_queries():
-    assert len(QUERIES) == 21
+    assert len(QUERIES) == 22
 
 
 @pytest.mark.parametrize("number", range(len(QUERIES)))

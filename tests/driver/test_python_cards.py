@@ -42,7 +42,7 @@ def test_cards_before_cuda(cards, tmp_path):
     found, said = told(cards, tmp_path)
     assert found == {"cards": [["GPU", "NVIDIA H200", 0, 0, 4 * GIB], ["GPU", "NVIDIA H200", 0, 0, 3 * GIB]],
                      "issues": [["not_free", 1, 2048.0]], "current": 0}
-    assert "[INFO] GPU 0: 3000.0MB are free (4096.0MB)" in said
+    assert "[INFO] GPU 0 has enough free: 4096.0MB >= 3000.0MB" in said
     for visible in ("1", "GPU-1"):
         found, _ = told(cards, tmp_path, 1, CUDA_VISIBLE_DEVICES=visible)
         assert found["cards"] == [["GPU", "NVIDIA H200", 0, 0, 3 * GIB]], visible
@@ -53,7 +53,7 @@ def test_cards_of_two_kinds(cards, tmp_path):
     cards.make(4 * GIB, 8 * GIB)
     found, said = told(cards, tmp_path)
     assert found["cards"] == [["GPU", "GPU", 0, 0, None]] * 2 and found["issues"] == []
-    assert "[INFO] GPU 0: whether 3000.0MB are free is not known" in said
+    assert "[INFO] GPU 0: it is not known whether 3000.0MB are free" in said
     found, _ = told(cards, tmp_path, CUDA_DEVICE_ORDER="PCI_BUS_ID")
     assert [card[-1] for card in found["cards"]] == [4 * GIB, 8 * GIB]
 

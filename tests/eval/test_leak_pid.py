@@ -4,7 +4,7 @@ import json
 
 from eval_kit import BLOCKS, tidemark
 
-# Ten steps, each with a block that stays; then 7 objects more in each of many rounds.
+# Ten steps, each with a block that stays; then 70 objects more in each of many rounds.
 GROWING = BLOCKS + """
 class Kept:
     pass
@@ -17,7 +17,7 @@ for step in range(20):
 kept, ballast = [Kept()], []
 ready()
 while True:
-    kept.extend(Kept() for _ in range(7))
+    kept.extend(Kept() for _ in range(70))
     ballast.append(bytearray(1 << 20))
     time.sleep(0.05)
 """
@@ -36,7 +36,10 @@ def test_growing(shop):
     assert told["host"]["rss"] > told["host"]["rss_before"] > 0
     (kept,) = [row for row in told["python"]["growing"] if row["type"] == "__main__.Kept"]
     assert kept["after"] > kept["before"] > 0
-    assert (kept["after"] - kept["before"]) % 7 == 0
+    assert (kept["after"] - kept["before"]) % 70 == 0 and kept["verdict"] == "leak"
+    assert told["python"]["verdict"] == "leak" and told["python"]["verdict_reason"] is None
+    assert 7 <= told["python"]["looks"] <= 10 and told["python"]["growing"][0] == kept
+    assert {row["verdict"] for row in told["python"]["growing"][2:]} <= {"clean"}  # but for the ballast
     assert told["python"]["objects"] >= kept["after"] and told["python"]["cost_ms"] >= 0
 
 
@@ -77,3 +80,5 @@ def test_alone(shop):
     growing = [row["type"] for row in told["python"]["growing"]]
     assert "list" in growing and "__main__.Shared" not in growing
     assert told["python"]["objects"] > 200000
+    assert told["python"]["verdict"] is None and {row["verdict"] for row in told["python"]["growing"]} == {None}
+    assert told["python"]["verdict_reason"].startswith("too short to tell: 2 looks in 0.5 s; a verdict takes 7: --duration ")

@@ -256,6 +256,9 @@ def test_detach(shop):
                     ).stdout == "state\nclosed\n"
     again = tidemark("detach", pid)
     assert again.returncode == 1 and "records nothing" in again.stderr
+    asked = evaluate(pid, "1 + 1")
+    assert (asked.returncode, asked.stdout) == (1, "")
+    assert asked.stderr.endswith(f"after a detach, to watch it again: tidemark attach {pid}\n")
     (shop.folder / "end").touch()
     assert job.stdout.read() == "end\n" and job.wait() == 0
     assert tidemark("query", shop.run, "SELECT event FROM marks", "--format", "csv"

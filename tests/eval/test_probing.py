@@ -41,7 +41,7 @@ def test_examples(shop):
     outputs = {}
     for example in examples():
         done = subprocess.run(["bash", "-c", example], text=True, capture_output=True, timeout=60,
-                              env=environment(PID=str(pid)), cwd=shop.folder, check=False)
+                              env=environment(ENDPOINT=str(pid)), cwd=shop.folder, check=False)
         assert (done.returncode, done.stderr) == (0, ""), f"{example}\n{done.stderr}"
         outputs[example] = done.stdout
 

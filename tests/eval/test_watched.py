@@ -37,7 +37,7 @@ def test_known_blocks(shop):
     """23 allocations in, 23 rows out, while the process lives."""
     pid = shop.target(KNOWN, env={"RANK": "3"})
     script = str(shop.folder / "script0.py")
-    assert listed(pid) == {"pid": pid, "rank": 3, "run": str(shop.run), "device": "cuda:0",
+    assert listed(pid) == {"host": None, "pid": pid, "rank": 3, "run": str(shop.run), "device": "cuda:0",
                            "allocated": 16_000, "peak": 23_000, "command": f"{DEBIAN} {script}",
                            "forecast": None}
     table = [line.split() for line in tidemark("ps").stdout.splitlines()]
@@ -144,7 +144,7 @@ def test_nothing_recorded_yet(shop):
     assert done.returncode == 1
     assert done.stderr == (f"tidemark: process {pid} records nothing that can be found: it has not allocated "
                            "anything yet, or only this moment, was detached from, or has no ring file "
-                           "(ulimit -f)\n")
+                           f"(ulimit -f); after a detach, to watch it again: tidemark attach {pid}\n")
     assert listed(pid) is None
 
 

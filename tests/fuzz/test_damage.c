@@ -133,7 +133,7 @@ static void ask_definitions(const struct tmk_reader *r, struct outcome *o)
     for (uint32_t i = 0; i < tmk_reader_n_stacks(r) && i < 1000; i++)
         for (uint32_t k = 0; tmk_reader_stack(r, i, &stack) && k < stack.n_frames; k++)
             sum += tmk_reader_frame(r, stack.frames[k], &frame) ? frame.line : 0;
-    for (uint32_t i = 0; i < tmk_reader_n_threads(r) && i < 1000; i++)
+    for (uint32_t i = 0; i < 1000; i++)
         sum += tmk_reader_thread(r, i, &thread) ? strlen(thread.name) : 0;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(r); i++)
         sum += tmk_reader_step_row(r, i)->peak_bytes;

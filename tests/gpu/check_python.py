@@ -4,12 +4,14 @@
 
     tests/gpu/check_python.py TIDEMARK OUT [PART...]
 
-Parts: commands, seeds, monitors, costs, fork, reserved. commands: the shell examples of Tiny Torch's memory tools on the
+Parts: commands, seeds, monitors, costs, fork, reserved, devices, at_exit. commands: the shell examples of Tiny Torch's memory tools on the
 real card. seeds: every other example of the tools whose names tidemark has, by the tests that run them on the CPU elsewhere
 (tests/torch), with what they compare to torch; without pytest. monitors: the Python examples of Tiny Torch's memory tools on the real card, and what MemoryDebugger says of the run, imported alone and under `tidemark
 run`. costs: record() on CUDA both ways, MemoryDebugger at 0.1 s. fork: what is looked at before CUDA is in use leaves it
 so, and forked children can use it. reserved: figures are torch's with segments of either kind, before and after
-empty_cache, and how often torch was asked for them. Writes each check with its figures to
+empty_cache, and how often torch was asked for them. devices: record() of each device by every name, JSON, summary and
+thresholds, against torch's counts of that device; rows of python.torch_trace too. at_exit: the line and the post-mortem of
+a CUDA OOM that `import tidemark` writes, beside DataLoader's workers. Writes each check with its figures to
 OUT/check_python.json, exit 1 when one fails. Without a GPU the CPU stands in, which is told, and checks the script
 itself."""
 import importlib
@@ -80,7 +82,7 @@ with detector:
     until(lambda: len(warned) >= 2)
 first = warned[0]
 tell("both callbacks are called, with the card and its use", len(warned) == 2 and first.device_id == 0 and
-     0 < first.current_usage <= 100 and first.risk_level.value == "unknown" and len(first.recommended_actions) > 0,
+     0 < first.current_usage <= 100 and first.risk_level.value == "critical" and len(first.recommended_actions) > 0,
      prediction=str(first))
 
 debugger = MemoryDebugger()
@@ -288,6 +290,101 @@ if IS_CUDA and not IS_EXPANDABLE and is_switched():
 profiler.cleanup()
 """
 
+DEVICES = """
+import json, logging, subprocess
+import tidemark, torch
+logging.getLogger("tidemark").addHandler(logging.NullHandler())
+IS_CUDA, MIB = torch.cuda.is_available(), 1 << 20
+COUNT = torch.cuda.device_count() if IS_CUDA else 1
+DEVICES = [torch.device("cuda", i) for i in range(COUNT)] if IS_CUDA else [torch.device("cpu")]
+NAMES = [str(device) for device in DEVICES]
+profiler = tidemark.GPUMemoryProfiler("logs", console=False, threshold_mb=600.0)
+kept = []
+
+def torch_says(device):
+    if not IS_CUDA:
+        return sum(t.numel() for t in kept), None, None
+    return torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device), torch.cuda.max_memory_allocated(device)
+
+def mb(size):
+    return None if size is None else size / MIB
+
+def same(what):
+    for index, device in enumerate(DEVICES):
+        forms = [index, NAMES[index], device]
+        for form in forms:
+            profiler.record(what, device=form)
+        profiler.record_detailed(what, {"kept": kept[-1]}, device=form)
+        right = torch_says(device)
+        entries = profiler._entries()[what][-len(forms) - 1:]
+        tell(f"{what}, {device}: figures are torch's, by each name", all(
+            (e["allocated"], e["reserved"]) == tuple(map(mb, right[:2])) and right[2] in (None, e["max_allocated"] * MIB)
+            for e in entries), found=entries[0], torch=right)
+
+for step, size in enumerate((100, 200, 400)):
+    for device in DEVICES:
+        kept.append(torch.ones(size * MIB, dtype=torch.uint8, device=device))
+        if IS_CUDA:
+            torch.cuda.set_device(device)
+        profiler.record("current")
+        tell(f"step {step}: the current device is {device}", profiler._entries()["current"][-1]["allocated"] ==
+             mb(torch_says(device)[0]))
+    same(f"step {step}")
+kept = kept[:COUNT]
+if IS_CUDA:
+    torch.cuda.empty_cache()
+same("given back")
+written = json.load(open(profiler.save_to_json(), encoding="utf-8"))
+entries = [entry for event in written.values() for entry in event]
+tell("each record names its device where there are several", {e.get("device") for e in entries} ==
+     (set(NAMES) if COUNT > 1 else {None}))
+summary = profiler.generate_summary_report()
+right = [torch.cuda.max_memory_allocated(device) / MIB for device in DEVICES] if IS_CUDA else [700.0]
+tell("the summary has the highest peak", summary["peak_allocated"] == max(right), found=summary["peak_allocated"],
+     torch=right)
+tell("and that of each device", COUNT == 1 or [summary["devices"][name]["peak_allocated"] for name in NAMES] == right)
+warned = [(w["device"], w["allocated"]) for w in profiler.warnings]
+tell("each device was above its threshold once", warned == [(name, 700.0) for name in NAMES], warned=warned)
+profiler.cleanup()
+try:
+    profiler.record("none", device=f"cuda:{COUNT}")
+    tell("a device that is not there is refused", False)
+except ValueError as reason:
+    tell("a device that is not there is refused", all(name in str(reason) for name in NAMES), said=str(reason))
+
+layer = torch.nn.ModuleList([torch.nn.Linear(256, 256, device=device) for device in DEVICES])
+tidemark.step(0)
+
+for module, device in zip(layer, DEVICES):
+    with tidemark.stage("forward"):
+        module(torch.ones(64, 256, device=device))
+import os
+sql = "SELECT device, count(*), max(max_allocated) FROM python.torch_trace GROUP BY device ORDER BY device"
+done = subprocess.run([os.environ["TIDEMARK_PROGRAM"], "query", str(os.getpid()), sql, "--format", "json"],
+                      capture_output=True, text=True)
+rows = json.loads(done.stdout)["rows"] if done.returncode == 0 else []
+tell("python.torch_trace has rows of each device", [row["device"] for row in rows] == NAMES and
+     len({row["count(*)"] for row in rows}) == 1, rows=rows, said=done.stderr[-300:])
+"""
+
+LAST = """
+import sys
+import tidemark, torch
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, i):
+        return torch.full((1000,), float(i))
+for batch in torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=2):
+    kept = batch.to(DEVICE)
+if len(sys.argv) > 1:
+    try:
+        torch.empty(1 << 44, dtype=torch.uint8, device=DEVICE)
+    except RuntimeError as reason:
+        print("caught", type(reason).__name__)
+"""
+
 TELL = """
 import json as _json
 def tell(what, ok, **figures):
@@ -376,6 +473,31 @@ def check_reserved(checks, kit, tidemark):
                 f"IS_EXPANDABLE = {is_expandable}\n{RESERVED}")
 
 
+def check_devices(checks, kit, tidemark):
+    told_by(checks, "devices", kit, tidemark, DEVICES)
+
+
+def check_at_exit(checks, kit, tidemark):
+    """One line, of the process that imported the package; and after an OOM what `tidemark run` says of it."""
+    for words in ([], ["oom"]):
+        with Place() as place:
+            (place.folder / "train.py").write_text(LAST, encoding="utf-8")
+            env = kit.environment(TIDEMARK_RING_DIR=str(place.rings), PYTHONPATH=str(REPO / "python"), LC_ALL="C.UTF-8",
+                                  TIDEMARK_LIBRARY=kit.LIBRARY, TIDEMARK_PROGRAM=tidemark, TIDEMARK_QUIET="0")
+            done = subprocess.run([sys.executable, "train.py", *words], cwd=place.folder, env=env, capture_output=True,
+                                  text=True, timeout=300, check=False)
+            runs = [path.name for path in place.folder.glob("*.tmk")]
+            what = "at exit, " + ("after an OOM" if words else "without one")
+            checks.add(f"{what}: one line names the run", len(runs) == 1 and done.stderr.count("recorded in") == 1 and
+                       f"tidemark: recorded in {runs[0]}; next: tidemark " in done.stderr, said=done.stderr[-2000:])
+            is_told = "OUT OF MEMORY" in done.stderr and "wanted     16.00 TiB more on " in done.stderr
+            checks.add(f"{what}: the post-mortem is there when it is due", is_told == bool(words) and
+                       ("caught" in done.stdout) == bool(words), said=done.stderr[-2000:])
+            query = importlib.import_module("torch_kit").query
+            n = query(place.folder / runs[0], "SELECT count(*) FROM processes") if runs else None
+            checks.add(f"{what}: workers are in the run", n == [["3"]], found=n)
+
+
 def after_interrupt(command, folder, env):
     """(exit status, stdout, stderr) of one that goes on until ^C, after a second of looking."""
     process = subprocess.Popen(command, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -398,7 +520,7 @@ def check_commands(checks, kit, tidemark):
             short = re.sub(r"--duration (60|300)", "--duration 1", line)
             command = [sys.executable, "-m", "tidemark", *short.split()]
             if "leak" in line:
-                command += ["--duration", "2"]
+                command += ["--duration", "2", "--warm-up", "1"]
             if "--duration 0" in line or line.endswith(("--monitor", "monitor --all")):
                 status, out, err = after_interrupt(command, place.folder, env)
             else:
@@ -413,7 +535,7 @@ def check_commands(checks, kit, tidemark):
 
 
 PARTS = {"commands": check_commands, "seeds": check_seeds, "monitors": check_monitors, "costs": check_costs, "fork": check_fork,
-         "reserved": check_reserved}
+         "reserved": check_reserved, "devices": check_devices, "at_exit": check_at_exit}
 
 
 def main():

@@ -10,7 +10,7 @@ from monitor_kit import GIB
 
 WARNING = """\
 [WARNING] OOM warning: GPU 0
-   Risk level: -
+   Risk level: critical
    Current usage: 87.5%
    Predicted OOM time: -
    Confidence: -
@@ -32,7 +32,7 @@ def test_one_look(machine, threshold, status):
     assert done.stdout.startswith(WARNING) == bool(status)
     assert done.stdout.splitlines()[-1].split() == [
         "0", "Card", "0", "14.00", "GiB", "16.00", "GiB", "87.5", "%", threshold or "85", "%",
-        str(status), "-"]
+        str(status), "critical" if status else "-"]
 
 
 def test_in_chinese(machine):
@@ -40,7 +40,7 @@ def test_in_chinese(machine):
     machine.cards(FULL)
     expected = """\
 [WARNING] OOM警告: GPU 0
-   风险等级: -
+   风险等级: critical
    当前使用率: 87.5%
    预测OOM时间: -
    置信度: -
@@ -67,7 +67,7 @@ def test_host(machine):
     machine.host(15 * GIB)
     done = machine.run("oom", "--threshold", "90")
     assert done.returncode == 1
-    assert done.stdout.startswith("[WARNING] OOM warning: host\n   Risk level: -\n"
+    assert done.stdout.startswith("[WARNING] OOM warning: host\n   Risk level: critical\n"
                                   "   Current usage: 93.8%\n")
 
 
@@ -106,11 +106,14 @@ def test_json(machine):
     report = machine.json("oom", "--json", status=1)
     assert report["verdict"] == "over" and report["threshold"] == 85.0
     assert report["predictions"][0] == {
-        "device_id": 0, "risk_level": None, "predicted_oom_time": None, "confidence": None,
-        "current_usage": 87.5, "trend_slope": None, "recommended_actions": None, "name": "Card 0",
+        "device_id": 0, "risk_level": "critical", "predicted_oom_time": None, "confidence": None,
+        "current_usage": 87.5, "trend_slope": None, "name": "Card 0", "recommended_actions": [
+            "be ready to free caches (torch.cuda.empty_cache): a larger step may not fit",
+            "consider reducing the batch size"],
         "allocated": 14 * GIB, "total": 16 * GIB, "threshold": 85.0, "over_threshold": True,
         "times_passed": 1, "error": None, "taken_percent": 87.5,
-        "predicted_low": None, "predicted_high": None, "cause": None}
+        "predicted_low": None, "predicted_high": None, "cause": "nearly_full", "ooms": None,
+        "last_oom": None}
     assert report["predictions"][1]["over_threshold"] is False
     assert machine.json("oom", "--devices", "1", "--json")["verdict"] == "below"
 
@@ -224,7 +227,7 @@ def test_exec(machine):
     assert done.returncode == 1 and json.loads(done.stdout)["verdict"] == "over"
     assert done.stderr == WARNING + (
         "TIDEMARK_OOM_DEVICE=0\nTIDEMARK_OOM_NAME=Card 0\nTIDEMARK_OOM_PERCENT=87.5\n"
-        "TIDEMARK_OOM_PID=42\nTIDEMARK_OOM_RISK=\nTIDEMARK_OOM_THRESHOLD=85.0\n"
+        "TIDEMARK_OOM_PID=42\nTIDEMARK_OOM_RISK=critical\nTIDEMARK_OOM_THRESHOLD=85.0\n"
         f"TIDEMARK_OOM_TOTAL_BYTES={16 * GIB}\nTIDEMARK_OOM_USED_BYTES={14 * GIB}\n"
         "tidemark: --exec: 'env | grep ^TIDEMARK_OOM | sort; exit 3' ended with status 3\n")
 

@@ -47,7 +47,7 @@ def run(machine, source, **more):
     script.write_text(PRELUDE + source, encoding="utf-8")
     env = {**machine.environment(), "PYTHONPATH": str(REPO / "python"), "PYTHONDONTWRITEBYTECODE": "1",
            "TIDEMARK_LIBRARY": str(BUILD / "libtidemark.so"), "TIDEMARK_PROGRAM": TIDEMARK, "LC_ALL": "C.UTF-8",
-           "TIDEMARK_RUN": str(machine.folder / "run.tmk"), **more}
+           "TIDEMARK_RUN": str(machine.folder / "run.tmk"), "TIDEMARK_QUIET": "1", **more}
     with tempfile.TemporaryDirectory(prefix="tidemark-test-rings", dir="/dev/shm") as rings:
         done = subprocess.run(["/usr/bin/python3", "-S", str(script)], cwd=machine.folder, text=True,
                               env={"TIDEMARK_RING_DIR": rings, **env}, capture_output=True, timeout=LIMIT_S, check=False)

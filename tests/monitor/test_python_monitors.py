@@ -46,7 +46,7 @@ detector.stop_monitoring()
 until(lambda: detector.warnings)
 detector.stop_monitoring()
 (prediction,) = detector.warnings
-assert (prediction.device_id, prediction.risk_level.value, prediction.current_usage) == (0, "unknown", 87.5)
+assert (prediction.device_id, prediction.risk_level.value, prediction.current_usage) == (0, "critical", 87.5)
 assert (prediction.predicted_oom_time, prediction.confidence, prediction.trend_slope) == (None, None, None)
 assert len(prediction.recommended_actions) == 2
 """,
@@ -148,9 +148,10 @@ def test_examples(machine):
     source = UNTIL + "".join(block + check for block, check in zip(blocks, CHECKS)) + MORE
     out, err = (process := python(machine, source)).communicate(timeout=LIMIT_S)
     assert process.returncode == 0, err
-    assert out.startswith("监控摘要: {'timestamp': ")
+    assert out.startswith("监控摘要: 显存状态, 20"), out
+    assert "  GPU 0  14.00 GB / 16.00 GB (87.5%)  平均 87.5%  最高 87.5%\n    OOM风险: critical\n" in out
     assert """[WARNING] OOM警告: GPU 0
-   风险等级: unknown
+   风险等级: critical
    当前使用率: 87.5%
    预测OOM时间: -
    置信度: -
@@ -191,7 +192,7 @@ assert json.load(open("memory_report.json", encoding="utf-8"))["summary"]["total
 assert not detector.is_monitoring
 """, TIDEMARK="0", TIDEMARK_PROGRAM="/bin/false")
     out, err = process.communicate(timeout=LIMIT_S)
-    assert (process.returncode, err) == (0, "") and out.startswith("监控摘要: {'timestamp': ")
+    assert (process.returncode, err) == (0, "") and out.startswith("监控摘要: 显存状态, 20")
     process = python(machine, """
 import json
 from tidemark import MemoryDebugger, MemoryProfiler

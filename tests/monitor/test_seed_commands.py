@@ -13,7 +13,7 @@ LINES = [line for block in re.findall(r"```bash\n(.*?)```", TEXT, re.S) for line
          if line.startswith("python -m tools.memory ")]
 
 WARNING = """[WARNING] OOM warning: GPU 0
-   Risk level: -
+   Risk level: critical
    Current usage: 87.5%
    Predicted OOM time: -
    Confidence: -
@@ -68,7 +68,9 @@ def test_lines(machine):
     status, out = ended(machine, oom)
     assert status == 1 and out.startswith(WARNING)
     assert told(machine, once)[0] == 0  # 87.5 % is below 90 %
-    status, out = told(machine, leak, "--duration", "1.5")
+    status, out = told(machine, leak, "--duration", "0.3")
+    assert status == 1 and out.startswith("too short to tell: watched for 0.3 s; a verdict takes 30 s and 12 samples")
+    status, out = told(machine, leak, "--duration", "1.5", "--warm-up", "1")
     assert status == 0 and out.startswith("clean")
     status, out = ended(machine, everything)
     assert status == 1 and WARNING in out

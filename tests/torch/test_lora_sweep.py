@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""python -m tidemark.sweep, really run: S4's two commands with a tiny Llama, and one configuration over two ranks."""
+"""python -m tidemark.sweep, really run: S4's two commands, by the scripts of their names, with a tiny Llama, and one
+configuration over two ranks."""
 import csv
 import json
 import re
@@ -28,27 +29,26 @@ def resized(words, sizes):
 
 
 def s4_command(program, sizes):
-    """As its documentation has it, but for the program's name and smaller sizes."""
+    """Its words as its documentation has them, but for smaller sizes."""
     text = (SEEDS / "s4.md").read_text(encoding="utf-8")
     (block,) = [found for found in re.findall(r"```bash\n(.*?)```", text, re.S) if f"python {program}" in found]
     words = block.replace("\\\n", " ").split()
     assert words[:4] == ["python", program, "--token", "YOUR_HF_TOKEN"]
-    is_detailed = ["--detailed"] if program.startswith("detailed") else []
-    assert [*is_detailed, *words[2:]] in documented()  # our own documentation has the same
+    assert words[1:] in documented("examples/")  # our own documentation has the same
     words[3] = TOKEN
     return resized(words[2:], sizes)
 
 
-def documented():
-    """Words of the commands of docs/sweep.md."""
+def documented(program="-m tidemark.sweep "):
+    """Words of the commands of docs/sweep.md that begin with `python` and this."""
     text = (REPO / "docs" / "sweep.md").read_text(encoding="utf-8").replace("\\\n", " ")
-    return [found.split() for found in re.findall(r"^python -m tidemark[.]sweep (.*)$", text, re.M)]
+    return [found.split() for found in re.findall(rf"^python {re.escape(program)}(.*)$", text, re.M)]
 
 
-def sweep(words, folder, rings):
+def sweep(words, folder, rings, program=("-m", "tidemark.sweep")):
     env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_LIBRARY=LIBRARY,
                       TIDEMARK_PROGRAM=TIDEMARK, LC_ALL="C.UTF-8")
-    done = subprocess.run([PYTHON, "-m", "tidemark.sweep", *words, *SHAPE.split()], cwd=folder, env=env,
+    done = subprocess.run([PYTHON, *program, *words, *SHAPE.split()], cwd=folder, env=env,
                           capture_output=True, text=True, encoding="utf-8", timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -109,10 +109,12 @@ def test_s4s_commands(tmp_path, rings):
     words = s4_command("gpu_memory_profiler.py", {
         "--seq_lengths": "16 32", "--batch_sizes": "2 4", "--max_physical_batch_sizes": "1 4", "--lora_ranks": "2",
         "--num_steps": "2"})
-    base = sweep([*words, "--jobs", "2"], tmp_path, rings)
+    base = sweep([*words, "--jobs", "2"], tmp_path, rings, [str(REPO / "examples" / "gpu_memory_profiler.py")])
     words = s4_command("detailed_memory_profiler.py", {
         "--seq_lengths": "16", "--batch_sizes": "4", "--max_physical_batch_sizes": "1 2", "--num_steps": "2"})
-    detailed = sweep(["--detailed", *words, "--lora_ranks", "2", "--jobs", "2"], tmp_path, rings)
+    detailed = sweep([*words, "--lora_ranks", "2", "--jobs", "2"], tmp_path, rings,
+                     [str(REPO / "examples" / "detailed_memory_profiler.py")])
+    assert {path.name for path in tmp_path.iterdir()} == {"memory_results", "detailed_results"}
     folder, second = tmp_path / "memory_results", tmp_path / "detailed_results"
     found = results(folder)
     assert {"done": 6, "excluded": 2}.items() <= found["counts"].items()

@@ -15,7 +15,7 @@ PRELUDE = """
 import tidemark, torch
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 config = {"r": 4, "alpha": 8, "num_steps": 2, "batch_size": 4, "seq_length": 32, "num_hidden_layers": 2,
-          "vocab_size": 300, "project": "not ours"}
+          "vocab_size": 300}
 load_config = lambda: config
 dataloader = [{"input_ids": torch.randint(300, (4, 32)), "idx": [1, 2, 3, 4]} for _ in range(3)]
 """
@@ -38,10 +38,57 @@ labels = {"pkg": "matplotlib", "version": "3.8.0", "knowledge_type": "code", "pr
 assert {name: debug_results[name] for name in labels} == labels
 assert [s["name"] for s in debug_results["stages"]["stages"]] == ["model_creation", "data_loading", "optimizer_setup",
                                                                   "training"]
+# The most was allocated in the training's stage, beyond what was there before: nobody's window takes another's.
+assert debug_results["stages"]["peak_stage"] == "training" and debug_results["stages"]["peak_mb"] >= debug_results["peak_mb"]
+assert debug_results["stages"]["stages"][0]["peak_mb"] < debug_results["stages"]["peak_mb"]
 import json, os
 assert os.path.dirname(debug_results["report_file"]) == "logs/training_debug/matplotlib-3.8.0"
 written = json.load(open(debug_results["report_file"], encoding="utf-8"))
 assert written["pkg"] == "matplotlib" and written["losses"] == debug_results["losses"]
+assert os.path.dirname(debug_results["log_file"]) == "logs/training_debug/matplotlib-3.8.0"
+log = open(debug_results["log_file"], encoding="utf-8").read()
+assert " - INFO - 训练步 2/2: loss " in log and " - INFO - 快速分析模型: trained_model" in log
+
+# What helps to find out (a process that imports torch, to try a precision) is in no stage, and in no duration.
+import contextlib, tidemark._helpers
+from tidemark import lora_training, memory_profiled_training
+from tidemark.train_with_memory_debug import debug_memory_with_different_configs
+open_stages, asked_in, stage_of_package = [], [], tidemark.stage
+@contextlib.contextmanager
+def stage(name):
+    open_stages.append(name)
+    try:
+        with stage_of_package(name):
+            yield
+    finally:
+        open_stages.pop()
+def tried(precisions):
+    asked_in.append(list(open_stages))
+    return "bf16"
+tidemark.stage, first_tried = stage, lora_training._first_tried
+lora_training._first_tried = tried
+tiny = {"num_hidden_layers": 1, "vocab_size": 50, "seq_length": 8, "batch_size": 1, "hidden_size": 32, "num_steps": 1,
+        "precision": "fp16", "device": "cpu"}
+lora_training._computes.clear()
+debug_lora_training(tiny, log_dir="quiet")
+debug_memory_with_different_configs(tiny, {"a": {"r": 2}})
+from tidemark import debug
+with contextlib.redirect_stdout(None):
+    assert debug.main(["--debug_level", "custom", "--log_dir", "quiet", "--precision", "fp16", "--device", "cpu",
+                       "--num_hidden_layers", "1", "--vocab_size", "50", "--seq_length", "8", "--batch_size", "1"]) == 0
+    lora_training._computes.clear()
+    lora_training.run(lora_training.LoraConfig(**tiny))
+assert asked_in == [[], []], asked_in
+tidemark.stage, lora_training._first_tried = stage_of_package, first_tried
+def waits(*_arguments, **_more):
+    assert tidemark._helpers._helped.depth == 1  # its time is not the caller's
+    return subprocess_run([sys.executable, "-c", "print('bfloat16')"], stdout=-1, check=False)
+import subprocess, sys
+subprocess_run, subprocess.run = subprocess.run, waits
+for precisions, found in ((("fp16",), "fp32"), (("fp16", "bf16"), "bf16"), (("bf16",), "bf16")):
+    assert lora_training._first_computed(precisions) == found, precisions
+subprocess.run = subprocess_run
+lora_training._computes.clear()
 assert debug_results["gradient_analysis"]["checked"] == len(trainable)
 """
 
@@ -55,13 +102,24 @@ class Leaking:
 _, found = debug_lora_training({**config, "num_steps": 11}, Leaking(), pkg="../a b", version="1/2")
 assert [issue["type"] for issue in found["memory_issues"]] == ["leak"], found["memory_issues"]
 assert found["memory_issues"][0]["growth_mb"] == 7 * 16  # of nine, the last two by the lower one
+assert found["memory_issues"][0]["timestamp"] > "20" and found["memory_issues"][0]["until"] is None
+def surge():  # in one step of many, and over when the training ends
+    for i, batch in enumerate(dataloader * 2):
+        if i == 3:
+            kept.append(torch.empty(160 << 20, dtype=torch.uint8, device=DEVICE))
+        yield batch["input_ids"]
+        kept.clear() if i == 4 else None
+kept.clear()
+_, surged = debug_lora_training({**config, "num_steps": None}, surge(), log_dir="surge")
+(issue,) = surged["memory_issues"]
+assert issue["type"] == "sudden_growth" and 159 < issue["growth_mb"] < 161 and issue["until"] >= issue["timestamp"]
 assert os.path.dirname(found["report_file"]) == "logs/training_debug/_a_b-1_2"
 del kept, _
 try:
     debug_lora_training({**config, "target_modules": ["nothing"]}, log_dir="failed")
     raise SystemExit("not raised")
 except RuntimeError as reason:
-    (written,) = os.listdir("failed")
+    (written,) = [name for name in os.listdir("failed") if name.endswith(".json")]
     assert str(reason) in json.load(open("failed/" + written, encoding="utf-8"))["error"]
 """
 
@@ -70,7 +128,7 @@ tiny = {"num_hidden_layers": 1, "vocab_size": 50, "seq_length": 8, "batch_size":
 batches = [torch.randint(50, (1, 8)) for _ in range(7)]
 found = [debug_lora_training(tiny, batches, log_dir="passes")[1] for _ in range(3)]  # in one second, perhaps
 assert [(len(f["losses"]), f["config"]["num_steps"]) for f in found] == [(7, 7)] * 3
-assert sorted(os.listdir("passes")) == sorted(os.path.basename(f["report_file"]) for f in found)
+assert sorted(name for name in os.listdir("passes") if name.endswith(".json")) == sorted(os.path.basename(f["report_file"]) for f in found)
 assert len(debug_lora_training(tiny, iter(batches[:2]))[1]["losses"]) == 2
 assert len(debug_lora_training({**tiny, "num_steps": 9}, batches)[1]["losses"]) == 9
 try:
@@ -328,7 +386,6 @@ def test_examples(tmp_path, rings):
     assert printed[2] == "检测到的内存问题: []"
     assert re.fullmatch(r"最优配置: small_r, 内存占用: \d+[.]\d\d MB", printed[3])
     said = done.stderr.splitlines()
-    assert "[WARNING] 配置中未识别的项已忽略: 'project'" in said
     assert "[INFO] 快速分析模型: lora_model" in said
     assert "[INFO] 训练: 2 步 (num_steps), dataloader 共 3 个批次" in said
     assert "[INFO] 训练: 遍历 dataloader 一次, 7 个批次; 可用配置中的 num_steps 限制" in said
@@ -340,7 +397,7 @@ def test_examples(tmp_path, rings):
 
 
 def shell_commands():
-    """The seed's, with the program's name replaced."""
+    """The seed's words, behind those that name its script."""
     text = (SEEDS / "s2.md").read_text(encoding="utf-8")
     found = re.findall(r"^python benchmark/debug_memory_usage[.]py (.*)$", text, re.M)
     assert len(found) == 4
@@ -348,13 +405,13 @@ def shell_commands():
 
 
 def test_commands(tmp_path, rings):
-    """Each level, side by side; labels in the report and in its path."""
+    """Each level by the script of the seed's name, side by side; labels in the report and in its path; a log."""
     started = []
     for i, command in enumerate(shell_commands()):
         folder = tmp_path / str(i)
         folder.mkdir()
         started.append((folder, command, subprocess.Popen(
-            [PYTHON, "-m", "tidemark.debug", *command], cwd=folder, env=seed_environment(folder, rings), text=True,
+            [PYTHON, str(REPO / "examples" / "debug_memory_usage.py"), *command], cwd=folder, env=seed_environment(folder, rings), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)))
     for folder, command, process in started:
         out, err = process.communicate(timeout=120)
@@ -363,7 +420,10 @@ def test_commands(tmp_path, rings):
         (written,) = (folder / "logs/memory_debug/matplotlib-3.8.0").glob("*.json")
         report = json.loads(written.read_text(encoding="utf-8"))
         assert (report["pkg"], report["version"], report["precision"]) == ("matplotlib", "3.8.0", precision)
-        assert "[INFO] model: a small Llama with random weights (none was named)" in err
+        said = "model: a small Llama with random weights (none was named)"
+        (log,) = (folder / "logs/memory_debug/matplotlib-3.8.0").glob("memory_debug_*.log")
+        assert "[INFO] " + said in err and " - INFO - " + said in log.read_text(encoding="utf-8")
+        assert {path.name for path in folder.iterdir()} == {"logs", "run.tmk"}
         CHECKS[level](report, out, folder)
 
 
@@ -433,7 +493,7 @@ def test_training_command(tmp_path, rings):
 
 
 def test_example(tmp_path, rings):
-    done = run_script([str(REPO / "examples" / "debug_memory_usage.py")], tmp_path, rings)
+    done = run_script([str(REPO / "examples" / "lora_memory.py")], tmp_path, rings)
     assert "issues: none" in done.stdout
 
 
@@ -470,11 +530,11 @@ def test_switched_off(tmp_path, rings):
     ends = [f"print('end of example {i}')\n" for i in range(len(blocks))]
     source = "\n".join([SIMPLE_PRELUDE, PRELUDE, "import logging\nfrom tidemark import *",
                         *(text for pair in zip(blocks, ends) for text in pair), f"COMMANDS = {shell_commands()!r}",
-                        f"EXAMPLE = {str(REPO / 'examples' / 'debug_memory_usage.py')!r}", OFF])
+                        f"EXAMPLE = {str(REPO / 'examples' / 'lora_memory.py')!r}", OFF])
     done = run_python(source, tmp_path, rings, TIDEMARK="0")
     lines = done.stdout.splitlines()
     assert [line for line in lines if "end of example" in line] == [f"end of example {i}" for i in range(len(blocks))]
     printed = "\n".join(lines[lines.index("level model_only"):])
     assert "0.00" not in printed and "nan" not in printed and "None" not in printed, printed
-    assert printed.count("not measured") == 2 + 3 + 1 + 1 + 2 + 2 + 3 + 1, printed
+    assert printed.count("not measured") == 2 + 3 + 1 + 1 + 2 + 3 + 3 + 1, printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["custom_report.txt", "script.py"]  # which was named

@@ -95,8 +95,9 @@ def test_alone(tmp_path, rings):
     (["-c", "import late", "-m", "other"], "python"),
 ])
 def test_name_of_a_run(tmp_path, rings, command, name):
-    for path, text in {"parts/__init__.py": "import tidemark", "parts/early.py": "",
+    for path, text in {"parts/__init__.py": "import tidemark", "parts/early.py": "import tidemark",
                        "late.py": "import tidemark", "whole/__main__.py": "import tidemark"}.items():
+        text += "\ntidemark.step()"  # what has nothing to record leaves nothing
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     env = environment(TIDEMARK_RING_DIR=str(rings), PYTHONPATH=str(REPO / "python"), TIDEMARK_LIBRARY=LIBRARY)

@@ -51,7 +51,7 @@ FLOATING = (
     (r"tidemark peak \S+", "tidemark peak RUN"),
     (r"(GPU \d+|CPU): .* \(\d+[.]\dGB\)", "DEVICE"),
     (r"/ \d+[.]\dMB \(\d+[.]\d%\)", "/ TOTAL"),
-    (r"are free \(\d+[.]\dMB\)", "are free"),
+    (r"has enough free: \d+[.]\dMB", "has enough free"),
     (r"utilization [-+]\d+[.]\d%", "utilization"),
     (r"'total_memory_gb': [\d.]+, 'overall_utilization': [\d.]+", "MACHINE"),
     (r"loss \d+[.]\d+", "LOSS"),

@@ -228,7 +228,69 @@ assert [s["name"] for s in stages] == ["model_creation", "data_loading", "traini
 assert [s["gpu_changes"][0]["memory_change"] for s in stages] == [513 * 512 * 4, 8 * 512 * 4, 3 << 20]
 assert report["total_change_mb"] == sum(s["memory_change_mb"] for s in stages)
 assert report["largest_stage"] == "training" and trained_model is model
+sizes = [s["gpu_memory"][0]["allocated"] for s in stages]
+assert [s["gpu_changes"][0]["peak"] for s in stages] == sizes  # none of them frees anything
+assert report["peak_stage"] == "training" and report["peak_mb"] == stages[2]["peak_mb"] == sizes[2] / 1048576
 import glob, json
+
+# Stages within a stage, and a window around them: each has its own peak.
+from tidemark import _figures
+number = _figures.CARD if DEVICE == "cuda" else _figures.HOST
+outer, base = _figures.Window(number), _figures.figures(number).allocated
+make = lambda n: torch.ones(n << 20, dtype=torch.uint8, device=DEVICE)
+def inside():
+    make(40)
+    profiler.profile_stage("small", make, 20)
+    profiler.profile_stage("large", make, 60)
+    make(22)
+with memory_profiled_training() as profiler:
+    profiler.profile_stage("outside", inside)
+    profiler.profile_stage("after", make, 24)
+    names = [(s["name"], (s["gpu_changes"][0]["peak"] - base) >> 20) for s in profiler.stages]
+assert names == [("small", 20), ("large", 60), ("outside", 60), ("after", 24)], names
+assert outer.peak() == base + (60 << 20) == outer.peak()
+
+# Where libtidemark does not hear torch's blocks a GPU's peaks are torch's, begun anew by each window.
+import types
+card = types.SimpleNamespace(now=7, peak=9, resets=[])
+def allocate(n):
+    card.now, card.peak = card.now + n, max(card.peak, card.now + n)
+def reset(index):
+    card.peak = card.now
+    card.resets.append(index)
+names = ("torch_or_none", "is_in_use", "ask_torch", "tally_function", "_counted_peak")
+known = {name: getattr(_figures, name) for name in names}
+vars(_figures).update(
+    torch_or_none=lambda: types.SimpleNamespace(cuda=types.SimpleNamespace(reset_peak_memory_stats=reset)),
+    is_in_use=lambda torch: True, tally_function=lambda: _figures._unknown, _counted_peak=lambda number: None,
+    ask_torch=lambda number: _figures.Figures(0, card.now, card.now, card.peak, card.peak))
+outside = _figures.Window(_figures.CARD + 3)
+assert (outside.before, outside.peak(), card.resets) == (7, 7, [3])
+allocate(100); allocate(-100)
+inside = _figures.Window(_figures.CARD + 3)
+allocate(30); allocate(-30)
+assert (inside.peak(), outside.peak(), card.peak, card.resets) == (37, 107, 37, [3, 3])
+_figures._counted_peak = lambda number: 50  # it does from here on
+assert (inside.peak(), outside.peak()) == (50, 107)
+_figures._counted_peak = lambda number: 60
+counted = _figures.Window(_figures.CARD + 3)
+_figures._counted_peak = lambda number: None  # and no more: nobody knows
+assert counted.peak() is None and card.resets == [3, 3]
+vars(_figures).update(known)
+
+# What helpers take is no stage's.
+from tidemark import _helpers, training_stages
+clock = types.SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+training_stages.time, _helpers.time = clock, clock
+def helped():
+    clock.now += 1.0
+    with _helpers.helper(), _helpers.helper():
+        clock.now += 60.0
+    clock.now += 2.0
+with memory_profiled_training() as profiler:
+    profiler.profile_stage("helped", helped)
+    assert profiler.stages[0]["duration_s"] == 3.0
+training_stages.time = _helpers.time = __import__("time")
 try:
     with memory_profiled_training("logs") as profiler:
         profiler.profile_stage("fails", lambda: 1 / 0)
@@ -243,7 +305,9 @@ DEBUGGER = """
 import os, time
 change = comparison["gpu_changes"][0]
 assert change["memory_change"] == 2 << 20 and "after_problem" in report
-assert os.listdir("logs/memory_debug")[0].startswith("memory_report_")
+log, written = sorted(os.listdir("logs/memory_debug"))
+assert log.startswith("memory_debug_") and log.endswith(".log") and written.startswith("memory_report_")
+assert debugger.log_file == "logs/memory_debug/" + log
 try:
     debugger.compare_checkpoints("start", "nowhere")
     raise SystemExit("not raised")
@@ -251,9 +315,114 @@ except KeyError as reason:
     assert "start, after_problem" in str(reason)
 """
 
+REMEMBERS = """
+# A report after the alarms are over has them, and when; the peak, of snapshots and between them; history; stages.
+from datetime import datetime
+remembers = create_memory_debugger("remembers")
+began, bulk = datetime.now().isoformat(), lambda n: torch.empty(n << 20, dtype=torch.uint8, device=DEVICE)
+base = remembers.create_memory_checkpoint("start")["gpu_memory"][0]["allocated_mb"]
+held = bulk(300)
+remembers.create_memory_checkpoint("first")
+remembers.create_memory_checkpoint("same")
+more = bulk(400)
+remembers.create_memory_checkpoint("second")
+del held, more
+bulk(1000)
+with memory_profiled_training() as profiler:
+    profiler.profile_stage("a stage", bulk, 90)
+last = remembers.create_memory_checkpoint("end")
+assert remembers.issues == remembers._check_memory_anomalies() == []
+past = remembers.past_issues
+assert [(p["type"], p["growth_mb"]) for p in past] == [("sudden_growth", 300.0), ("sudden_growth", 400.0)]
+assert all(began < p["timestamp"] < p["until"] < datetime.now().isoformat() for p in past)
+assert last["gpu_memory"][0]["peak_since_mb"] == base + 1000.0
+(label,) = {"GPU 0" if DEVICE == "cuda" else "CPU"}
+lines = remembers.generate_memory_report().splitlines()
+at = lines.index("峰值 (同时分配)")
+assert lines[at + 1].startswith(f"  {label}  {base + 1000:.1f}MB; 最大快照: {base + 700:.1f}MB, second, 20")
+(end,) = [line.split() for line in lines if line.startswith("  end  ")]
+assert [word for word in end if word.endswith("MB")][:3] == [f"{base:.1f}MB", "-700.0MB", f"{base + 1000:.1f}MB"], end
+(stage,) = [line.split() for line in lines if line.startswith("  a stage ")]
+assert stage[2:4] == ["+90.0MB", f"{base + 90:.1f}MB"]
+assert [line[line.index(f"  {label} "):] for line in lines if "内存异常增长" in line] == [
+    f"  {label} 内存异常增长: +{n}.0MB > 100.0MB" for n in (300, 400)], lines
+at = lines.index("内存历史: 5 个快照, 重复的只列一次 (时间, 分配, 保留, 利用率)")
+assert [line.split()[2] for line in lines[at + 1:]] == ["start", "first", "same", "second", "end"]
+for text in (tidemark.generate_report(),):  # the simple functions' report too
+    assert "峰值 (同时分配)" in text and "  a stage " in text and f"{label} 内存使用超过阈值" in text
+    assert any(line.split()[2:3] == ["second"] and line.startswith("  20") for line in text.splitlines())
+
+# One that lasts has no end; it is said once, and its figures are the last ones.
+lasts = tidemark.MemoryDebugger()
+for n in range(9, 13):
+    lasts.memory_history = ({"gpu_memory": [{"device_id": 0, "kind": "GPU", "allocated_mb": 50.0 * i, "utilization": 1.0,
+                                             "reserved": None}]} for i in range(n))
+    lasts._check_memory_anomalies()
+(leak,) = lasts.past_issues
+assert leak["until"] is None and leak["type"] == "leak" and leak["growth_mb"] == lasts.issues[0]["growth_mb"]
+assert "至今" in "".join(lasts._report_lines()) and isinstance(lasts.memory_history, list)
+
+# A threshold that is set stays: for checkpoints, in real time, in reports.
+assert [i["type"] for i in lasts._check_memory_anomalies(threshold_mb=40.0)] == ["sudden_growth", "leak"]
+assert [i["type"] for i in lasts._check_memory_anomalies()] == ["sudden_growth", "leak"]
+assert lasts._check_memory_anomalies(threshold_mb=5000.0) == [] == lasts._check_memory_anomalies()
+assert all(p["until"] for p in lasts.past_issues)
+
+# The log: all that is said, whatever logging is set to, in files of bounded size.
+text = open(remembers.log_file, encoding="utf-8").read()
+assert text.count("内存异常增长") == 3 and " - WARNING - " in text and "获取内存快照: second" in text
+import logging
+from tidemark import _log_file
+logger = logging.getLogger("tidemark")
+logger.setLevel(logging.ERROR)
+tidemark.memory_snapshot("not shown")
+logger.addHandler(logging.NullHandler())
+tidemark.memory_snapshot("nor handled")
+logger.setLevel(logging.DEBUG)
+logger.debug("below")
+logger.setLevel(logging.NOTSET)
+logger.handlers.clear()
+text = open(remembers.log_file, encoding="utf-8").read()
+assert [text.count(name) for name in ("not shown", "nor handled", "DEBUG - below")] == [1, 1, 1]
+small = _log_file.LogFile("small", "log", max_bytes=2000, backups=2)
+for i in range(200):
+    small.write(f"line {i}")
+small.close()
+sizes = [os.path.getsize("small/" + name) for name in os.listdir("small")]
+assert len(sizes) == 3 and max(sizes) <= 2000, sizes
+assert "line 199" in open(small.path, encoding="utf-8").read()
+n_listeners = len(_log_file.listeners)
+path = remembers.log_file
+del remembers
+import gc
+gc.collect()
+assert len(_log_file.listeners) == n_listeners - 1  # its log ends with it
+open("a file", "w").close()
+assert tidemark.MemoryDebugger("a file/logs").log_file is None  # said, and no more
+full = _log_file.LogFile("full", "log")
+full.stream.close()
+full.stream = open("/dev/full", "w")
+tidemark.memory_snapshot("full")
+tidemark.memory_snapshot("goes on")
+assert full not in _log_file.listeners
+child = os.fork()
+if child == 0:
+    logger.setLevel(logging.CRITICAL)
+    tidemark.memory_snapshot("of a child")
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert "of a child" not in open(debugger.log_file, encoding="utf-8").read()
+"""
+
 REAL_TIME = """
 assert report == open("custom_report.txt", encoding="utf-8").read()
+from tidemark._helpers import helped_s
+helped = [helped_s()]
 debugger.start_real_time_monitoring(interval=0.01)
+helped.append(helped_s())
+debugger.get_status_report()
+helped.append(helped_s())
+assert helped == sorted(set(helped))  # the monitor is a helper: stages are not charged for it
 deadline = time.monotonic() + 30
 while len(debugger.memory_history) < 5 and time.monotonic() < deadline:
     time.sleep(0.01)
@@ -323,7 +492,7 @@ def test_examples(tmp_path, rings):
     start = start.replace("your_training_function, args...", "your_training_function, 1 << 20")
     source = "\n".join([PRELUDE, start, FIRST, develop, check, "dataloader = create_dataloader()",
                         "from tidemark import compare_snapshots", loop, issue, LAST, MODELS, stages, STAGES, diagnose,
-                        DEBUGGER, logs, monitoring, reports, REAL_TIME])
+                        DEBUGGER, REMEMBERS, logs, monitoring, reports, REAL_TIME])
     done = run_python(source, tmp_path, rings, LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1")
     said = done.stderr.splitlines()
     assert said[0] == "[INFO] 获取内存快照: before_training"
@@ -336,8 +505,10 @@ def test_examples(tmp_path, rings):
     assert "[ERROR] 参数包含NaN: 137 (211, 13)" in said
     assert "[WARNING] 大参数检测: weight (1.00 MB)" in said
     assert any("内存使用超过阈值: " in line for line in said)
-    at = said.index("[INFO] 训练阶段内存报告")
+    at = said.index("[INFO] 训练阶段内存报告 (变化, 峰值, 时间)")
     assert said[at + 3].split()[:3] == ["[INFO]", "training", "+3.0MB"]
+    assert len([line for line in said if line.startswith("[WARNING] 无法写入日志: ")]) == 1
+    assert len([line for line in said if line.startswith("[WARNING] 日志停止写入: ")]) == 1
     assert query(tmp_path / "run.tmk", "SELECT DISTINCT stage FROM allocations WHERE size = 3 << 20") == [["training"]]
     assert done.stdout.splitlines() == ["模型内存占用: 1.00 MB", "参数效率: 100.00%"]
 

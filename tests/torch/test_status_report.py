@@ -57,15 +57,23 @@ assert leak["file"].endswith("other.py") and leak["line"] == 7
 assert report["leak"]["verdict"] == "leak" and report["leak"]["reason"] is None
 assert {(row["rank"], row["device"]) for row in report["oom"]["ranks"]} == {(0, "cpu"), (1, "cpu")}
 assert [(row["rank"], row["requested"]) for row in report["oom"]["refused"]] == [(1, 1 << 60)]
-assert report["oom"]["reason"] is None and report["fragmentation"] == {"ranks": [], "reason": None}
+assert report["oom"]["reason"] is None and report["fragmentation"]["ranks"] == []
+assert report["fragmentation"]["reason"].startswith("no process of the run has memory on a GPU, and torch keeps no")
 host = report["leak"]["host"]
 assert host["pid"] == os.getpid() and host["rss"] - host["rss_before"] > 60 << 20
 python = report["leak"]["python"]
 (kept,) = [row for row in python["growing"] if row["type"] == "__main__.Kept"]
 assert kept == {"type": "__main__.Kept", "before": 0, "after": 500, "verdict": None}
 assert python["objects"] > python["objects_before"] and python["looks"] == 2 and python["verdict"] is None
+assert python["verdict_reason"].startswith("too short to tell: 2 looks in ") and python["growing"][0] == kept
 assert again["leak"]["python"]["looks"] == 3 and "process" not in again
 json.dumps(report)
+page = str(report).splitlines()
+assert len(page) < 40 and max(map(len, page)) <= 100, page
+assert page[0].startswith("memory status, 2") and "    lines that leak: 1" in page, page
+assert any(line.endswith(f"other.py:7 <module>  +{leak['growth_bytes'] / 1048576:.1f} MB, 1.0 MB a step") for line in page), page
+assert any(line.startswith("    Python objects: ") and "too short to tell: 2 looks" in line for line in page), page
+assert page[-1] == f"  advice: tidemark leak {report['run']}" and f"{report}" == str(report) != repr(report)
 """
 
 OBJECTS = """
@@ -95,6 +103,37 @@ from tidemark.memory_debugger import leaking_types
 (issue,) = leaking_types(report)
 assert (issue["type"], issue["object_type"], issue["before"], issue["after"]) == (
     "python_leak", "__main__.Leaked", 0, 50 * JUDGED_LOOKS) and leaking_types(None) == []
+# An import takes the first looks; growth begins after it.
+verdict = ObjectGrowth._verdict
+assert verdict([0, 0, 0, 1000, 2500, 4000, 5500, 7000, 9850]) == "leak"
+assert verdict([0, 0, 0, 0, 2500, 4000, 5500, 7000, 9850]) is None
+assert verdict([0, 0, 0, 0, 0, 0, 0, 0, 9850]) == verdict([0, 0, 0, 900, 900, 900, 900, 900, 900]) == "clean"
+late, grown = ObjectGrowth(), []
+for look in range(10):
+    grown += [Leaked() for _ in range(100 if look > 2 else 0)]
+    late.look()
+told = late.report()
+assert (told["looks"], told["verdict"], told["growing"][0]["type"]) == (11, "leak", "__main__.Leaked"), told["growing"][:3]
+late._more = late._more[:9]
+told = late.report()
+assert (told["verdict"], told["verdict_reason"]) == (
+    None, "too short to tell: __main__.Leaked grows for fewer than 7 looks"), told
+del grown
+
+imports, names = ObjectGrowth(), ["made_by_import"]
+with open("made_by_import.py", "w") as file:
+    file.write("class Registered:\\n    pass\\nregistry = [Registered() for _ in range(3000)]\\nmade = {}\\n"
+               "for number in range(500):\\n    exec(f'def function_{number}(): pass', made)\\n")
+import made_by_import
+mine = [Kept() for _ in range(300)]
+imports.look()
+grown = {row["type"]: row["after"] - row["before"] for row in imports.report()["growing"]}
+assert grown["__main__.Kept"] == 300 and "made_by_import.Registered" not in grown and "function" not in grown, grown
+made_by_import.registry.extend(made_by_import.Registered() for _ in range(7))
+imports.look()
+(row,) = [row for row in imports.report()["growing"] if row["type"] == "made_by_import.Registered"]
+assert (row["before"], row["after"]) == (3000, 3007)
+
 debugger._objects = growth
 debugger.create_memory_checkpoint("with a leak")
 assert "python_leak" in [found["type"] for found in debugger._check_memory_anomalies()]
@@ -191,6 +230,38 @@ def test_report(tmp_path, rings):
     assert "Traceback" not in done.stderr
     assert "[WARNING] cuda:0 is fragmented: " in done.stderr
     assert "[WARNING] Python objects grow steadily, a leak? __main__.Leaked: 0 -> 350" in done.stderr
+
+
+QUICK_START = """
+import re, sys
+sys.path.insert(0, PACKAGE)
+from tidemark import MemoryDebugger
+
+debugger = MemoryDebugger()
+debugger.start_monitoring()
+import torch
+model = torch.nn.Linear(64, 64)
+for step in range(20):
+    model(torch.ones(8, 64)).sum().backward()
+debugger.stop_monitoring()
+report = debugger.get_status_report()
+print(f"监控摘要: {report}")
+assert report["leak"]["verdict"] != "leak" and report["verdict"] is None and report["leaks"] == []
+assert report["verdict_reason"].startswith("too short to tell: watched for ")
+assert sum(row["after"] - row["before"] for row in report["leak"]["python"]["growing"]) < 2000
+for device in report["devices"].values():
+    oom = device["oom"]
+    assert oom["risk_level"] not in ("low", None) or (oom["predicted_oom_time"], oom["recommended_actions"] or []) == (None, [])
+    assert device["fragmentation"] is None and device["fragmentation_reason"]
+"""
+
+
+def test_quick_start(tmp_path, rings):
+    """The seed's first example, with torch imported while it watches: a page, and no alarm about what starts."""
+    done = run_python(f"PACKAGE = {str(REPO / 'python')!r}\n" + QUICK_START, tmp_path, rings)
+    page = done.stdout.splitlines()
+    assert page[0].startswith("监控摘要: memory status, 2") and len(page) < 30, done.stdout
+    assert "LEAK" not in done.stdout and "\n  growth of devices: not known: too short to tell" in done.stdout
 
 
 def test_switched_off(tmp_path, rings):

@@ -26,9 +26,10 @@ def pythons(known=True):
 
 
 def environment(**more):
+    """Of a program that is watched; what `import tidemark` says at its end (test_at_exit.py) is left out."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith("TIDEMARK_") and name not in ("LD_PRELOAD", "PYTHONPATH")}
-    env.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", **more)
+    env.update({"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "TIDEMARK_QUIET": "1", **more})
     return env
 
 

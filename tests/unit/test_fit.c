@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "kit/arena.h"
 #include "sweep/fit.h"
+#include "sweep/params.h"
 #include "sweep/results.h"
 #include "sweep_kit.h"
 
@@ -524,7 +525,7 @@ static void a_real_training_is_told_by_the_others(void **state)
 static void a_real_training_is_told_beyond(void **state)
 {
     struct tmk_results *r = load_llama();
-    int physical = tmk_results_param(r, "physical");
+    int physical = tmk_params_find(r->params, r->n_params, "physical", strlen("physical"));
     uint32_t n = 0;
     (void)state;
     for (uint32_t c = 0; c < r->n_cells; c++)

@@ -24,7 +24,7 @@ static struct tmk_growth judge(curve *f, uint64_t n, uint64_t room)
     tmk_history_init(&h, room);
     for (uint64_t i = 0; i < n; i++)
         assert_int_equal(tmk_history_add(&h, i * TENTH_NS, f(i)), 0);
-    struct tmk_growth g = tmk_growth_judge(&h);
+    struct tmk_growth g = tmk_growth_judge(&h, 0, 0);
     tmk_history_fini(&h);
     return g;
 }
@@ -154,16 +154,50 @@ static void test_too_short(void **state)
     assert_int_equal(g.bytes, 11 * MIB);
     struct tmk_history none;
     tmk_history_init(&none, 64);
-    assert_false(tmk_growth_judge(&none).is_known);
+    assert_false(tmk_growth_judge(&none, 0, 0).is_known);
+}
+
+/* A program that starts: 20 s up, as it would be seen in a short look. */
+static void test_least_time(void **state)
+{
+    (void)state;
+    struct tmk_history h;
+    tmk_history_init(&h, 64);
+    for (uint64_t i = 0; i <= 300; i++)
+        assert_int_equal(tmk_history_add(&h, i * TENTH_NS, line(i)), 0);
+    assert_false(tmk_growth_judge(&h, 0, 301 * TENTH_NS).is_known);
+    assert_true(tmk_growth_judge(&h, 0, 300 * TENTH_NS).is_known);
+    struct tmk_growth end = tmk_growth_judge(&h, 200 * TENTH_NS, 0);
+    assert_true(end.is_known && end.span_ns <= 100 * TENTH_NS && end.span_ns > 90 * TENTH_NS);
+    assert_false(tmk_growth_judge(&h, 200 * TENTH_NS, 200 * TENTH_NS).is_known);
+    assert_false(tmk_growth_judge(&h, 400 * TENTH_NS, 0).is_known);
+    tmk_history_fini(&h);
+}
+
+/* As tests/torch/test_status_report.py has it of the rule in Python. */
+static void test_series(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rise;
+        unsigned n;
+        int64_t values[8];
+    } cases[] = {
+        {500, 7, {0, 100, 200, 300, 400, 500, 600}},      {0, 3, {0, 100, 200}},
+        {0, 7, {700, 600, 500, 400, 300, 200, 100}},      {0, 7, {0, 0, 0, 900, 900, 900, 900}},
+        {0, 7, {0, 300, 600, 900, 900, 900, 900}},        {0, 8, {0, 900, 0, 900, 0, 900, 0, 900}},
+        {300, 8, {0, 200, 100, 300, 200, 400, 300, 500}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(tmk_growth_of_series(cases[i].values, cases[i].n), cases[i].rise);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaks),
-        cmocka_unit_test(test_does_not_leak),
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_too_short),
+        cmocka_unit_test(test_leaks),      cmocka_unit_test(test_does_not_leak),
+        cmocka_unit_test(test_figures),    cmocka_unit_test(test_too_short),
+        cmocka_unit_test(test_least_time), cmocka_unit_test(test_series),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,9 @@ static void test_unit_does_not_matter(void **state)
     for (unsigned i = 0; i < 40; i++)
         points[i].x *= 250e6;
     struct tmk_oom_forecast ns = tmk_oom_forecast_make(
-        points, 40, &(struct tmk_oom_forecast_terms){80 * GB, 24 * 250e6, 5 * 250e6});
+        points, 40,
+        &(struct tmk_oom_forecast_terms){
+            .capacity_bytes = 80 * GB, .least_span = 24 * 250e6, .soon = 5 * 250e6});
     assert_near(ns.to_oom, steps.to_oom * 250e6, 1e-6);
     assert_near(ns.high, steps.high * 250e6, 1e-6);
     assert_near(ns.confidence, steps.confidence, 1e-9);

@@ -68,7 +68,7 @@ static void test_growth(void **state)
             put_pages(t, 5000 + rate * i + 100 * (i % 5));
             look(&r, t, i);
         }
-        struct tmk_growth growth = tmk_growth_judge(&r.history);
+        struct tmk_growth growth = tmk_growth_judge(&r.history, 0, 0);
         assert_true(growth.is_known);
         assert_int_equal(tmk_growth_is_leak(&growth, 100 << 20), rate > 0);
         assert_int_equal(r.first_bytes, bytes_of(5000));

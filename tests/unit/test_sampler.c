@@ -164,7 +164,7 @@ static void test_leaks(void **state)
         f->devices = tmk_devices_close(f->devices);
         open_with(f, &settings);
     }
-    assert_int_equal(tmk_leaks_find(f->sampler, 100 * MIB, &leaks), 0);
+    assert_int_equal(tmk_leaks_find(f->sampler, 100 * MIB, 0, &leaks), 0);
     assert_int_equal(leaks.n, 3);
     assert_int_equal(leaks.n_leaks, 2);
     assert_true(!leaks.rows[0].process != !leaks.rows[1].process);
@@ -173,7 +173,7 @@ static void test_leaks(void **state)
     tmk_leaks_fini(&leaks);
     set_card(f, 41, 500, "process 43 209715200\n");
     look(f);
-    assert_int_equal(tmk_leaks_find(f->sampler, 100 * MIB, &leaks), 0);
+    assert_int_equal(tmk_leaks_find(f->sampler, 100 * MIB, 0, &leaks), 0);
     for (uint64_t i = 0; i < leaks.n; i++) /* came late: not judged */
         assert_true(!leaks.rows[i].process || leaks.rows[i].process->now.pid != 43 ||
                     !leaks.rows[i].growth.is_known);
@@ -222,7 +222,7 @@ static void test_leaked_and_died(void **state)
         look(f);
         usleep(500);
     }
-    assert_int_equal(tmk_leaks_find(f->sampler, 100 * MIB, &leaks), 0);
+    assert_int_equal(tmk_leaks_find(f->sampler, 100 * MIB, 0, &leaks), 0);
     assert_int_equal(leaks.n_leaks, 1);
     const struct tmk_leak_row *row = find_row(&leaks, 41);
     assert_true(row && row->is_leak && row->process->has_ended);

@@ -273,8 +273,8 @@ static void no_blocks(void **state)
     close_trace(&f, &m);
     open_fixture(&f);
     expect(f.sql, "SELECT * FROM python.torch_trace",
-           "-|0|-|pre forward|-|-|-|-|-|-|-|-1|-|-|-|-\n"
-           "-|1|-|post forward|-|-|-|-|-|0|-|-1|-|-|-|-\n");
+           "-|0|-|pre forward|-|-|-|-|-|-|-|-1|-|-|-|-|-\n"
+           "-|1|-|post forward|-|-|-|-|-|0|-|-1|-|-|-|-|-\n");
     expect(f.sql, "SELECT pid, rank, world_size, host, start_realtime_ns FROM processes",
            "-|-|-|-|-\n");
     expect(f.sql, "SELECT count(*) FROM peak", "0\n");
@@ -450,6 +450,67 @@ static void accelerator_by_hand(void **state)
     close_fixture(&f);
 }
 
+/* ---- several devices ---- */
+
+/* cuda:1 gets 1 MiB in a chunk before the module opens, and gives it back inside; cuda:0 gets 2 and
+ * 3 inside; the host has most. */
+static void make_two_devices(struct maker *m)
+{
+    define_strings(m);
+    maker_step(m, 1);
+    alloc_on(m, TIDEMARK_HOST, 0x1000, 64 * MIB, 0, 0);
+    alloc_on(m, CUDA1, 0x2000, MIB, 0, 0);
+    maker_flush(m);
+    at(m, 100);
+    maker_push(m, TIDEMARK_STAGE, S_FORWARD);
+    maker_push(m, TIDEMARK_MODULE, S_MODEL);
+    alloc_on(m, CUDA0, 0x3000, 2 * MIB, 0, 0);
+    maker_reserved(m, CUDA0, 20 * MIB);
+    maker_reserved(m, CUDA1, 4 * MIB);
+    maker_flush(m); /* a range that is open across chunks */
+    alloc_on(m, CUDA0, 0x4000, 3 * MIB, 0, 0);
+    maker_free(m, CUDA1, 0x2000);
+    at(m, 200);
+    maker_pop(m, TIDEMARK_MODULE);
+    maker_step(m, 2);
+    maker_push(m, TIDEMARK_STAGE, S_FORWARD);
+    maker_push(m, TIDEMARK_MODULE, S_FC1);
+}
+
+static void test_two_devices(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct fixture f = {0};
+    make_folder(f.folder);
+    open_trace(&m, f.folder, "gpus", "host=test\npid=42\nrank=1\nworld_size=2\nrole=dp=0,tp=1\n",
+               0);
+    make_two_devices(&m);
+    close_trace(&f, &m);
+    open_fixture(&f);
+    expect(f.sql,
+           "SELECT step, seq, module, stage, allocated, max_allocated, cached, max_cached,"
+           " allocated_delta, max_allocated_delta, role, device FROM python.torch_trace",
+           "1|0|model|pre forward|0|0|-|-|-|-|dp=0,tp=1|cuda:0\n"
+           "1|0|model|pre forward|1|1|-|-|-|-|dp=0,tp=1|cuda:1\n"
+           "1|1|model|post forward|5|5|20|20|5|5|dp=0,tp=1|cuda:0\n"
+           "1|1|model|post forward|0|1|4|4|-1|0|dp=0,tp=1|cuda:1\n"
+           "2|0|model.fc1|pre forward|5|5|20|20|-|-|dp=0,tp=1|cuda:0\n"
+           "2|0|model.fc1|pre forward|0|1|4|4|-|-|dp=0,tp=1|cuda:1\n");
+    /* other columns, other orders, and chunks that are read alone */
+    expect(f.sql, "SELECT device, max(allocated) FROM python.torch_trace GROUP BY device",
+           "cuda:0|5\ncuda:1|1\n");
+    expect(f.sql, "SELECT seq, device FROM python.torch_trace WHERE step = 2",
+           "0|cuda:0\n0|cuda:1\n");
+    expect(f.sql,
+           "SELECT step, seq, allocated FROM python.torch_trace WHERE device = 'cuda:1'"
+           " ORDER BY step DESC, seq DESC",
+           "2|0|0\n1|1|0\n1|0|1\n");
+    expect(f.sql, "SELECT count(*), count(DISTINCT seq) FROM python.torch_trace", "6|2\n");
+    expect(f.sql, "SELECT rank, role FROM processes", "1|dp=0,tp=1\n");
+    close_fixture(&f);
+}
+
 /* ---- documentation ---- */
 
 static void documentation(void **state)
@@ -486,8 +547,8 @@ int main(void)
         cmocka_unit_test(torch_trace_by_hand), cmocka_unit_test(blocks_by_hand),
         cmocka_unit_test(history_by_hand),     cmocka_unit_test(names_by_hand),
         cmocka_unit_test(moments_by_hand),     cmocka_unit_test(no_blocks),
-        cmocka_unit_test(accelerator_by_hand), cmocka_unit_test(aggregates),
-        cmocka_unit_test(documentation),
+        cmocka_unit_test(accelerator_by_hand), cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(aggregates),          cmocka_unit_test(documentation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,28 +33,23 @@ struct opened { /* by thread and depth: what a post row needs of its pre row */
 struct oracle {
     struct tmk_process *p;
     struct text *out;
-    struct opened opened[4][4096];
-    uint64_t n_module_events; /* of the step */
+    struct opened opened[2][4][4096]; /* by device, too */
+    uint64_t n_module_events;         /* of the step */
     uint64_t n_steps;
-    uint16_t device;
 };
 
-/* The accelerator that ever had the most. */
-static uint16_t main_device(struct tmk_process *p)
+static const uint16_t oracle_devices[2] = {CUDA0, CUDA1};
+
+/* Whether both were used, at some time, so that each has rows. */
+static bool has_both_devices(struct tmk_process *p)
 {
     struct tmk_replay rp;
-    uint64_t most = 0;
-    uint16_t device = TIDEMARK_HOST;
+    uint32_t n = 0;
     assert_int_equal(tmk_process_sweep(p, &(struct tmk_visitor){0}, 1, &rp, NULL), 0);
-    for (uint32_t i = 0; i < rp.state.n_devices; i++) {
-        const struct tmk_device_use *d = &rp.state.devices[i];
-        if (d->device != TIDEMARK_HOST && d->max_bytes > most) {
-            most = d->max_bytes;
-            device = d->device;
-        }
-    }
+    for (uint32_t i = 0; i < rp.state.n_devices; i++)
+        n += rp.state.devices[i].device != TIDEMARK_HOST && rp.state.devices[i].max_bytes > 0;
     tmk_replay_fini(&rp);
-    return device;
+    return n == 2;
 }
 
 static uint32_t depth_of(const struct tmk_state *s, uint32_t thread)
@@ -76,19 +71,19 @@ static const char *stage_word(const char *stage)
 }
 
 static void oracle_row(struct oracle *o, const struct tmk_replay *rp, const struct tmk_event *ev,
-                       const char *module, const char *stage, uint64_t seq)
+                       const char *module, const char *stage, uint64_t seq, int nth)
 {
     const struct tmk_state *s = &rp->state;
     bool post = ev->kind == TMK_KIND_POP, has_step = s->step != TMK_NO_STEP;
     uint64_t allocated = 0, max = 0;
     char line[400], step[64] = "-|", offset[40] = "-", duration[40] = "-", deltas[80] = "-|-";
     for (uint32_t i = 0; i < s->n_devices; i++) {
-        if (s->devices[i].device != o->device)
+        if (s->devices[i].device != oracle_devices[nth])
             continue;
         allocated = s->devices[i].allocated_bytes;
         max = s->devices[i].max_bytes;
     }
-    struct opened *open = &o->opened[ev->thread][depth_of(s, ev->thread) - !post];
+    struct opened *open = &o->opened[nth][ev->thread][depth_of(s, ev->thread) - !post];
     if (!post)
         *open = (struct opened){allocated, max, true};
     if (has_step) {
@@ -107,8 +102,9 @@ static void oracle_row(struct oracle *o, const struct tmk_replay *rp, const stru
              stage_word(stage), (double)allocated / 1048576.0, (double)max / 1048576.0, offset,
              duration);
     text_add(o->out, line);
-    snprintf(line, sizeof line, "%llu|%lld|%lld|-|%s\n", (unsigned long long)(o->n_steps - 1),
-             (long long)o->p->rank, (long long)o->p->world_size, deltas);
+    snprintf(line, sizeof line, "%llu|%lld|%lld|-|%s|cuda:%d\n",
+             (unsigned long long)(o->n_steps - 1), (long long)o->p->rank,
+             (long long)o->p->world_size, deltas, nth);
     text_add(o->out, has_step ? line : strcat(strcpy(offset, "-|"), strchr(line, '|') + 1));
 }
 
@@ -130,8 +126,8 @@ static void on_oracle_event(void *arg, const struct tmk_replay *rp, const struct
     uint32_t context = is_push ? tmk_state_thread_context(s, ev->thread) : rp->closed.context;
     const char *stage = tmk_context_stage(o->p, s, context);
     uint64_t seq = o->n_module_events++;
-    if (stage_word(stage))
-        oracle_row(o, rp, ev, tmk_context_module(o->p, s, context), stage, seq);
+    for (int nth = 0; nth < 2 && stage_word(stage); nth++)
+        oracle_row(o, rp, ev, tmk_context_module(o->p, s, context), stage, seq, nth);
 }
 
 static char *oracle_rows(struct tmk_run *run)
@@ -142,7 +138,7 @@ static char *oracle_rows(struct tmk_run *run)
     text_add(&t, "");
     for (uint32_t i = 0; i < tmk_run_n_processes(run); i++) {
         *o = (struct oracle){.p = tmk_run_process(run, i), .out = &t};
-        o->device = main_device(o->p);
+        assert_true(has_both_devices(o->p));
         struct tmk_visitor visitor = {.arg = o, .event = on_oracle_event};
         assert_int_equal(tmk_process_sweep(o->p, &visitor, 1, NULL, NULL), 0);
     }

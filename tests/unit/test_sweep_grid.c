@@ -161,8 +161,8 @@ static void test_cells(void **state)
     for (uint32_t i = 0; i < 12; i++)
         assert_int_equal(r->cells[i].outcome, want[i]);
     assert_true(r->cells[0].peak_allocated == TMK_BYTES_UNKNOWN);
-    assert_int_equal(tmk_results_param(r, "b"), 1);
-    assert_int_equal(tmk_results_param(r, "c"), -1);
+    assert_int_equal(tmk_params_find(r->params, r->n_params, "b", 1), 1);
+    assert_int_equal(tmk_params_find(r->params, r->n_params, "c", 1), -1);
     tmk_results_close(r);
 }
 

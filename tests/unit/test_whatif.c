@@ -69,7 +69,7 @@ static void test_two_devices(void **state)
     maker_reserved(&m, CUDA0, 32 * mib);
     struct tmk_run *run = maker_finish(&m);
     struct tmk_whatif *w = ask(run, CUDA0);
-    const struct tmk_whatif_facts *f = tmk_whatif_facts(w);
+    const struct tmk_whatif_recorded *f = tmk_whatif_recorded(w);
     assert_int_equal(f->n_events, 4);
     assert_int_equal(f->n_seeded, 0);
     assert_int_equal(f->peak_allocated_bytes, 17 * mib);
@@ -113,7 +113,7 @@ static void test_recorded_oom(void **state)
     make_oom(&m);
     struct tmk_run *run = maker_finish(&m);
     struct tmk_whatif *w = ask(run, CUDA0);
-    const struct tmk_whatif_facts *f = tmk_whatif_facts(w);
+    const struct tmk_whatif_recorded *f = tmk_whatif_recorded(w);
     assert_int_equal(f->n_ooms, 1);
     assert_int_equal(f->limit_bytes, 50 * mib); /* it could not get more */
     struct tmk_whatif_result r = replay(w, "", f->limit_bytes);
@@ -182,8 +182,8 @@ static void test_imported(void **state)
     }
     struct tmk_run *run = maker_finish(&m);
     struct tmk_whatif *w = ask(run, CUDA0);
-    assert_true(tmk_whatif_facts(w)->knows_requests);
-    assert_int_equal(tmk_whatif_facts(w)->n_events, 6);
+    assert_true(tmk_whatif_recorded(w)->knows_requests);
+    assert_int_equal(tmk_whatif_recorded(w)->n_events, 6);
     struct tmk_whatif_result r = replay(w, "", 0); /* the second could not have the first's */
     assert_int_equal(r.peak_reserved_bytes, 24 * mib);
     assert_int_equal(r.peak_allocated_bytes, 12 * mib);
@@ -211,7 +211,7 @@ static void test_cut_trace(void **state)
     }
     struct tmk_run *run = maker_finish(&m);
     struct tmk_whatif *w = ask(run, CUDA0);
-    const struct tmk_whatif_facts *f = tmk_whatif_facts(w);
+    const struct tmk_whatif_recorded *f = tmk_whatif_recorded(w);
     assert_in_range(f->n_seeded, 1, 2); /* the small one may have been alive just then */
     assert_true(f->n_events > 1000 && f->n_events < 800001);
     struct tmk_whatif_result r = replay(w, "", 0);
@@ -250,7 +250,7 @@ static void test_async(void **state)
     }
     struct tmk_run *run = maker_finish(&m);
     struct tmk_whatif *w = ask(run, CUDA0);
-    const struct tmk_whatif_facts *f = tmk_whatif_facts(w);
+    const struct tmk_whatif_recorded *f = tmk_whatif_recorded(w);
     assert_true(f->is_async);
     assert_true(f->is_conf_inferred);
     assert_string_equal(f->alloc_conf, "backend:cudaMallocAsync");

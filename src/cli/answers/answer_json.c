@@ -83,11 +83,11 @@ void tmk_answer_put_rows(struct tmk_tree *t, const char *key, const struct tmk_p
     tmk_tree_end(t);
 }
 
-static void put_advice(struct tmk_tree *t, enum tmk_growth_cause cause)
+static void put_advice(struct tmk_tree *t, const struct tmk_forecast *f)
 {
     const char *advice;
     tmk_tree_list(t, "advice");
-    for (unsigned i = 0; (advice = tmk_growth_cause_advice(cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(f->cause, f->risk, i)) != NULL; i++)
         tmk_tree_text(t, NULL, advice);
     tmk_tree_end(t);
 }
@@ -105,6 +105,6 @@ void tmk_answer_put_forecast(struct tmk_tree *t, const char *key, const struct t
                     has_steps ? (int64_t)ceil(f->steps_to_oom - 1e-6) : 0);
     tmk_tree_fixed(t, "confidence", f->has_confidence ? f->confidence : NAN, 2);
     tmk_tree_text(t, "cause", tmk_growth_cause_name(f->cause));
-    put_advice(t, f->cause);
+    put_advice(t, f);
     tmk_tree_end(t);
 }

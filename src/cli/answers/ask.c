@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/answers/ask.c - see ask.h.
  *
- * The trace's header says where the socket is, in the process's own view of the file system. Its
- * folder is opened and the socket reached through that descriptor: an address has room for 107
- * bytes only. Who listens there must be that very process. */
+ * The trace's header says where the socket is, in the process's own view of the file system. The
+ * folder is opened and the socket reached through its descriptor, because an address has room for
+ * 107 bytes only. The process that listens there must be the one asked for. */
 #include "cli/answers/ask.h"
 
 #include <errno.h>
@@ -140,7 +140,7 @@ int tmk_ask(const struct tmk_watched *w, const struct tmk_ask *ask, struct tmk_e
     int fd = open_connection(w, ask->timeout_ms, err);
     if (fd < 0)
         return fd;
-    (void)send_request(fd, ask); /* one who refuses us answers before it has read all */
+    (void)send_request(fd, ask); /* a process that refuses us answers before it has read all */
     errno = 0;
     int rc = hear_answer(fd, ask);
     if (rc < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))

@@ -47,7 +47,7 @@ struct tmk_two {
     bool known[2];
     uint64_t bytes[2];
 };
-/* What was reserved at the moments, and at most in the whole run. */
+/* Reserved bytes at the moments, and the most in the whole run. */
 struct tmk_two tmk_diff_answer_reserved(const struct tmk_diff_answer *c);
 struct tmk_two tmk_diff_answer_most_reserved(const struct tmk_diff_answer *c);
 /* Bytes allocated at the moments for which the trace has no block: side b's less side a's. */

@@ -27,7 +27,7 @@ uint64_t tmk_explain_n_ooms(const struct tmk_explain_answer *a);
 
 /* Every case, or that there is none. */
 void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *sheet);
-/* What happened in one case, in a few sentences. */
+/* Say in a few sentences what happened in one case. */
 void tmk_explain_reason_text(const struct tmk_case *c, struct tmk_sheet *sheet);
 /* The best fixes, numbered. */
 void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet);

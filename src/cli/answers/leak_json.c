@@ -162,6 +162,7 @@ static void add_doubts(struct tmk_tree *t, const struct tmk_leak_answer *f)
 
 static void add_python(struct tmk_tree *t, const struct tmk_leak_live *live)
 {
+    bool is_judged = tmk_leak_live_is_judged(live);
     tmk_tree_text(t, "reason", live->has_python ? NULL : live->reason);
     if (live->has_python) {
         tmk_tree_u64(t, "objects_before", live->n_objects_before);
@@ -174,9 +175,16 @@ static void add_python(struct tmk_tree *t, const struct tmk_leak_live *live)
         tmk_tree_text(t, "type", live->types[i].type);
         tmk_tree_u64(t, "before", live->types[i].before);
         tmk_tree_u64(t, "after", live->types[i].after);
+        tmk_tree_text(t, "verdict", !is_judged ? NULL : live->types[i].is_leak ? "leak" : "clean");
         tmk_tree_end(t);
     }
     tmk_tree_end(t);
+    if (live->has_python) {
+        char reason[TMK_LEAK_LIVE_REASON_BYTES];
+        tmk_tree_u64(t, "looks", live->n_looks);
+        tmk_tree_text(t, "verdict", !is_judged ? NULL : live->n_leaks ? "leak" : "clean");
+        tmk_tree_text(t, "verdict_reason", tmk_leak_live_reason(live, reason));
+    }
     tmk_tree_end(t);
 }
 

@@ -2,6 +2,7 @@
 /* cli/answers/leak_live.c - see leak_live.h. */
 #include "cli/answers/leak_live.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,10 @@
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/watched.h"
+#include "monitor/growth.h"
 
-enum { TIMEOUT_MS = 20000 };
+enum { TIMEOUT_MS = 20000, MOST_LOOKS = 10, LEAST_LEAKED = 100, COST_PARTS = 100 };
+#define LEAST_PAUSE_S 0.2
 
 /* python/tidemark/_objects.py, which says what to heed. */
 extern const char tmk_objects_source[];
@@ -122,44 +125,74 @@ static int by_type_growth(const void *va, const void *vb)
 {
     const struct tmk_type_growth *a = va, *b = vb;
     uint64_t more_a = a->after - a->before, more_b = b->after - b->before;
+    if (a->is_leak != b->is_leak)
+        return a->is_leak ? -1 : 1;
     if (more_a != more_b)
         return more_a > more_b ? -1 : 1;
     return strcmp(a->type, b->type);
 }
 
-static void compare_types(struct tmk_leak_live *live, const struct look *before,
-                          const struct look *after)
+struct looks {
+    struct look items[MOST_LOOKS];
+    unsigned n;
+};
+
+static int64_t count_of_type(const struct look *look, const char *type)
 {
+    uint32_t i;
+    return tmk_textmap_find(&look->types, type, &i) ? (int64_t)look->counts[i] : 0;
+}
+
+static bool is_leaked_type(const struct looks *looks, const char *type)
+{
+    int64_t counts[MOST_LOOKS];
+    unsigned start = 0;
+    for (unsigned i = 0; i < looks->n; i++)
+        counts[i] = count_of_type(&looks->items[i], type);
+    while (start + 1 < looks->n && counts[start + 1] == counts[0]) /* it had not begun */
+        start++;
+    return looks->n - start >= TMK_LEAK_LIVE_LOOKS &&
+           tmk_growth_of_series(counts + start, looks->n - start) >= LEAST_LEAKED;
+}
+
+static void compare_types(struct tmk_leak_live *live, const struct looks *looks)
+{
+    const struct look *before = &looks->items[0], *after = &looks->items[looks->n - 1];
     for (uint32_t i = 0; i < after->types.n; i++) {
-        uint32_t k;
         const char *type = after->types.texts[i];
-        uint64_t old = tmk_textmap_find(&before->types, type, &k) ? before->counts[k] : 0;
+        uint64_t old = (uint64_t)count_of_type(before, type);
         if (after->counts[i] <= old)
             continue;
         if (TMK_GROW(live->types, live->n_types + 1, live->room) < 0)
             tmk_die("out of memory");
-        live->types[live->n_types++] = (struct tmk_type_growth){
-            .type = tmk_xstrdup(type), .before = old, .after = after->counts[i]};
+        bool is_leak = is_leaked_type(looks, type);
+        live->n_leaks += is_leak;
+        live->types[live->n_types++] = (struct tmk_type_growth){.type = tmk_xstrdup(type),
+                                                                .before = old,
+                                                                .after = after->counts[i],
+                                                                .is_leak = is_leak};
     }
     if (live->n_types > 1)
         qsort(live->types, (size_t)live->n_types, sizeof *live->types, by_type_growth);
 }
 
-static void take_looks(struct tmk_leak_live *live, const struct look *before,
-                       const struct look *after)
+static void take_looks(struct tmk_leak_live *live, const struct looks *looks)
 {
-    const char *reason = before->reason[0] ? before->reason : after->reason;
-    snprintf(live->reason, sizeof live->reason, "%s", reason);
-    live->has_python = !reason[0];
+    const struct look *last = &looks->items[looks->n - 1];
+    snprintf(live->reason, sizeof live->reason, "%s", last->reason);
+    live->has_python = !last->reason[0];
+    live->n_looks = looks->n;
     if (!live->has_python)
         return;
-    live->n_objects_before = before->n_objects;
-    live->n_objects = after->n_objects;
-    live->cost_ms = before->cost_ms > after->cost_ms ? before->cost_ms : after->cost_ms;
-    compare_types(live, before, after);
+    live->n_objects_before = looks->items[0].n_objects;
+    live->n_objects = last->n_objects;
+    for (unsigned i = 0; i < looks->n; i++)
+        if (looks->items[i].cost_ms > live->cost_ms)
+            live->cost_ms = looks->items[i].cost_ms;
+    compare_types(live, looks);
 }
 
-/* ---- both looks ---- */
+/* ---- all looks ---- */
 
 static bool read_rss(uint32_t pid, uint64_t *ret)
 {
@@ -180,29 +213,69 @@ static void wait_seconds(double seconds)
         ;
 }
 
+/* How many more looks to take after the first, which cost so much. */
+static unsigned count_more_looks(double seconds, double cost_ms)
+{
+    double pause = cost_ms / 1e3 * COST_PARTS;
+    pause = pause > LEAST_PAUSE_S ? pause : LEAST_PAUSE_S;
+    double n = seconds / pause;
+    return n > MOST_LOOKS - 1 ? MOST_LOOKS - 1 : n < 1 ? 1 : (unsigned)n;
+}
+
+/* Returns whether it was answered. */
+static bool take_look(const struct tmk_watched *w, struct looks *looks)
+{
+    struct look *look = &looks->items[looks->n++];
+    look_at_python(w, look);
+    return !look->reason[0];
+}
+
+/* Look for so many seconds, at the host's memory first and last. */
+static void look_for_seconds(const struct tmk_watched *w, bool wants_python, struct looks *looks,
+                             struct tmk_leak_live *live)
+{
+    bool has_host = read_rss(w->pid, &live->rss_before);
+    bool goes_on = wants_python && take_look(w, looks);
+    unsigned n = goes_on ? count_more_looks(live->seconds, looks->items[0].cost_ms) : 1;
+    for (unsigned i = 0; live->seconds > 0 && i < n; i++) {
+        wait_seconds(live->seconds / n);
+        if (i == n - 1)
+            live->has_host = has_host && read_rss(w->pid, &live->rss_after);
+        goes_on = goes_on && take_look(w, looks);
+    }
+    if (live->seconds <= 0)
+        live->has_host = has_host && read_rss(w->pid, &live->rss_after);
+    if (wants_python)
+        take_looks(live, looks);
+}
+
 void tmk_leak_live_look(const char *pid, double seconds, bool wants_python,
                         struct tmk_leak_live *ret)
 {
     struct tmk_error err = {0};
     struct tmk_watched w;
-    struct look before = {0}, after = {0};
+    struct looks looks = {0};
     *ret = (struct tmk_leak_live){.seconds = seconds};
     if (tmk_watched_find(tmk_watched_parse(pid), &w, &err) < 0) {
         snprintf(ret->reason, sizeof ret->reason, "%.255s", err.text);
         return;
     }
-    bool has_host = read_rss(w.pid, &ret->rss_before);
-    if (wants_python)
-        look_at_python(&w, &before);
-    if (seconds > 0)
-        wait_seconds(seconds);
-    ret->has_host = has_host && read_rss(w.pid, &ret->rss_after);
-    if (wants_python && seconds > 0)
-        look_at_python(&w, &after);
-    if (wants_python)
-        take_looks(ret, &before, seconds > 0 ? &after : &before);
-    fini_look(&before);
-    fini_look(&after);
+    look_for_seconds(&w, wants_python, &looks, ret);
+    for (unsigned i = 0; i < looks.n; i++)
+        fini_look(&looks.items[i]);
+}
+
+const char *tmk_leak_live_reason(const struct tmk_leak_live *live, char *buffer)
+{
+    if (!live->has_python || tmk_leak_live_is_judged(live))
+        return NULL;
+    double enough = live->cost_ms / 1e3 * COST_PARTS * (TMK_LEAK_LIVE_LOOKS - 1);
+    double least = LEAST_PAUSE_S * (TMK_LEAK_LIVE_LOOKS - 1);
+    snprintf(buffer, TMK_LEAK_LIVE_REASON_BYTES,
+             "too short to tell: %u look%s in %.3g s; a verdict takes %d: --duration %.0f",
+             live->n_looks, live->n_looks == 1 ? "" : "s", live->seconds, TMK_LEAK_LIVE_LOOKS,
+             ceil(enough > least ? enough : least));
+    return buffer;
 }
 
 void tmk_leak_live_fini(struct tmk_leak_live *live)

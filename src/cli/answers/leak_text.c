@@ -35,11 +35,9 @@ __attribute__((format(printf, 2, 3))) static void say_wrapped(const char *what, 
                                                               ...)
 {
     char lead[32];
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    if (vasprintf(&text, format, args) < 0)
-        tmk_die("out of memory");
+    char *text = tmk_xformat_list(format, args);
     va_end(args);
     snprintf(lead, sizeof lead, "    %-11s", what);
     tmk_sheet_wrap(stdout, text, lead);
@@ -330,12 +328,11 @@ static void show_doubts(const struct tmk_leak_answer *f)
 static void show_python(const struct tmk_leak_live *live)
 {
     static const struct tmk_column columns[] = {
-        {"type", TMK_LEFT, TMK_SHRINK},
-        {"before", TMK_RIGHT, TMK_FIXED},
-        {"now", TMK_RIGHT, TMK_FIXED},
-        {"growth", TMK_RIGHT, TMK_FIXED},
+        {"type", TMK_LEFT, TMK_SHRINK},   {"before", TMK_RIGHT, TMK_FIXED},
+        {"now", TMK_RIGHT, TMK_FIXED},    {"growth", TMK_RIGHT, TMK_FIXED},
+        {"verdict", TMK_LEFT, TMK_FIXED},
     };
-    char text[TMK_AMOUNT_BYTES], before[TMK_AMOUNT_BYTES];
+    char text[TMK_AMOUNT_BYTES], before[TMK_AMOUNT_BYTES], reason[TMK_LEAK_LIVE_REASON_BYTES];
     tmk_print(stdout,
               "  Python has %s objects that its collector knows, before %s (a look took %.3g ms)\n",
               tmk_count_text(live->n_objects, text), tmk_count_text(live->n_objects_before, before),
@@ -348,8 +345,11 @@ static void show_python(const struct tmk_leak_live *live)
         tmk_table_count(t, type->before);
         tmk_table_count(t, type->after);
         tmk_table_cellf(t, "+%s", tmk_count_text(type->after - type->before, text));
+        tmk_table_cell(t, !tmk_leak_live_is_judged(live) ? NULL : type->is_leak ? "LEAK" : "ok");
     }
     tmk_sheet_table(&sheet, t);
+    if (tmk_leak_live_reason(live, reason))
+        tmk_print(stdout, "  %s\n", reason);
     if (live->n_types == 0 && live->seconds > 0)
         tmk_print(stdout, "  of no type there are more than before\n");
 }

@@ -28,7 +28,7 @@ void tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *tree);
 /* Sections about one process. Each writes nothing where there is nothing to say. The accounts of
  * the GPUs that it used: */
 void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
-/* What grows step by step, and what is reserved but not allocated: */
+/* Write the sections about growth and about memory that is reserved but not allocated: */
 void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
 void tmk_report_frag_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
 

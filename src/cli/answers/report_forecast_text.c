@@ -32,6 +32,8 @@ static const char *growth_reason_text(enum tmk_growth_cause cause)
         [TMK_GROWTH_FRAGMENTATION] = "what is reserved grows, though no more is needed",
         [TMK_GROWTH_OTHER_PROCESS] = "others take more and more of it",
         [TMK_GROWTH_NEARLY_FULL] = "it is almost full, though nothing grows",
+        [TMK_GROWTH_FULL] = "it is full",
+        [TMK_GROWTH_RAN_OUT] = "it has run out of memory",
     };
     return texts[cause];
 }
@@ -70,6 +72,6 @@ void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_she
                    c->has_time ? "; full " : "", when);
     free(when);
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, c->risk, i)) != NULL; i++)
         tmk_sheet_item(sheet, advice);
 }

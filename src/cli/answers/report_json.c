@@ -332,7 +332,7 @@ static void add_report_forecast(struct tmk_tree *t, const struct tmk_process_ans
     tmk_tree_u64(t, "capacity", c->capacity_bytes);
     tmk_tree_list(t, "advice");
     const char *advice;
-    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, i)) != NULL; i++)
+    for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, c->risk, i)) != NULL; i++)
         tmk_tree_text(t, NULL, advice);
     tmk_tree_end(t);
     tmk_tree_end(t);

@@ -20,7 +20,7 @@ struct tmk_whatif_row {
 struct tmk_whatif_answer {
     const struct tmk_process *p;
     uint16_t device;
-    const struct tmk_whatif_facts *facts;
+    const struct tmk_whatif_recorded *recorded;
     struct tmk_whatif_row rows[TMK_WHATIF_MAX_ROWS]; /* the recorded settings first */
     unsigned n_rows;
     uint64_t capacity_bytes; /* of the card asked about; TMK_BYTES_UNKNOWN: none */

@@ -41,7 +41,7 @@ static void put_whatif_setting(struct tmk_tree *t, const struct tmk_whatif_answe
 }
 
 /* Write the signs of a limit that is not known. */
-static void add_returns(struct tmk_tree *t, const struct tmk_whatif_facts *f)
+static void add_returns(struct tmk_tree *t, const struct tmk_whatif_recorded *f)
 {
     if (!tmk_tree_object_if(t, "unknown_limit", f->n_returns > 0))
         return;
@@ -54,7 +54,7 @@ static void add_returns(struct tmk_tree *t, const struct tmk_whatif_facts *f)
 void tmk_whatif_json(const struct tmk_whatif_answer *v)
 {
     struct tmk_tree t;
-    const struct tmk_whatif_facts *f = v->facts;
+    const struct tmk_whatif_recorded *f = v->recorded;
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
     tmk_tree_list(&t, "settings");

@@ -62,8 +62,8 @@ static void add_fits(struct tmk_table *t, const struct tmk_whatif_result *r)
         tmk_table_cellf(t, "no, step %" PRId64, r->oom.step);
 }
 
-/* Which columns are shown. Columns with the same value in all rows are left out: settings need the
- * room. */
+/* The columns that are shown. Columns with the same value in all rows are left out: settings need
+ * the room. */
 struct shown {
     bool retries, fits;
 };
@@ -82,7 +82,7 @@ static void add_setting_row(struct tmk_table *t, const struct tmk_whatif_answer 
                             const struct tmk_whatif_row *row, const struct shown *shown)
 {
     const struct tmk_whatif_result *r = &row->result;
-    bool is_as_recorded = row == v->rows && !v->facts->is_async;
+    bool is_as_recorded = row == v->rows && !v->recorded->is_async;
     tmk_table_cell(t, is_as_recorded ? "as recorded" : conf_text(row->conf));
     tmk_table_size(t, r->peak_reserved_bytes);
     add_change_cell(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
@@ -96,7 +96,7 @@ static void add_setting_row(struct tmk_table *t, const struct tmk_whatif_answer 
 static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
                          const struct shown *shown)
 {
-    uint64_t bytes = v->facts->peak_reserved_bytes;
+    uint64_t bytes = v->recorded->peak_reserved_bytes;
     if (bytes == TMK_BYTES_UNKNOWN)
         return;
     tmk_table_cell(t, "  measured then");
@@ -106,7 +106,7 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
     if (shown->retries)
         tmk_table_cell(t, NULL);
     if (shown->fits) /* not in what is asked about */
-        tmk_table_cell(t, v->is_asked ? NULL : v->facts->n_ooms ? "no" : "yes");
+        tmk_table_cell(t, v->is_asked ? NULL : v->recorded->n_ooms ? "no" : "yes");
 }
 
 static void print_setting_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
@@ -135,7 +135,7 @@ static void print_setting_table(struct tmk_sheet *sheet, const struct tmk_whatif
 static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char device[24], count[TMK_AMOUNT_BYTES], peak[TMK_AMOUNT_BYTES];
-    const struct tmk_whatif_facts *f = v->facts;
+    const struct tmk_whatif_recorded *f = v->recorded;
     tmk_sheet_text(sheet,
                    "%s allocations and frees on %s through a model of PyTorch's caching allocator; "
                    "at most %s in blocks. Recorded with %s.",
@@ -148,7 +148,7 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_answer *
 static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char limit[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES], outside[TMK_AMOUNT_BYTES];
-    const struct tmk_whatif_facts *f = v->facts;
+    const struct tmk_whatif_recorded *f = v->recorded;
     if (!v->limit_from || !(v->is_asked || f->n_ooms))
         return;
     if (v->capacity_bytes == TMK_BYTES_UNKNOWN)
@@ -178,7 +178,7 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
 static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char count[TMK_AMOUNT_BYTES], least[TMK_AMOUNT_BYTES], below[TMK_AMOUNT_BYTES];
-    const struct tmk_whatif_facts *f = v->facts;
+    const struct tmk_whatif_recorded *f = v->recorded;
     if (!f->n_returns || v->is_asked)
         return;
     char *text = tmk_xformat(
@@ -200,13 +200,13 @@ static bool has_unplaced(const struct tmk_whatif_answer *v)
     for (unsigned i = 1; i < v->n_rows; i++)
         is_unplaced |= !v->rows[i].setting.conf.expandable_segments;
     return is_unplaced && v->rows[0].setting.conf.expandable_segments &&
-           (v->is_asked || v->facts->n_ooms);
+           (v->is_asked || v->recorded->n_ooms);
 }
 
 static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
 {
     char count[TMK_AMOUNT_BYTES];
-    const struct tmk_whatif_facts *f = v->facts;
+    const struct tmk_whatif_recorded *f = v->recorded;
     print_returns(sheet, v);
     if (v->ignores_fraction)
         tmk_sheet_item(sheet, "per_process_memory_fraction of the recorded settings has no effect "
@@ -272,7 +272,7 @@ static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
                         const struct tmk_whatif_row *row)
 {
     char need[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES];
-    uint64_t outside = v->facts->outside_bytes;
+    uint64_t outside = v->recorded->outside_bytes;
     const char *name = row == v->rows ? "the recorded settings" : conf_text(row->conf);
     if (!row->has_smallest || row->result.has_oom)
         return;

@@ -20,6 +20,7 @@
 #include "cli/front/locate.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "cli/run/filters_tried.h"
 #include "cli/run/recording.h"
 #include "cli/run/run_folder.h"
@@ -28,6 +29,7 @@
 #include "inject/subject.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "model/watched.h"
 #include "trace/layout.h"
 
 enum { TIMEOUT_S = 10, MAX_TIMEOUT_S = 3600 };
@@ -89,11 +91,14 @@ static int already_watched(const struct attach *a)
 {
     struct tmk_ring_header header;
     struct tmk_arena words = {0};
+    char name[TMK_WATCHED_NAME_BYTES];
     int pid = (int)a->subject.pid;
+    tmk_watched_name((uint32_t)pid, name);
     if (read_ring_header(a, &header)) {
         *strrchr(header.trace_path, '/') = '\0';
         tmk_say("process %d is watched already, its run is %s", pid, header.trace_path);
-        tmk_say("next: tidemark report %s", tmk_xshell_word(&words, header.trace_path));
+        tmk_say("next: tidemark report %s",
+                tmk_xshell_word(&words, tmk_watched_host() ? name : header.trace_path));
     } else {
         tmk_say("process %d is watched already, into the ring %s", pid, a->presence.ring);
     }
@@ -185,9 +190,10 @@ static void say_details(const struct attach *a, const struct tmk_injected *done)
 
 static void say_attached(const struct attach *a, const struct tmk_injected *done)
 {
-    char total[TMK_AMOUNT_BYTES], held[TMK_AMOUNT_BYTES];
+    char total[TMK_AMOUNT_BYTES], held[TMK_AMOUNT_BYTES], name[TMK_WATCHED_NAME_BYTES];
     struct tmk_arena words = {0};
     int pid = (int)a->subject.pid;
+    tmk_watched_name((uint32_t)pid, name);
     tmk_say("process %d (%s) is watched now, after %s; one thread of it was held for %s", pid,
             a->subject.name, tmk_time_text(done->total_ns, total),
             tmk_time_text(done->longest_held_ns, held));
@@ -199,8 +205,10 @@ static void say_attached(const struct attach *a, const struct tmk_injected *done
         tmk_say("note: there is no torch in it%s; what is recorded is what it reports itself, and "
                 "torch once that is loaded",
                 a->presence.has_python ? " yet" : ", nor Python");
-    tmk_say("the run is %s; next: tidemark report %s", a->name, tmk_xshell_word(&words, a->name));
-    tmk_say("until it ends, or: tidemark detach %d", pid);
+    tmk_say("the run is %s%s%s; next: tidemark report %s", a->name,
+            tmk_watched_host() ? " on " : "", tmk_watched_host() ? tmk_watched_host() : "",
+            tmk_xshell_word(&words, tmk_watched_host() ? name : a->name));
+    tmk_say("until it ends, or: tidemark detach %s", name);
     tmk_arena_fini(&words);
 }
 
@@ -291,6 +299,7 @@ static const struct tmk_option options_table[] = {
     TMK_WATCH_LESS,
     {"timeout", 0, "S", NULL, "give up after so many seconds (10)"},
     {"verbose", 'v', NULL, NULL, "say how it was done"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -303,7 +312,8 @@ static const char notes[] =
     "You need the right to trace the process: be its user, or root. Some systems\n"
     "allow that to root alone (kernel.yama.ptrace_scope); processes under `tidemark\n"
     "run` can be attached to all the same. A process in a container is given by its\n"
-    "number outside of that.\n"
+    "number outside of that. With HOST:PID all of it happens on HOST, and RUN is a\n"
+    "folder there, seen from your home; --remote-path \"sudo -n tidemark\" is root's.\n"
     "\n"
     "Exit status: 0 it is watched (or was before, and no RUN was asked for), 1 it is\n"
     "not, for the reason said.\n";
@@ -319,15 +329,16 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_attach = {
     .name = "attach",
     .summary = "Watch a process that already runs",
-    .usage =
-        "PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] [--no-modules] "
-        "[--no-categories] [--timeout "
-        "S] [--verbose]",
+    .usage = "[HOST:]PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] "
+             "[--no-modules] "
+             "[--no-categories] [--timeout "
+             "S] [--verbose]",
     .notes = notes,
     .options = options_table,
     .n_options = TMK_N(options_table),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
     .run = run_attach,

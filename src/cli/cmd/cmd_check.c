@@ -9,6 +9,7 @@
 #include "cli/front/refused.h"
 #include "cli/front/target.h"
 #include "cli/output/say.h"
+#include "cli/remote/remote.h"
 #include "kit/amount.h"
 #include "kit/print.h"
 #include "kit/progress.h"
@@ -145,6 +146,7 @@ static int run_check(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"json", 0, NULL, NULL, "one object: traces, unreadable, not_recorded"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -164,12 +166,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_check = {
     .name = "check",
     .summary = "Verify that the traces of a run are whole",
-    .usage = "RUN|PID [--json]",
+    .usage = "RUN|[HOST:]PID [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_check,

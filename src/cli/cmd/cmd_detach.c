@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd/cmd_detach.c - stop watching a process that goes on. */
+#include "base/array.h"
 #include "base/error.h"
 #include "base/wire.h"
 #include "cli/answers/ask.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 #include "cli/output/say.h"
+#include "cli/remote/remote.h"
 #include "model/watched.h"
 
 static void hear_detached(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
@@ -33,6 +35,10 @@ static int run_detach(const struct tmk_args *args)
     return failed ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
 
+static const struct tmk_option options[] = {
+    TMK_REMOTE_OPTION,
+};
+
 static const char notes[] =
     "The process goes on as if it had never been watched; its trace is closed and\n"
     "whole. Only the user of the process, or root, may do this.\n";
@@ -46,10 +52,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_detach = {
     .name = "detach",
     .summary = "Stop watching a process, which goes on",
-    .usage = "PID",
+    .usage = "[HOST:]PID",
     .notes = notes,
+    .options = options,
+    .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_PID,
     .examples = examples,
     .run = run_detach,

@@ -14,6 +14,7 @@
 #include "cli/output/output_file.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "model/run.h"
 #include "passes/diff/diff.h"
 #include "passes/diff/diff_steps.h"
@@ -303,6 +304,7 @@ static const struct tmk_option options[] = {
     {"fail-if", 0, "GATE ...", NULL, "exit with 1 if B has so much more; may be given again"},
     {"junit", 0, "FILE", NULL, "the gates as JUnit XML, a test case each"},
     {"json", 0, NULL, NULL, "one JSON object"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -353,6 +355,7 @@ const struct tmk_command tmk_cmd_diff = {
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 2,
+    .n_targets = 2,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_diff,

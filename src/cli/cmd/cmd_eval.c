@@ -15,6 +15,7 @@
 #include "cli/front/command.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "kit/amount.h"
 #include "kit/tree.h"
 #include "model/watched.h"
@@ -249,6 +250,7 @@ static const struct tmk_option options[] = {
     {"every", 0, "S", NULL, "again every S seconds, until the process ends"},
     {"count", 0, "N", NULL, "with --every: N times"},
     {"json", 0, NULL, NULL, "one object for each eval, on a line"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -263,6 +265,8 @@ static const char notes[] =
     "eval is taken before. What had not begun by then is never run. --main waits for\n"
     "the main thread to come by between two instructions.\n"
     "\n"
+    "With HOST:PID the code goes over your own ssh and runs there; ^C ends it there.\n"
+    "\n"
     "Only the user of the process, or root, may do this. --json is: pid ok stdout\n"
     "stderr value error reason note. Exit status 1: an exception, or not done.\n";
 
@@ -275,20 +279,21 @@ static const char *const examples[] = {
     "run a file there",
     "tidemark eval 4242 --every 5 --count 12 \"torch.cuda.memory_allocated()\"",
     "for a minute, every five seconds",
-    "ssh node7 tidemark eval 4242 \"'loss.item()'\"",
-    "a job on another machine",
+    "tidemark eval node7:4242 \"loss.item()\"",
+    "a job on another machine, over your own ssh",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_eval = {
     .name = "eval",
     .summary = "Run Python in a watched process and show what it prints",
-    .usage = "PID CODE|- [--main] [--timeout S] [--every S [--count N]] [--json]",
+    .usage = "[HOST:]PID CODE|- [--main] [--timeout S] [--every S [--count N]] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 2,
     .max_operands = 2,
+    .n_targets = 1,
     .operand = TMK_OPERAND_PID,
     .examples = examples,
     .run = run_eval,

@@ -5,12 +5,15 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "cli/answers/explain_answer.h"
+#include "cli/answers/post_mortem.h"
+#include "cli/answers/process_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "kit/progress.h"
 #include "kit/tree.h"
 #include "model/run.h"
@@ -62,12 +65,29 @@ static int answer_explain(struct tmk_explain_answer *a, const struct tmk_args *a
     return tmk_explain_n_ooms(a) > 0 ? TMK_EXIT_FINDING : TMK_EXIT_OK;
 }
 
+/* Print what `run` says at once, of all processes. */
+static int answer_post_mortem(struct tmk_run *run)
+{
+    struct tmk_process_answer f;
+    bool has_oom = tmk_process_answer_init(&f, tmk_post_mortem_subject(run), 1) == 0 &&
+                   tmk_post_mortem_print(stdout, run, &f);
+    tmk_process_answer_fini(&f);
+    if (!has_oom)
+        tmk_say("%s: no request failed", tmk_run_path(run));
+    return has_oom ? TMK_EXIT_FINDING : TMK_EXIT_OK;
+}
+
 static int run_explain(const struct tmk_args *args)
 {
+    bool is_short = tmk_args_get(args, "post-mortem") != NULL;
+    if (is_short && (tmk_args_get(args, "json") || tmk_args_get(args, "rank"))) {
+        tmk_say("--post-mortem is text about all processes: leave --json and --rank out");
+        return TMK_EXIT_USAGE;
+    }
     struct tmk_explain_answer a = {0};
     int status = tmk_target_open(args->operands[0], &a.run);
     if (status == 0)
-        status = answer_explain(&a, args);
+        status = is_short ? answer_post_mortem(a.run) : answer_explain(&a, args);
     for (uint32_t i = 0; a.processes && i < a.n; i++)
         tmk_explanation_close(a.processes[i].explanation);
     free(a.processes);
@@ -78,6 +98,8 @@ static int run_explain(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"rank", 0, "N", NULL, "of this rank alone (all of them)"},
     {"json", 0, NULL, NULL, "one JSON object"},
+    {"post-mortem", 0, NULL, NULL, "only what `run` says at once of it"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -114,12 +136,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_explain = {
     .name = "explain",
     .summary = "Say why it ran out of memory, or nearly did, and what would have helped",
-    .usage = "RUN|PID [--rank N] [--json]",
+    .usage = "RUN|[HOST:]PID [--rank N] [--json] [--post-mortem]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_explain,

@@ -17,12 +17,14 @@
 #include "cli/output/heartbeat.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "interop/out/export.h"
 #include "interop/out/tables_out.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
 #include "kit/progress.h"
 #include "model/run.h"
+#include "model/watched.h"
 #include "passes/peak.h"
 #include "sql/sql.h"
 #include "sql/table_doc.h"
@@ -395,7 +397,7 @@ static int answer_export(struct job *j, const char *path)
 {
     struct tmk_progress progress;
     struct tmk_error err = {0};
-    if (j->format->is_binary && strcmp(path, "-") == 0 && isatty(STDOUT_FILENO)) {
+    if (j->format->is_binary && strcmp(path, "-") == 0 && tmk_is_screen(stdout)) {
         tmk_say("%s is nothing for a screen: give -o FILE, or pipe it on", j->format->name);
         return TMK_EXIT_USAGE;
     }
@@ -430,6 +432,10 @@ static int run_export(const struct tmk_args *args)
         return TMK_EXIT_USAGE;
     }
     int status = check_export_options(&j);
+    if (status == 0 && !path && tmk_watched_host()) {
+        tmk_say("of a process on another machine export wants -o FILE (-: stdout)");
+        status = TMK_EXIT_USAGE;
+    }
     if (status == 0)
         status = tmk_target_open(args->operands[0], &j.x.run);
     if (status != 0)
@@ -456,6 +462,7 @@ static const struct tmk_option options[] = {
     {"what", 0, "WHAT", "peak|allocated|left", "stacks of the peak, of all, of what is left"},
     {"table", 0, "TABLE", NULL, "of csv and json (allocations)"},
     {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -493,12 +500,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_export = {
     .name = "export",
     .summary = "Write a run in the format of another tool",
-    .usage = "RUN|PID --to FORMAT [-o FILE] [--rank N] [--device NAME] ...",
+    .usage = "RUN|[HOST:]PID --to FORMAT [-o FILE] [--rank N] [--device NAME] ...",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_export,

@@ -12,6 +12,7 @@
 #include "cli/front/command.h"
 #include "cli/front/target.h"
 #include "cli/output/say.h"
+#include "cli/remote/remote.h"
 #include "model/run.h"
 #include "passes/frag/frag_moment.h"
 #include "passes/frag/fragmentation.h"
@@ -93,6 +94,7 @@ static const struct tmk_option options[] = {
     {"device", 0, "NAME", NULL, "cuda:0 ... (all; json: the one with most reserved)"},
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"json", 0, NULL, NULL, "one JSON object"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -130,12 +132,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_frag = {
     .name = "frag",
     .summary = "Show memory that is held but not used, and what pins it",
-    .usage = "RUN|PID [--at TIME|STEP] [--device NAME] [--rank N] [--json]",
+    .usage = "RUN|[HOST:]PID [--at TIME|STEP] [--device NAME] [--rank N] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_frag,

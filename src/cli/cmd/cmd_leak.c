@@ -9,9 +9,11 @@
 #include "cli/live/monitor_report.h"
 #include "cli/live/monitoring.h"
 #include "cli/output/say.h"
+#include "cli/remote/remote.h"
 #include "kit/amount.h"
 #include "kit/tree.h"
 #include "monitor/device_leaks.h"
+#include "monitor/growth.h"
 #include "monitor/sampler.h"
 #include "monitor/status.h"
 
@@ -24,7 +26,7 @@ static void print_leaks_json(const struct tmk_leaks *leaks, const struct tmk_mon
     char iso[TMK_ISO_BYTES];
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
-    tmk_leaks_write(&t, leaks);
+    tmk_leaks_write(&t, leaks, m->elapsed_ns);
     tmk_tree_text(&t, "timestamp", tmk_iso_text(time(NULL), iso));
     tmk_tree_fixed(&t, "threshold_mb", (double)leaks->threshold_bytes / TMK_MB, 2);
     tmk_tree_fixed(&t, "duration_s", (double)m->elapsed_ns / 1e9, 3);
@@ -43,10 +45,11 @@ static void say_unlisted(const struct tmk_monitoring *m)
     }
 }
 
-static int judge_devices(const struct tmk_monitoring *m, double threshold_mb, bool json)
+static int judge_devices(const struct tmk_monitoring *m, double threshold_mb, uint64_t least_ns,
+                         bool json)
 {
     struct tmk_leaks leaks;
-    if (tmk_leaks_find(m->sampler, (uint64_t)(threshold_mb * TMK_MB), &leaks) < 0)
+    if (tmk_leaks_find(m->sampler, (uint64_t)(threshold_mb * TMK_MB), least_ns, &leaks) < 0)
         tmk_die("out of memory");
     if (json)
         print_leaks_json(&leaks, m);
@@ -62,11 +65,14 @@ static int watch_devices(const struct tmk_args *args, double threshold_mb)
 {
     struct tmk_monitoring m = {0};
     const struct tmk_monitoring_needs needs = {.duration_s = 60, .wants_processes = true};
-    int status = tmk_monitoring_open(&m, args, &needs);
+    uint64_t least_ns = TMK_GROWTH_LEAST_NS;
+    int status = tmk_monitoring_time(args, "warm-up", &least_ns);
+    if (status == 0)
+        status = tmk_monitoring_open(&m, args, &needs);
     if (status == 0)
         status = tmk_monitoring_run(&m, NULL, NULL);
     if (status == 0)
-        status = judge_devices(&m, threshold_mb, tmk_args_get(args, "json") != NULL);
+        status = judge_devices(&m, threshold_mb, least_ns, tmk_args_get(args, "json") != NULL);
     tmk_monitoring_close(&m);
     return status;
 }
@@ -93,9 +99,11 @@ static const struct tmk_option options[] = {
     {"devices", 0, "N...", NULL, "0 1, 0,1, 0:2 (a part), host, all (all cards)"},
     {"duration", 0, "S", NULL, "seconds watched; 0: until ^C or kill (60; of a PID 5)"},
     {"interval", 0, "S", NULL, "seconds between two samples (0.1)"},
+    {"warm-up", 0, "S", NULL, "seconds watched before growth is judged (30)"},
     {"rank", 0, "N", NULL, "of a run: this rank alone"},
     {"no-python", 0, NULL, NULL, "of a PID: do not count Python's objects"},
     {"json", 0, NULL, NULL, "one JSON object"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -108,15 +116,17 @@ static const char notes[] =
     "cache that fills), or was let go or joined after the last step. It takes ten\n"
     "finished steps; a process without steps is cut into parts with as many blocks\n"
     "made in each. docs/leaks.md says how numbers are made. Of a PID also the host's\n"
-    "memory and Python's objects by type, two looks --duration apart; a look holds\n"
-    "Python up for about 0.3 s per million objects (--no-python: none).\n"
+    "memory and Python's objects by type, up to ten looks in --duration; a look holds\n"
+    "Python up for about 0.3 s per million objects (--no-python: none), and a verdict\n"
+    "takes seven.\n"
     "\n"
     "Without: the devices of this machine. Memory of a training goes up and down\n"
     "with its steps. A leak is a floor that rises: in each third of the time\n"
     "watched, and with it the ceiling. One step up is none, nor is a rise that has\n"
-    "ended. So let the time watched hold several steps, and let a program warm up\n"
-    "first: one that came in the second half of it is not judged; one that has ended\n"
-    "is, over its own life. Verdicts: LEAK; grows, by less than the threshold;\n"
+    "ended. Programs grow while they start, so less than --warm-up is not judged, nor\n"
+    "are the first --warm-up of a program that came meanwhile, nor one that came in\n"
+    "the second half; one that has ended is, over its own life. Let the time watched\n"
+    "hold several steps. Verdicts: LEAK; grows, by less than the threshold;\n"
     "swings, is higher now but not steadily; ok. Of the host, processes of 16 MB or\n"
     "more are looked at.\n"
     "\n"
@@ -132,7 +142,8 @@ static const char notes[] =
     "growth_bytes rises) steps below_threshold threshold_mb host python. Of devices\n"
     "what is about lines is null, confidence is Kendall's tau of the floors (1:\n"
     "always up), and there is process growth_bytes bytes_per_second window_s ended\n"
-    "last_bytes; watched: all that was looked at; timestamp threshold_mb duration_s.\n"
+    "last_bytes; verdict_reason (why it is null); watched: all that was looked at;\n"
+    "timestamp threshold_mb duration_s.\n"
     "pid null: the device as a whole.\n";
 
 static const char *const examples[] = {
@@ -152,12 +163,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_leak = {
     .name = "leak",
     .summary = "Find the lines that leak, or which devices and processes grow",
-    .usage = "[RUN|PID] [--check] [--threshold MB] [--devices N...] [--duration S] "
-             "[--interval S] [--rank N] [--no-python] [--json]",
+    .usage = "[RUN|[HOST:]PID] [--check] [--threshold MB] [--devices N...] [--duration S] "
+             "[--interval S] [--warm-up S] [--rank N] [--no-python] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_leak,

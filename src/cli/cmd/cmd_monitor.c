@@ -7,10 +7,12 @@
 #include "cli/live/monitor_report.h"
 #include "cli/live/monitoring.h"
 #include "cli/live/oom_watch.h"
+#include "cli/live/watched_jobs.h"
 #include "cli/output/say.h"
 #include "forecast/device_forecast.h"
 #include "model/watched.h"
 #include "monitor/device_leaks.h"
+#include "monitor/growth.h"
 #include "monitor/status.h"
 
 #define DEFAULT_LEAK_BYTES (100ull << 20)
@@ -24,20 +26,23 @@ static int report_profile(struct tmk_monitoring *m, const struct tmk_args *args)
     return tmk_monitor_report(&report, args);
 }
 
-/* Set up the watch with the threshold and the warm-up that were asked for. 0, or an exit status
- * after a message. */
+/* Set up the watch with the threshold and the warm-up that were asked for; *ret_least_ns: for
+ * growth. 0, or an exit status after a message. */
 static int init_watch(struct tmk_oom_watch *w, struct tmk_monitoring *m,
-                      const struct tmk_args *args, FILE *out)
+                      const struct tmk_args *args, FILE *out, uint64_t *ret_least_ns)
 {
     double threshold;
     uint64_t warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS;
-    int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
+    int status =
+        tmk_monitoring_number(args, "threshold", TMK_DEVICE_FORECAST_THRESHOLD, 100, &threshold);
     if (status == 0)
         status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);
     if (status != 0)
         return status;
     tmk_oom_watch_init(w, m, threshold, NULL, out);
+    tmk_oom_watch_begin_jobs(w);
     w->warm_up_ns = warm_up_ns;
+    *ret_least_ns = warm_up_ns < TMK_GROWTH_LEAST_NS ? warm_up_ns : TMK_GROWTH_LEAST_NS;
     return 0;
 }
 
@@ -53,7 +58,7 @@ static int follow_devices(struct tmk_monitoring *m, const struct tmk_args *args)
     }
     int status = tmk_monitoring_time(args, "tell-every", &wants.tell_every_ns);
     if (status == 0)
-        status = init_watch(&w, m, args, stderr);
+        status = init_watch(&w, m, args, stderr, &wants.least_ns);
     if (status != 0)
         return status;
     status = tmk_follow_run(m, &w, &wants);
@@ -62,29 +67,41 @@ static int follow_devices(struct tmk_monitoring *m, const struct tmk_args *args)
     return status;
 }
 
+static int report_watch(struct tmk_oom_watch *w, const struct tmk_args *args, uint64_t least_ns)
+{
+    struct tmk_leaks leaks = {0};
+    tmk_oom_watch_finish(w);
+    tmk_watched_jobs_read_fragmentation(w->jobs);
+    if (tmk_leaks_find(w->m->sampler, DEFAULT_LEAK_BYTES, least_ns, &leaks) < 0)
+        tmk_die("out of memory");
+    struct tmk_monitor_status report = tmk_monitoring_status(w->m);
+    report.warm_up_ns = w->warm_up_ns;
+    report.least_ns = least_ns;
+    report.alarms = w->alarms;
+    report.jobs = tmk_watched_jobs_devices(w->jobs);
+    report.leaks = &leaks;
+    int status = tmk_monitor_report(&report, args);
+    if (!tmk_monitor_report_is_json(args)) {
+        tmk_fragmentation_text(&report);
+        tmk_leaks_text(&leaks, w->m->elapsed_ns);
+    }
+    if (status == 0 && (leaks.n_leaks || tmk_oom_watch_found(w)))
+        status = TMK_EXIT_FINDING;
+    tmk_leaks_fini(&leaks);
+    return status;
+}
+
 static int report_all(struct tmk_monitoring *m, const struct tmk_args *args)
 {
     struct tmk_oom_watch w;
-    struct tmk_leaks leaks = {0};
+    uint64_t least_ns;
     bool json = tmk_monitor_report_is_json(args);
-    int status = init_watch(&w, m, args, json ? stderr : stdout);
+    int status = init_watch(&w, m, args, json ? stderr : stdout, &least_ns);
     if (status != 0)
         return status;
     status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
-    if (status == 0) {
-        if (tmk_leaks_find(m->sampler, DEFAULT_LEAK_BYTES, &leaks) < 0)
-            tmk_die("out of memory");
-        struct tmk_monitor_status report = tmk_monitoring_status(m);
-        report.alarms = w.alarms;
-        report.leaks = &leaks;
-        report.is_whole = true;
-        status = tmk_monitor_report(&report, args);
-        if (!json)
-            tmk_leaks_text(&leaks, m->elapsed_ns);
-        if (status == 0 && (leaks.n_leaks || tmk_oom_watch_found(&w)))
-            status = TMK_EXIT_FINDING;
-    }
-    tmk_leaks_fini(&leaks);
+    if (status == 0)
+        status = report_watch(&w, args, least_ns);
     tmk_oom_watch_fini(&w, false);
     return status;
 }
@@ -112,20 +129,24 @@ static const struct tmk_option options[] = {
     {"process", 0, "PID", NULL, "with --follow: the host's memory of this process too"},
     {"tell-every", 0, "S", NULL, "with --follow: write samples no more often (each)"},
     {"threshold", 0, "PCT", NULL, "with --all: how full is too full, in percent (85)"},
-    {"warm-up", 0, "S", NULL, "seconds watched before an OOM is forecast (60)"},
+    {"warm-up", 0, "S", NULL, "seconds watched before growth counts (60; leaks 30)"},
     TMK_MONITORING_OPTIONS("0"),
     TMK_MONITOR_REPORT_OPTIONS,
 };
 
 static const char notes[] =
     "Warns when a device gets 85 % full, as `oom` does, and at the end says what the\n"
-    "devices used, as `profile`, and what grew by 100 MB, as `leak`. Fragmentation is\n"
-    "known only where a job's blocks are (tidemark run): of a device as a whole it is\n"
-    "null. Exit status with --all: 1 when there was a warning or a leak.\n"
+    "devices used, as `profile`, what grew by 100 MB, as `leak`, and how fragmented\n"
+    "the memory of the watched processes on each GPU is (tidemark run; see `frag`).\n"
+    "Exit status with --all: 1 when there was a warning or a leak.\n"
     "\n" TMK_MONITORING_NOTES "\n"
     "json: as of `profile`; with --all each device has oom (as a prediction of\n"
-    "`oom`), fragmentation and fragmentation_reason too, and the whole verdict, leaks\n"
-    "and watched, as of `leak`.\n"
+    "`oom`) in place of forecast, and fragmentation: reserved allocated free\n"
+    "largest_free largest_allocatable releasable stuck (free between blocks) percent\n"
+    "(stuck, of reserved) segments blocks free_blocks, summed over processes, a list\n"
+    "with the same for each pid, rank and device; or null, and why in\n"
+    "fragmentation_reason. The whole has verdict, verdict_reason, leaks and watched,\n"
+    "as of `leak`.\n"
     "\n"
     "--follow writes a line for each round of samples {\"samples\": [...]}, for each\n"
     "warning {\"warning\": a prediction of `oom`, \"actions\": [...], \"actions_zh\":\n"

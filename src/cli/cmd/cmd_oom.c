@@ -15,16 +15,14 @@
 #include "monitor/alarm.h"
 #include "monitor/sampler.h"
 #include "monitor/status.h"
-#include "monitor/watched_forecast.h"
 
 /* ---- what is printed ---- */
 
 /* Add a forecast such as "high, in 45.2 s". */
-static void add_forecast_cells(struct tmk_table *t, const struct tmk_watched_device *u,
-                               uint64_t warm_up_ns)
+static void add_forecast_cells(struct tmk_table *t, const struct tmk_oom_watch *w, unsigned i)
 {
     char text[TMK_AMOUNT_BYTES];
-    struct tmk_device_forecast p = tmk_watched_device_forecast(u, warm_up_ns);
+    struct tmk_device_forecast p = tmk_oom_watch_forecast(w, i);
     if (p.has_time)
         tmk_table_cellf(t, "%s, in %s", tmk_risk_text(p.risk_level),
                         tmk_time_text((uint64_t)(p.predicted_oom_time * 1e9), text));
@@ -32,9 +30,10 @@ static void add_forecast_cells(struct tmk_table *t, const struct tmk_watched_dev
         tmk_table_cell(t, tmk_risk_text(p.risk_level));
 }
 
-static void add_alarm_row(struct tmk_table *t, const struct tmk_watched_device *u,
-                          const struct tmk_alarm *alarm, uint64_t warm_up_ns)
+static void add_alarm_row(struct tmk_table *t, const struct tmk_oom_watch *w, unsigned i)
 {
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_alarm *alarm = &w->alarms[i];
     tmk_table_cell(t, u->label);
     tmk_table_cell(t, u->device->name[0] ? u->device->name : NULL);
     tmk_table_size(t, u->has_now ? u->now.used_bytes : TMK_BYTES_UNKNOWN);
@@ -45,7 +44,7 @@ static void add_alarm_row(struct tmk_table *t, const struct tmk_watched_device *
         tmk_table_cell(t, NULL);
     tmk_table_cellf(t, "%g %%", alarm->threshold_percent);
     tmk_table_count(t, alarm->n_passed);
-    add_forecast_cells(t, u, warm_up_ns);
+    add_forecast_cells(t, w, i);
 }
 
 static void print_oom_table(const struct tmk_oom_watch *w)
@@ -59,7 +58,7 @@ static void print_oom_table(const struct tmk_oom_watch *w)
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
-        add_alarm_row(t, tmk_sampler_device(w->m->sampler, i), &w->alarms[i], w->warm_up_ns);
+        add_alarm_row(t, w, i);
     tmk_sheet_table(&sheet, t);
 }
 
@@ -84,8 +83,8 @@ static void print_oom_json(const struct tmk_oom_watch *w, double threshold)
     tmk_tree_list(&t, "predictions");
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
         const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
-        struct tmk_device_forecast p = tmk_watched_device_forecast(u, w->warm_up_ns);
-        tmk_device_forecast_write(&t, NULL, u, &w->alarms[i], &p);
+        struct tmk_device_forecast p = tmk_oom_watch_forecast(w, i);
+        tmk_device_forecast_write(&t, NULL, u, &w->alarms[i], &p, tmk_oom_watch_jobs(w, i));
     }
     tmk_tree_end(&t);
     tmk_tree_end(&t);
@@ -114,8 +113,11 @@ static int watch_for_oom(struct tmk_monitoring *m, const struct tmk_args *args, 
     bool json = tmk_args_get(args, "json") != NULL, once = !tmk_args_get(args, "monitor");
     tmk_oom_watch_init(&w, m, threshold, tmk_args_get(args, "exec"), json ? stderr : stdout);
     w.warm_up_ns = warm_up_ns;
+    if (!once)
+        tmk_oom_watch_begin_jobs(&w);
     int status = tmk_monitoring_run(m, tmk_oom_watch_look, &w);
     if (status == 0) {
+        tmk_oom_watch_finish(&w);
         if (json)
             print_oom_json(&w, threshold);
         else
@@ -138,7 +140,8 @@ static int run_oom(const struct tmk_args *args)
         tmk_say("--duration, --interval and --warm-up want --monitor: without it, oom looks once");
         return TMK_EXIT_USAGE;
     }
-    int status = tmk_monitoring_number(args, "threshold", TMK_OOM_PERCENT, 100, &threshold);
+    int status =
+        tmk_monitoring_number(args, "threshold", TMK_DEVICE_FORECAST_THRESHOLD, 100, &threshold);
     if (status == 0)
         status = tmk_monitoring_time(args, "warm-up", &warm_up_ns);
     if (status == 0)
@@ -166,8 +169,11 @@ static const char notes[] =
     "it.\n"
     "\n"
     "With --monitor it also warns, whatever the threshold, when the use of a device\n"
-    "grows so that it will run out. That takes a minute of samples (--warm-up): what\n"
-    "starts grows too. docs/forecast.md says what risk and confidence mean.\n"
+    "grows so that it will run out. That takes a minute of samples (--warm-up), since\n"
+    "what starts grows too, unless less than half a minute is left. It warns again\n"
+    "when the device is full, and when a watched process (tidemark run) runs out of\n"
+    "memory on it. From the threshold on the risk is critical, whatever the trend.\n"
+    "docs/forecast.md says what risk and confidence mean.\n"
     "\n"
     "CMD finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, _PERCENT,\n"
     "_THRESHOLD, _RISK, _SECONDS (to the predicted OOM, where one is) and _PID (who\n"
@@ -179,7 +185,8 @@ static const char notes[] =
     "confidence current_usage (percent) trend_slope (bytes a second)\n"
     "recommended_actions name allocated total threshold over_threshold times_passed\n"
     "error taken_percent (with what the driver keeps: what the threshold is for)\n"
-    "predicted_low predicted_high cause. What is not known is null.\n";
+    "predicted_low predicted_high cause ooms last_oom (timestamp pid requested: of\n"
+    "watched processes, with --monitor). What is not known is null.\n";
 
 static const char *const examples[] = {
     "tidemark oom --devices 0 --threshold 90",

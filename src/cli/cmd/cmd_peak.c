@@ -14,6 +14,7 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "kit/amount.h"
 #include "kit/print.h"
 #include "kit/table.h"
@@ -218,6 +219,7 @@ static const struct tmk_option options[] = {
     {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the one with the largest peak)"},
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"json", 0, NULL, NULL, "one JSON object"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -250,12 +252,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_peak = {
     .name = "peak",
     .summary = "Show what was alive at the high-water mark",
-    .usage = "RUN|PID [--at TIME|STEP] [--by KEY] [--device NAME] [--rank N] [--json]",
+    .usage = "RUN|[HOST:]PID [--at TIME|STEP] [--by KEY] [--device NAME] [--rank N] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_peak,

@@ -15,6 +15,7 @@
 #include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_sweep.h"
+#include "cli/remote/remote.h"
 #include "kit/amount.h"
 #include "model/run.h"
 #include "passes/accounting.h"
@@ -248,6 +249,7 @@ static const struct tmk_option options[] = {
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"theme", 0, "THEME", "light|dark", "light (the default) or dark"},
     {"title", 0, "TEXT", NULL, "instead of the picture's own"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -283,13 +285,14 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_plot = {
     .name = "plot",
     .summary = "Draw a run or a sweep: over time, by part, by rank, where it leads",
-    .usage = "RUN|PID|SWEEP [--kind KIND] -o FILE [--by KEY] [--steps N|N-M] [--axis AXIS] "
+    .usage = "RUN|[HOST:]PID|SWEEP [--kind KIND] -o FILE [--by KEY] [--steps N|N-M] [--axis AXIS] "
              "[--device NAME] [--rank N] [--theme THEME] [--title TEXT]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_plot,

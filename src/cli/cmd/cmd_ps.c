@@ -2,135 +2,166 @@
 /* cli/cmd/cmd_ps.c - the processes that are being watched now, and how much they have allocated. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "cli/answers/answer_json.h"
+#include "cli/answers/ps_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 #include "cli/output/say.h"
-#include "kit/amount.h"
+#include "cli/output/xalloc.h"
+#include "cli/remote/endpoint.h"
+#include "cli/remote/hosts.h"
+#include "cli/remote/remote.h"
 #include "kit/table.h"
 #include "kit/tree.h"
-#include "model/run.h"
-#include "model/watched.h"
 #include "passes/forecast.h"
-#include "passes/steps.h"
-#include "trace/state.h"
 
-struct row { /* of one process */
-    const struct tmk_watched *w;
-    struct tmk_run *run; /* NULL: its trace cannot be read */
-    const struct tmk_process *p;
-    char folder[4096];
-    const struct tmk_step_row *peak; /* NULL: nothing allocated yet */
-    uint64_t allocated_bytes;        /* on the peak's device, now */
-    struct tmk_forecast forecast;    /* of that device */
+/* The machines that were asked; none: this one alone. */
+struct asked_hosts {
+    size_t n;
+    char (*names)[TMK_HOST_BYTES];
+    struct tmk_host_answer *answers;
 };
-
-static struct row read_watched(const struct tmk_watched *w)
-{
-    struct row row = {.w = w};
-    struct tmk_error err = {0};
-    tmk_watched_folder(w, row.folder, sizeof row.folder);
-    if (tmk_run_open_watched(w, &row.run, &err) < 0) {
-        tmk_say("process %" PRIu32 ": %s", w->pid, err.text);
-        return row;
-    }
-    row.p = tmk_run_process(row.run, 0);
-    row.peak = tmk_steps_peak(row.p, true, 0);
-    if (!row.peak)
-        return row;
-    row.allocated_bytes = tmk_steps_last(row.p, row.peak->device)->end_bytes;
-    (void)tmk_forecast_of(row.p, row.peak->device, NULL, &row.forecast);
-    return row;
-}
-
-static void close_row(struct row *row)
-{
-    tmk_run_close(row->run);
-}
 
 /* ---- printing ---- */
 
-static void print_ps_table(const struct tmk_watched *list, uint32_t n)
+static void add_ps_cells(struct tmk_table *t, const struct tmk_ps_row *row, bool has_host)
+{
+    char forecast[TMK_FORECAST_TEXT_BYTES];
+    if (has_host)
+        tmk_table_cell(t, row->host);
+    tmk_table_cellf(t, "%" PRIu64, row->pid);
+    tmk_table_number(t, row->rank);
+    tmk_table_size(t, row->allocated_bytes);
+    tmk_table_size(t, row->peak_bytes);
+    tmk_table_cell(t, row->device);
+    tmk_table_cell(t, tmk_forecast_text(&row->forecast, true, forecast));
+    tmk_table_cell(t, row->folder);
+}
+
+static void print_ps_table(const struct tmk_ps_answer *a, bool has_host)
 {
     static const struct tmk_column columns[] = {
-        {"PID", TMK_RIGHT, TMK_FIXED},       {"RANK", TMK_RIGHT, TMK_FIXED},
-        {"ALLOCATED", TMK_RIGHT, TMK_FIXED}, {"PEAK", TMK_RIGHT, TMK_FIXED},
-        {"DEVICE", TMK_LEFT, TMK_FIXED},     {"FORECAST", TMK_LEFT, TMK_FIXED},
-        {"RUN", TMK_LEFT, TMK_FIXED},
+        {"HOST", TMK_LEFT, TMK_FIXED},     {"PID", TMK_RIGHT, TMK_FIXED},
+        {"RANK", TMK_RIGHT, TMK_FIXED},    {"ALLOCATED", TMK_RIGHT, TMK_FIXED},
+        {"PEAK", TMK_RIGHT, TMK_FIXED},    {"DEVICE", TMK_LEFT, TMK_FIXED},
+        {"FORECAST", TMK_LEFT, TMK_FIXED}, {"RUN", TMK_LEFT, TMK_FIXED},
     };
-    char text[TMK_AMOUNT_BYTES], forecast[TMK_FORECAST_TEXT_BYTES];
-    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    for (uint32_t i = 0; i < n; i++) {
-        struct row row = read_watched(&list[i]);
-        tmk_table_cellf(t, "%" PRIu32, row.w->pid);
-        tmk_table_number(t, row.p ? row.p->rank : -1);
-        tmk_table_size(t, row.peak ? row.allocated_bytes : TMK_BYTES_UNKNOWN);
-        tmk_table_size(t, row.peak ? row.peak->peak_bytes : TMK_BYTES_UNKNOWN);
-        tmk_table_cell(t, row.peak ? tmk_device_name(row.peak->device, text) : NULL);
-        tmk_table_cell(t, tmk_forecast_text(&row.forecast, true, forecast));
-        tmk_table_cell(t, row.folder);
-        close_row(&row);
-    }
+    struct tmk_table *t = tmk_table_open(columns + !has_host, TMK_N(columns) - !has_host);
+    for (size_t i = 0; i < a->n_rows; i++)
+        add_ps_cells(t, &a->rows[i], has_host);
     struct tmk_table_style style = {.indent = 0};
     if (tmk_table_print(t, stdout, &style) < 0)
         tmk_die("out of memory");
     tmk_table_close(t);
 }
 
-static void json_row(struct tmk_tree *t, const struct row *row)
-{
-    char device[24];
-    tmk_tree_object(t, NULL);
-    tmk_tree_u64(t, "pid", row->w->pid);
-    tmk_tree_number(t, "rank", row->p ? row->p->rank : -1);
-    tmk_tree_text(t, "run", row->folder);
-    tmk_tree_text(t, "device", row->peak ? tmk_device_name(row->peak->device, device) : NULL);
-    tmk_tree_bytes(t, "allocated", row->peak ? row->allocated_bytes : TMK_BYTES_UNKNOWN);
-    tmk_tree_bytes(t, "peak", row->peak ? row->peak->peak_bytes : TMK_BYTES_UNKNOWN);
-    tmk_tree_text(t, "command", row->p ? row->p->command : NULL);
-    tmk_answer_put_forecast(t, "forecast", row->peak ? &row->forecast : NULL);
-    tmk_tree_end(t);
-}
-
-static void print_ps_json(const struct tmk_watched *list, uint32_t n)
+static void print_ps_json(const struct tmk_ps_answer *a, const struct asked_hosts *hosts)
 {
     struct tmk_tree t;
     tmk_tree_init_json(&t, stdout, 2);
     tmk_tree_object(&t, NULL);
     tmk_tree_list(&t, "processes");
-    for (uint32_t i = 0; i < n; i++) {
-        struct row row = read_watched(&list[i]);
-        json_row(&t, &row);
-        close_row(&row);
+    for (size_t i = 0; i < a->n_rows; i++)
+        tmk_ps_answer_put(&t, &a->rows[i]);
+    tmk_tree_end(&t);
+    tmk_tree_list(&t, "failed");
+    for (size_t i = 0; i < hosts->n; i++) {
+        if (!hosts->answers[i].reason)
+            continue;
+        tmk_tree_object(&t, NULL);
+        tmk_tree_text(&t, "host", hosts->answers[i].host);
+        tmk_tree_text(&t, "reason", hosts->answers[i].reason);
+        tmk_tree_end(&t);
     }
     tmk_tree_end(&t);
     tmk_tree_end(&t);
+}
+
+/* ---- other machines ---- */
+
+/* Say what a machine has said besides its answer, a line at a time. */
+static void say_for_host(const struct tmk_host_answer *answer)
+{
+    char *rest = NULL;
+    for (char *line = strtok_r(answer->said, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        tmk_say("%s: %s", answer->host, line + (strncmp(line, "tidemark: ", 10) == 0 ? 10 : 0));
+}
+
+/* Take what a machine has answered. Returns 0, or the exit status after a message. */
+static int take_host_answer(struct tmk_ps_answer *a, struct tmk_host_answer *answer)
+{
+    struct tmk_error err = {0};
+    if (!answer->reason && tmk_ps_answer_add(a, answer->host, answer->out, answer->n_out, &err) < 0)
+        answer->reason = tmk_xstrdup(err.text);
+    if (!answer->reason) {
+        say_for_host(answer);
+        return 0;
+    }
+    bool has_name = strncmp(answer->reason, answer->host, strlen(answer->host)) == 0;
+    tmk_say("%s%s%s", has_name ? "" : answer->host, has_name ? "" : ": ", answer->reason);
+    return TMK_EXIT_FINDING;
+}
+
+/* Ask the machines that the operands name. Returns 0, or an exit status after messages: 1 also when
+ * some of them have answered. */
+static int ask_hosts(struct tmk_ps_answer *a, const struct tmk_args *args,
+                     struct asked_hosts *hosts)
+{
+    static const char *words[] = {"ps", "--json", NULL};
+    struct tmk_error err = {0};
+    size_t n = args->n_operands;
+    hosts->names = tmk_xcalloc(n, sizeof *hosts->names);
+    hosts->answers = tmk_xcalloc(n, sizeof *hosts->answers);
+    for (size_t i = 0; i < n; i++) {
+        if (tmk_endpoint_host(args->operands[i], hosts->names[i], &err) < 0) {
+            tmk_say("%s", err.text);
+            return TMK_EXIT_USAGE;
+        }
+        hosts->answers[i].host = hosts->names[i];
+    }
+    int status = tmk_hosts_ask(hosts->answers, n, tmk_args_get(args, "remote-path"), words);
+    hosts->n = status == 0 ? n : 0;
+    for (size_t i = 0; i < hosts->n; i++) {
+        int one = take_host_answer(a, &hosts->answers[i]);
+        status = one > status ? one : status;
+    }
+    return status;
+}
+
+/* ---- the command ---- */
+
+static void print_ps(const struct tmk_ps_answer *a, const struct asked_hosts *hosts, bool json,
+                     bool has_failed)
+{
+    if (json)
+        print_ps_json(a, hosts);
+    else if (a->n_rows > 0)
+        print_ps_table(a, hosts->n > 0);
+    else if (!has_failed)
+        tmk_say("no process is being watched; to begin: tidemark run -- PROGRAM ...");
 }
 
 static int run_ps(const struct tmk_args *args)
 {
-    struct tmk_watched *list = NULL;
-    struct tmk_error err = {0};
-    uint32_t n = 0;
-    if (tmk_watched_list(&list, &n, &err) < 0) {
-        tmk_say("%s", err.text);
-        return TMK_EXIT_FINDING;
-    }
-    if (tmk_args_get(args, "json"))
-        print_ps_json(list, n);
-    else if (n > 0)
-        print_ps_table(list, n);
-    else
-        tmk_say("no process is being watched; to begin: tidemark run -- PROGRAM ...");
-    free(list);
-    return TMK_EXIT_OK;
+    struct tmk_ps_answer a = {0};
+    struct asked_hosts hosts = {0};
+    int status = args->n_operands > 0 ? ask_hosts(&a, args, &hosts) : tmk_ps_answer_here(&a);
+    if (status == 0 || hosts.n > 0)
+        print_ps(&a, &hosts, tmk_args_get(args, "json") != NULL, status != 0);
+    if (hosts.answers)
+        tmk_hosts_fini(hosts.answers, args->n_operands);
+    free(hosts.answers);
+    free(hosts.names);
+    tmk_ps_answer_fini(&a);
+    return status;
 }
 
 static const struct tmk_option options[] = {
-    {"json", 0, NULL, NULL, "one object: processes"},
+    {"json", 0, NULL, NULL, "one object: processes, failed"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -141,24 +172,35 @@ static const char notes[] =
     "FORECAST is the risk that it runs out of that device's memory, and in what time\n"
     "if it grows; docs/forecast.md says how that is found.\n"
     "\n"
-    "--json: pid rank run device allocated peak command forecast (risk seconds_to_oom\n"
-    "seconds_low seconds_high steps_to_oom confidence cause advice; null: not known).\n";
+    "With HOSTs: the processes of those machines, asked over your own ssh, eight at a\n"
+    "time. HOST is what `ssh HOST` takes; tidemark must be installed there, nothing\n"
+    "listens. One HOST may ask for a password, several never do: log in first, with\n"
+    "`tidemark ps HOST`; the connection stays for ten minutes. A HOST that does not\n"
+    "answer is named on stderr, and the exit status is 1.\n"
+    "\n"
+    "--json: host (null: this machine) pid rank run device allocated peak command\n"
+    "forecast (risk seconds_to_oom seconds_low seconds_high steps_to_oom confidence\n"
+    "cause advice; null: not known); failed: host reason of each HOST without answer.\n";
 
 static const char *const examples[] = {
     "tidemark ps",
     "who is watched, and where the traces are",
     "tidemark peak $(tidemark ps --json | jq .processes[0].pid)",
     "the peak of the first of them, so far",
+    "tidemark ps node7 node8",
+    "the same of two other machines; then: tidemark report node7:PID",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_ps = {
     .name = "ps",
     .summary = "List the processes that are being watched",
-    .usage = "[--json]",
+    .usage = "[HOST]... [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
+    .max_operands = 1024,
+    .takes_hosts = true,
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
     .run = run_ps,

@@ -13,6 +13,7 @@
 #include "cli/output/heartbeat.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "interop/out/result_out.h"
 #include "kit/table.h"
 #include "model/run.h"
@@ -204,6 +205,7 @@ static const struct tmk_option options[] = {
     {"format", 0, "FORMAT", "table|json|csv", "table (the default), json or csv"},
     {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -228,12 +230,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_query = {
     .name = "query",
     .summary = "Ask a run in SQL",
-    .usage = "RUN|PID SQL [--format table|json|csv] [--csv-safe]",
+    .usage = "RUN|[HOST:]PID SQL [--format table|json|csv] [--csv-safe]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 2,
     .max_operands = 2,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_query,

@@ -10,6 +10,7 @@
 #include "cli/output/output_file.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "cli/remote/remote.h"
 #include "kit/tree.h"
 #include "model/run.h"
 
@@ -74,6 +75,7 @@ static const struct tmk_option options[] = {
     {"json", 0, NULL, NULL, "the same as --format json"},
     {"output", 'o', "FILE", NULL, "write to FILE instead of the screen"},
     {"rank", 0, "N", NULL, "whose details to show (the largest peak)"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -132,12 +134,13 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_report = {
     .name = "report",
     .summary = "Show everything about a run on one page",
-    .usage = "RUN|PID [--format text|json|csv|md] [-o FILE] [--rank N] [--csv-safe]",
+    .usage = "RUN|[HOST:]PID [--format text|json|csv|md] [-o FILE] [--rank N] [--csv-safe]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_report,

@@ -40,7 +40,7 @@ static int write_outputs(const struct tmk_sweep_plan *p)
     struct tmk_survey g;
     if (tmk_survey_init(&g, p->results) != 0)
         tmk_die("out of memory");
-    tmk_sweep_view_table(&g);
+    tmk_sweep_progress_table(&g);
     int status = tmk_sweep_outputs(&g, &o);
     if (!p->no_pictures)
         draw_pictures(p, &g);

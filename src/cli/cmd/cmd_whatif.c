@@ -13,6 +13,7 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "cli/remote/remote.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
 #include "model/alloc_conf.h"
@@ -84,7 +85,7 @@ static int ask_whatif(struct question *q, const struct tmk_args *args)
 /* Choose the limit of torch's memory: the one asked for, else the one when it was recorded. */
 static void choose_limit(struct question *q)
 {
-    const struct tmk_whatif_facts *f = q->answer.facts;
+    const struct tmk_whatif_recorded *f = q->answer.recorded;
     struct tmk_whatif_answer *v = &q->answer;
     v->capacity_bytes = q->capacity_bytes;
     v->limit_bytes = TMK_ALLOC_NO_BOUND;
@@ -108,7 +109,8 @@ static void choose_limit(struct question *q)
 
 static uint64_t asked_card_bytes(const struct question *q)
 {
-    return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes : q->answer.facts->card_bytes;
+    return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes
+                                                  : q->answer.recorded->card_bytes;
 }
 
 static int add_asked_setting(struct question *q, const char *conf, struct tmk_error *err)
@@ -137,12 +139,12 @@ static int add_asked_setting(struct question *q, const char *conf, struct tmk_er
 
 static int add_settings(struct question *q, struct tmk_error *err)
 {
-    int rc = add_asked_setting(q, tmk_whatif_recorded_conf(q->answer.facts), err);
+    int rc = add_asked_setting(q, tmk_whatif_recorded_conf(q->answer.recorded), err);
     for (unsigned i = 0; i < q->n_confs && rc == 0; i++)
         rc = add_asked_setting(q, q->confs[i], err);
     const struct tmk_whatif_choice *c = tmk_whatif_choices;
     for (; c->conf && q->n_confs == 0 && rc == 0; c++) {
-        bool applies = !c->needs_limit || q->answer.is_asked || q->answer.facts->n_ooms;
+        bool applies = !c->needs_limit || q->answer.is_asked || q->answer.recorded->n_ooms;
         if (applies && strcmp(c->conf, q->answer.rows[0].conf) != 0)
             rc = add_asked_setting(q, c->conf, err);
     }
@@ -204,8 +206,8 @@ static int answer_whatif(struct question *q, bool json)
         return complain_of_setting(q, rc, &err);
     q->answer.p = q->p;
     q->answer.device = q->device;
-    q->answer.facts = tmk_whatif_facts(q->whatif);
-    if (q->answer.facts->n_events == 0) {
+    q->answer.recorded = tmk_whatif_recorded(q->whatif);
+    if (q->answer.recorded->n_events == 0) {
         tmk_say("no allocation of that device is in %s: nothing to replay", q->p->file);
         return TMK_EXIT_FINDING;
     }
@@ -254,6 +256,7 @@ static const struct tmk_option options[] = {
     {"device", 0, "NAME", NULL, "cuda:0 ... (the one with the largest peak); or cpu"},
     {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
     {"json", 0, NULL, NULL, "one JSON object"},
+    TMK_REMOTE_OPTION,
 };
 
 static const char notes[] =
@@ -294,13 +297,15 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_whatif = {
     .name = "whatif",
     .summary = "Replay the allocations with other settings or another card",
-    .usage = "RUN|PID [--alloc-conf C...] [--capacity SIZE] [--allowed SIZE] [--device NAME] "
-             "[--rank N] [--json]",
+    .usage =
+        "RUN|[HOST:]PID [--alloc-conf C...] [--capacity SIZE] [--allowed SIZE] [--device NAME] "
+        "[--rank N] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 0,
     .max_operands = 1,
+    .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
     .run = run_whatif,

@@ -18,7 +18,7 @@ struct tmk_option {
     const char *help;
 };
 
-/* What the arguments that are no options stand for. Completion uses it. */
+/* The kind of arguments that are no options. Completion uses it. */
 enum tmk_operand {
     TMK_OPERAND_NONE,
     TMK_OPERAND_RUN,
@@ -37,6 +37,8 @@ struct tmk_command {
     const struct tmk_option *options;
     unsigned n_options;
     unsigned min_operands, max_operands;
+    unsigned n_targets; /* the first operands; they may be HOST:PID (cli/remote/remote.h) */
+    bool takes_hosts;   /* the operands are names of machines */
     enum tmk_operand operand;
     const char *words;           /* of TMK_OPERAND_WORD: "bash|zsh|fish"; NULL: command names */
     const char *const *examples; /* pairs: command line, what it does; ends in NULL */

@@ -10,7 +10,9 @@
 
 static const char run_note[] =
     "RUN is the folder that `tidemark run` made (NAME.tmk), one trace file in it, or\n"
-    "the PID of a process that is being watched (`tidemark ps`): its trace as of now.\n";
+    "the PID of a process that is being watched (`tidemark ps`): its trace as of now.\n"
+    "HOST:PID or USER@HOST:PID is one on another machine: the command runs there,\n"
+    "over your own ssh. A file of that name comes first (docs/probing.md).\n";
 
 static const char status_note[] =
     "Exit status: 0 fine, 1 a finding or it could not be done, 2 wrong usage, 3 unreadable trace;\n"

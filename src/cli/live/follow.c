@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/live/monitoring.h"
+#include "cli/live/watched_jobs.h"
 #include "cli/output/say.h"
 #include "device/device.h"
 #include "forecast/device_forecast.h"
@@ -29,12 +30,15 @@ static void write_follow_report(const struct follow *f)
 {
     struct tmk_leaks leaks = {0};
     struct tmk_tree t;
-    if (tmk_leaks_find(f->m->sampler, f->wants->leak_bytes, &leaks) < 0)
+    tmk_watched_jobs_read_fragmentation(f->watch->jobs);
+    if (tmk_leaks_find(f->m->sampler, f->wants->leak_bytes, f->wants->least_ns, &leaks) < 0)
         tmk_die("out of memory");
     struct tmk_monitor_status report = tmk_monitoring_status(f->m);
+    report.warm_up_ns = f->watch->warm_up_ns;
+    report.least_ns = f->wants->least_ns;
     report.alarms = f->watch->alarms;
+    report.jobs = tmk_watched_jobs_devices(f->watch->jobs);
     report.leaks = &leaks;
-    report.is_whole = true;
     report.process = f->process.pid ? &f->process : NULL;
     tmk_tree_init_json(&t, stdout, 0);
     tmk_monitor_status_write(&t, &report);
@@ -43,11 +47,11 @@ static void write_follow_report(const struct follow *f)
 
 /* Write advice for people, as `tidemark oom` gives it. The reader chooses the language. */
 static void write_actions(struct tmk_tree *t, const char *key, const struct tmk_device_forecast *p,
-                          const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i))
+                          const char *(*advice_of)(const struct tmk_device_forecast *f, unsigned i))
 {
     const char *advice;
     tmk_tree_list(t, key);
-    for (unsigned i = 0; (advice = advice_of(tmk_oom_watch_cause(p), i)) != NULL; i++)
+    for (unsigned i = 0; (advice = advice_of(p, i)) != NULL; i++)
         tmk_tree_text(t, NULL, advice);
     tmk_tree_end(t);
 }
@@ -58,9 +62,9 @@ static void write_warning(const struct tmk_oom_watch *w, unsigned i)
     tmk_tree_init_json(&t, stdout, 0);
     tmk_tree_object(&t, NULL);
     tmk_device_forecast_write(&t, "warning", tmk_sampler_device(w->m->sampler, i), &w->alarms[i],
-                              &w->forecasts[i].prediction);
-    write_actions(&t, "actions", &w->forecasts[i].prediction, tmk_growth_cause_advice);
-    write_actions(&t, "actions_zh", &w->forecasts[i].prediction, tmk_growth_cause_advice_zh);
+                              &w->forecasts[i].prediction, tmk_oom_watch_jobs(w, i));
+    write_actions(&t, "actions", &w->forecasts[i].prediction, tmk_device_forecast_advice);
+    write_actions(&t, "actions_zh", &w->forecasts[i].prediction, tmk_device_forecast_advice_zh);
     tmk_tree_end(&t);
 }
 
@@ -144,8 +148,10 @@ int tmk_follow_run(struct tmk_monitoring *m, struct tmk_oom_watch *w,
     m->is_silent = true;
     m->asked = answer_stdin;
     int status = tmk_monitoring_run(m, look_and_tell, &f);
-    if (status == 0)
+    if (status == 0) {
+        tmk_oom_watch_finish(w);
         write_follow_report(&f);
+    }
     tmk_resident_fini(&f.process);
     return status;
 }

@@ -13,6 +13,7 @@
 
 struct tmk_follow_wants {
     uint64_t leak_bytes;    /* growth that counts */
+    uint64_t least_ns;      /* growth over less is not judged */
     uint64_t tell_every_ns; /* samples are written no more often than this; taken they are all */
     pid_t process;          /* whose memory of the host is looked at too; 0: nobody's */
 };

@@ -15,7 +15,7 @@ enum { SHOWN_ROWS = 20 };
 
 static void say_growth_verdict(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
 {
-    char time[TMK_AMOUNT_BYTES];
+    char time[TMK_AMOUNT_BYTES], reason[TMK_LEAKS_REASON_BYTES];
     double threshold_mb = (double)leaks->threshold_bytes / TMK_MB;
     tmk_time_text(elapsed_ns, time);
     if (leaks->n_leaks)
@@ -26,8 +26,7 @@ static void say_growth_verdict(const struct tmk_leaks *leaks, uint64_t elapsed_n
         tmk_print(stdout, "clean: nothing grew steadily by %g MB or more in %s\n", threshold_mb,
                   time);
     else
-        tmk_print(stdout, "too short to tell: %s; it takes %d samples\n", time,
-                  TMK_GROWTH_LEAST_SAMPLES);
+        tmk_print(stdout, "%s\n", tmk_leaks_reason(leaks, elapsed_ns, reason));
 }
 
 static void add_amount(struct tmk_table *t, int64_t bytes, const char *behind)

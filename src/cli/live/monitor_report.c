@@ -11,8 +11,10 @@
 #include "cli/output/sheet.h"
 #include "cli/plot/gnuplot.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 #include "kit/table.h"
 #include "kit/tree.h"
+#include "monitor/device_jobs.h"
 #include "monitor/sampler.h"
 
 static bool is_screen(const char *path)
@@ -93,6 +95,33 @@ static void print_device_table(const struct tmk_monitor_status *status)
         if (u->reason[0])
             tmk_monitoring_say(u, "did not answer", u->reason);
     }
+}
+
+/* ---- fragmentation ---- */
+
+static void print_fragmentation(const struct tmk_watched_device *u, const struct tmk_device_jobs *d)
+{
+    char stuck[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES], largest[TMK_AMOUNT_BYTES];
+    struct tmk_job_fragmentation sum = tmk_device_jobs_sum(d);
+    if (!d->n_jobs) {
+        tmk_print(stdout, "fragmentation of %s: not known: %s\n", u->label, d->reason);
+        return;
+    }
+    uint64_t bytes = tmk_job_stuck_bytes(&sum);
+    tmk_print(stdout,
+              "fragmentation of %s: %s of %s reserved (%.1f %%) lie free between blocks; the "
+              "largest free block is %s\n",
+              u->label, tmk_size_text(bytes, stuck), tmk_size_text(sum.reserved_bytes, reserved),
+              sum.reserved_bytes ? 100.0 * (double)bytes / (double)sum.reserved_bytes : 0.0,
+              tmk_size_text(sum.largest_bytes, largest));
+    if (d->reason[0])
+        tmk_print(stdout, "  without %s\n", d->reason);
+}
+
+void tmk_fragmentation_text(const struct tmk_monitor_status *status)
+{
+    for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++)
+        print_fragmentation(tmk_sampler_device(status->sampler, i), &status->jobs[i]);
 }
 
 /* ---- all of it ---- */

@@ -28,6 +28,9 @@ int tmk_monitor_report(const struct tmk_monitor_status *status, const struct tmk
  * message. */
 int tmk_monitor_plot(const struct tmk_monitor_status *status, const char *path);
 
+/* Print how fragmented the memory of each device is, or why that is not known. */
+void tmk_fragmentation_text(const struct tmk_monitor_status *status);
+
 /* Print what grows on the devices: a sentence with the verdict, and a table. */
 void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns);
 

@@ -21,8 +21,10 @@
 #include "base/error.h"
 #include "cli/output/say.h"
 #include "device/device.h"
+#include "forecast/device_forecast.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "monitor/growth.h"
 #include "monitor/selection.h"
 
 enum { PROGRESS_BYTES = 56 }; /* the line is to fit a screen */
@@ -338,5 +340,7 @@ struct tmk_monitor_status tmk_monitoring_status(const struct tmk_monitoring *m)
     return (struct tmk_monitor_status){.sampler = m->sampler,
                                        .started = m->started,
                                        .now = time(NULL),
-                                       .elapsed_ns = m->elapsed_ns};
+                                       .elapsed_ns = m->elapsed_ns,
+                                       .warm_up_ns = TMK_DEVICE_FORECAST_WARM_UP_NS,
+                                       .least_ns = TMK_GROWTH_LEAST_NS};
 }

@@ -24,7 +24,9 @@
 #include "kit/amount.h"
 #include "kit/utf8.h"
 #include "monitor/alarm.h"
+#include "monitor/device_jobs.h"
 #include "monitor/sampler.h"
+#include "monitor/status.h"
 #include "monitor/watched_forecast.h"
 
 extern char **environ;
@@ -41,8 +43,20 @@ void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, doubl
     w->alarms = tmk_xcalloc(n, sizeof *w->alarms);
     w->forecasts = tmk_xcalloc(n, sizeof *w->forecasts);
     w->running = tmk_xcalloc(n, sizeof *w->running);
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < n; i++) {
         w->alarms[i].threshold_percent = threshold_percent;
+        w->forecasts[i].full.threshold_percent = TMK_DEVICE_FORECAST_FULL;
+    }
+}
+
+void tmk_oom_watch_begin_jobs(struct tmk_oom_watch *w)
+{
+    w->jobs = tmk_watched_jobs_open(w->m);
+}
+
+const struct tmk_device_jobs *tmk_oom_watch_jobs(const struct tmk_oom_watch *w, unsigned i)
+{
+    return w->jobs ? &tmk_watched_jobs_devices(w->jobs)[i] : NULL;
 }
 
 /* ---- the warning ---- */
@@ -69,7 +83,8 @@ static const struct words {
     const char *title, *host, *risk, *usage;
     const char *when, *before_seconds, *after_seconds, *between_bounds;
     const char *confidence, *advice, *holder;
-    const char *(*advice_of)(enum tmk_growth_cause cause, unsigned i);
+    const char *ran_out, *asked_for, *at;
+    const char *(*advice_of)(const struct tmk_device_forecast *f, unsigned i);
 } english = {.title = "OOM warning",
              .host = "host",
              .risk = "Risk level",
@@ -81,7 +96,10 @@ static const struct words {
              .confidence = "Confidence",
              .advice = "Advice",
              .holder = "Held by",
-             .advice_of = tmk_growth_cause_advice},
+             .ran_out = "Out of memory",
+             .asked_for = " asked for ",
+             .at = " at ",
+             .advice_of = tmk_device_forecast_advice},
   chinese = {.title = "OOM警告",
              .host = "主机",
              .risk = "风险等级",
@@ -93,10 +111,13 @@ static const struct words {
              .confidence = "置信度",
              .advice = "建议",
              .holder = "占用进程",
-             .advice_of = tmk_growth_cause_advice_zh};
+             .ran_out = "内存不足",
+             .asked_for = " 申请 ",
+             .at = ", ",
+             .advice_of = tmk_device_forecast_advice_zh};
 
-/* Under zh_CN, by LC_ALL, LC_MESSAGES and LANG, of which the first that is set decides. What
- * machines read never changes. */
+/* The texts are Chinese under zh_CN. The first variable of LC_ALL, LC_MESSAGES and LANG that is set
+ * decides. Output for machines never changes. */
 static bool is_language_chinese(void)
 {
     static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
@@ -132,23 +153,29 @@ static void print_time(FILE *out, const struct words *say, const struct tmk_devi
         fprintf(out, "   %s: -\n   %s: -\n", say->when, say->confidence);
 }
 
-enum tmk_growth_cause tmk_oom_watch_cause(const struct tmk_device_forecast *p)
+/* Say which process ran out of memory: "Out of memory: 4243 asked for 2.00 GB at ...". */
+static void print_last_oom(FILE *out, const struct words *say, const struct tmk_device_jobs *d)
 {
-    return p->cause == TMK_GROWTH_NONE ? TMK_GROWTH_NEARLY_FULL : p->cause;
+    char iso[TMK_ISO_BYTES];
+    fprintf(out, "   %s: %" PRIu32 "%s%.2f GB%s%s\n", say->ran_out, d->oom_pid, say->asked_for,
+            (double)d->oom_bytes / TMK_GB, say->at, tmk_iso_text(d->oom_time, iso));
 }
 
-static void warn_of_alarm(const struct tmk_oom_watch *w, const struct tmk_watched_device *u,
-                          const struct tmk_device_forecast *p,
+static void warn_of_alarm(const struct tmk_oom_watch *w, unsigned i,
                           const struct tmk_device_processes *holders)
 {
     const struct words *say = is_language_chinese() ? &chinese : &english;
+    const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
+    const struct tmk_device_forecast *p = &w->forecasts[i].prediction;
     bool is_host = u->device->kind == TMK_DEVICE_HOST;
     const char *risk = tmk_risk_text(p->risk_level), *advice;
     fprintf(w->out, "[WARNING] %s: %s%s\n   %s: %s\n   %s: %.1f%%\n", say->title,
             is_host ? say->host : "GPU ", is_host ? "" : u->label, say->risk, risk ? risk : "-",
             say->usage, tmk_device_taken_percent(u));
     print_time(w->out, say, p);
-    for (unsigned i = 0; (advice = say->advice_of(tmk_oom_watch_cause(p), i)) != NULL; i++)
+    if (p->cause == TMK_GROWTH_RAN_OUT)
+        print_last_oom(w->out, say, tmk_oom_watch_jobs(w, i));
+    for (unsigned k = 0; (advice = say->advice_of(p, k)) != NULL; k++)
         fprintf(w->out, "   %s: %s\n", say->advice, advice);
     print_holders(w->out, say->holder, holders);
     fflush(w->out);
@@ -265,48 +292,72 @@ static void ring_alarm(struct tmk_oom_watch *w, unsigned i)
     if (w->rang)
         w->rang(w, i);
     else
-        warn_of_alarm(w, u, &w->forecasts[i].prediction, holders);
+        warn_of_alarm(w, i, holders);
     if (w->command)
         act_on_alarm(w, i, holders);
     free(holders);
 }
 
-/* Returns whether to make a new forecast. The longer a device was watched, the slower its outlook
- * changes, and the longer a forecast takes. */
-static bool is_forecast_due(const struct tmk_oom_watch *w, const struct tmk_oom_watch_device *f)
+struct tmk_device_forecast tmk_oom_watch_forecast(const struct tmk_oom_watch *w, unsigned i)
 {
-    return w->m->elapsed_ns >= f->due_ns;
+    const struct tmk_device_jobs *jobs = tmk_oom_watch_jobs(w, i);
+    struct tmk_device_forecast_terms terms = {
+        .warm_up_ns = w->warm_up_ns,
+        .threshold_percent = w->alarms[i].threshold_percent,
+        .had_oom = jobs && tmk_device_jobs_had_oom(jobs, w->m->elapsed_ns)};
+    return tmk_watched_device_forecast(tmk_sampler_device(w->m->sampler, i), &terms);
 }
 
-static void look_ahead_of_device(struct tmk_oom_watch *w, const struct tmk_watched_device *u,
-                                 struct tmk_oom_watch_device *f)
+static void look_ahead_of_device(struct tmk_oom_watch *w, unsigned i)
 {
+    struct tmk_oom_watch_device *f = &w->forecasts[i];
     uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
-    f->prediction = tmk_watched_device_forecast(u, w->warm_up_ns);
+    f->prediction = tmk_oom_watch_forecast(w, i);
     f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
 }
 
 /* Returns whether the risk is worth a warning: once when it gets high, once more when it gets
- * critical, and again after it was neither. */
-static bool is_worse(struct tmk_oom_watch_device *f)
+ * critical, and again after it was neither. While the threshold's alarm has rung, that was said. */
+static bool is_worse(struct tmk_oom_watch_device *f, const struct tmk_alarm *alarm)
 {
     enum tmk_risk before = f->warned_risk, now = f->prediction.risk_level;
     bool is_alarm = tmk_device_forecast_is_alarm(&f->prediction);
-    f->warned_risk = !is_alarm ? TMK_RISK_UNKNOWN : now > before ? now : before;
-    return is_alarm && now > before;
+    f->warned_risk = alarm->is_over ? TMK_RISK_CRITICAL
+                     : !is_alarm    ? TMK_RISK_UNKNOWN
+                     : now > before ? now
+                                    : before;
+    return is_alarm && now > before && !alarm->is_over;
 }
 
+/* Returns whether a watched process has run out of memory since the last warning of that. */
+static bool is_new_oom(const struct tmk_oom_watch *w, unsigned i)
+{
+    const struct tmk_device_jobs *jobs = tmk_oom_watch_jobs(w, i);
+    struct tmk_oom_watch_device *f = &w->forecasts[i];
+    bool is_new = jobs && jobs->n_ooms > f->n_ooms;
+    if (is_new)
+        f->n_ooms = jobs->n_ooms;
+    return is_new;
+}
+
+/* The longer a device was watched, the slower its outlook changes and the longer a forecast takes,
+ * so it is made anew now and then; at once where what is so now has changed. */
 static void look_at_alarm(struct tmk_oom_watch *w, unsigned i)
 {
     const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
     struct tmk_oom_watch_device *f = &w->forecasts[i];
     if (!u->has_now)
         return;
-    bool passed = tmk_alarm_look(&w->alarms[i], tmk_device_taken_percent(u)), worse = false;
-    if (passed || is_forecast_due(w, f)) {
-        look_ahead_of_device(w, u, f);
-        worse = is_worse(f);
+    double percent = tmk_device_taken_percent(u);
+    bool is_over = percent >= w->alarms[i].threshold_percent;
+    bool passed = tmk_alarm_look(&w->alarms[i], percent);
+    bool worse = tmk_alarm_look(&f->full, percent);
+    worse = is_new_oom(w, i) || worse;
+    if (passed || worse || is_over != f->was_over || w->m->elapsed_ns >= f->due_ns) {
+        look_ahead_of_device(w, i);
+        worse = is_worse(f, &w->alarms[i]) || worse;
     }
+    f->was_over = is_over;
     f->n_warned += worse && !passed;
     if (passed || worse)
         ring_alarm(w, i);
@@ -315,10 +366,21 @@ static void look_at_alarm(struct tmk_oom_watch *w, unsigned i)
 void tmk_oom_watch_look(void *arg)
 {
     struct tmk_oom_watch *w = arg;
+    if (w->jobs)
+        tmk_watched_jobs_look(w->jobs, false);
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++) {
         reap_hook(w, i, WNOHANG);
         look_at_alarm(w, i);
     }
+}
+
+void tmk_oom_watch_finish(struct tmk_oom_watch *w)
+{
+    if (!w->jobs)
+        return;
+    tmk_watched_jobs_look(w->jobs, true);
+    for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
+        look_at_alarm(w, i);
 }
 
 bool tmk_oom_watch_is_over(const struct tmk_oom_watch *w)
@@ -344,6 +406,7 @@ void tmk_oom_watch_fini(struct tmk_oom_watch *w, bool wait)
         if (w->running[i])
             tmk_say("--exec: the command still runs (process %d)", (int)w->running[i]);
     }
+    tmk_watched_jobs_close(w->jobs);
     free(w->alarms);
     free(w->forecasts);
     free(w->running);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/say.h"
+#include "cli/output/xalloc.h"
 #include "kit/utf8.h"
 
 static const char *entity_of(char c)
@@ -45,13 +45,10 @@ void tmk_html_text(FILE *out, const char *text)
 
 void tmk_html_element(FILE *out, const char *tag, const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    int n = vasprintf(&text, format, args);
+    char *text = tmk_xformat_list(format, args);
     va_end(args);
-    if (n < 0)
-        tmk_die("out of memory");
     fprintf(out, "<%s>", tag);
     tmk_html_text(out, text);
     fprintf(out, "</%.*s>\n", (int)strcspn(tag, " "), tag);

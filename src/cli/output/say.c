@@ -35,13 +35,18 @@ void tmk_die(const char *format, ...)
     exit(TMK_EXIT_FINDING);
 }
 
+bool tmk_is_screen(FILE *out)
+{
+    return isatty(fileno(out)) == 1 || (out == stdout && getenv(TMK_SCREEN_ELSEWHERE));
+}
+
 bool tmk_wants_colour(FILE *out)
 {
     const char *no_colour = getenv("NO_COLOR");
     const char *term = getenv("TERM");
     if ((no_colour && *no_colour) || !term || strcmp(term, "dumb") == 0)
         return false;
-    return isatty(fileno(out)) == 1;
+    return tmk_is_screen(out);
 }
 
 int tmk_close_output(FILE *out, const char *name, int status)

@@ -18,6 +18,11 @@ enum tmk_exit {
 void tmk_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void tmk_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* This setting says that stdout leads to a terminal on another machine (cli/remote/remote.h). */
+#define TMK_SCREEN_ELSEWHERE "TIDEMARK_SCREEN"
+
+/* Returns whether people read `out` on a terminal, here or elsewhere. */
+bool tmk_is_screen(FILE *out);
 /* Returns whether `out` is a terminal that should get colours; not with NO_COLOR or TERM=dumb. */
 bool tmk_wants_colour(FILE *out);
 

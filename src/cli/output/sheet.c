@@ -89,13 +89,10 @@ void tmk_sheet_wrap(FILE *out, const char *text, const char *lead)
 
 void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
 {
-    char *text = NULL;
     va_list args;
     va_start(args, format);
-    int n = vasprintf(&text, format, args);
+    char *text = tmk_xformat_list(format, args);
     va_end(args);
-    if (n < 0)
-        tmk_die("out of memory");
     if (sheet->markdown)
         put_markdown(sheet, "\n", text, true);
     else

@@ -26,7 +26,40 @@ char *tmk_xstrdup(const char *text)
     return copy;
 }
 
+char *tmk_xformat_list(const char *format, va_list args)
+{
+    char *text = NULL;
+    if (vasprintf(&text, format, args) < 0)
+        tmk_die("out of memory");
+    return text;
+}
+
 char *tmk_xformat(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = tmk_xformat_list(format, args);
+    va_end(args);
+    return text;
+}
+
+void *tmk_xarena_take(struct tmk_arena *a, size_t n)
+{
+    void *taken = tmk_arena_take(a, n);
+    if (!taken)
+        tmk_die("out of memory");
+    return taken;
+}
+
+char *tmk_xarena_text(struct tmk_arena *a, const char *text, size_t n)
+{
+    char *copy = tmk_arena_text(a, text, n);
+    if (!copy)
+        tmk_die("out of memory");
+    return copy;
+}
+
+char *tmk_xarena_format(struct tmk_arena *a, const char *format, ...)
 {
     char *text = NULL;
     va_list args;
@@ -35,7 +68,9 @@ char *tmk_xformat(const char *format, ...)
     va_end(args);
     if (n < 0)
         tmk_die("out of memory");
-    return text;
+    char *copy = tmk_xarena_text(a, text, (size_t)n);
+    free(text);
+    return copy;
 }
 
 const char *tmk_xshell_word(struct tmk_arena *a, const char *word)

@@ -224,6 +224,17 @@ static void put_field_name(const struct tmk_survey *g, FILE *out, const struct t
     free(text);
 }
 
+static struct shown_config show_cell(const struct tmk_survey *g, const struct heatmap_layout *l,
+                                     uint32_t *choice, uint32_t x, uint32_t y,
+                                     struct tmk_plot_unit unit)
+{
+    if (l->x != UINT32_MAX)
+        choice[l->x] = x;
+    if (l->y != UINT32_MAX)
+        choice[l->y] = y;
+    return show_config(g, tmk_survey_at(g, choice), unit);
+}
+
 static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
                       const struct heatmap_layout *l, uint32_t field, struct tmk_plot_unit unit)
 {
@@ -233,22 +244,14 @@ static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_th
     fprintf(out, "$f%u << EOD\nNaN NaN NaN\n", field);
     for (uint32_t i = 0; i < l->n_x * l->n_y; i++) {
         uint32_t x = i % l->n_x, y = i / l->n_x;
-        if (l->x != UINT32_MAX)
-            choice[l->x] = x;
-        if (l->y != UINT32_MAX)
-            choice[l->y] = y;
-        struct shown_config s = show_config(g, tmk_survey_at(g, choice), unit);
+        struct shown_config s = show_cell(g, l, choice, x, y, unit);
         if (s.style == MEASURED)
             fprintf(out, "%u %u %.7g\n", x, y, s.bytes / unit.size);
     }
     fputs("EOD\n", out);
     for (uint32_t i = 0; i < l->n_x * l->n_y; i++) {
         uint32_t x = i % l->n_x, y = i / l->n_x;
-        if (l->x != UINT32_MAX)
-            choice[l->x] = x;
-        if (l->y != UINT32_MAX)
-            choice[l->y] = y;
-        struct shown_config s = show_config(g, tmk_survey_at(g, choice), unit);
+        struct shown_config s = show_cell(g, l, choice, x, y, unit);
         make_text_fit(&s, l);
         put_heatmap_cell(g, out, theme, &s, x, y);
     }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/file_lock.h"
+#include "cli/run/private_folder.h"
 
 static const char name_end[] = ".refusals";
 
@@ -28,38 +29,6 @@ bool tmk_refusal_watch_is_name(const char *name)
 }
 
 /* ---- the file ---- */
-
-/* Open a folder as a descriptor; -1 when others can look into it or write to it. */
-static int open_private(const char *path, bool make)
-{
-    struct stat st;
-    if (!path || *path != '/' || (make && mkdir(path, 0700) < 0 && errno != EEXIST))
-        return -1;
-    int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 077) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-/* Open the folder that has the control sockets, too (record/socket/control_socket.c). Its path goes
- * to `path`. */
-static int open_refusal_folder(char *path, size_t size)
-{
-    char of_user[32], in_tmp[40];
-    snprintf(of_user, sizeof of_user, "/run/user/%u", (unsigned)geteuid());
-    snprintf(in_tmp, sizeof in_tmp, "/tmp/tidemark-%u", (unsigned)geteuid());
-    const char *const places[] = {getenv("XDG_RUNTIME_DIR"), of_user, in_tmp};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        int fd = open_private(places[i], places[i] == in_tmp);
-        if (fd >= 0 && (size_t)snprintf(path, size, "%s", places[i]) < size)
-            return fd;
-        if (fd >= 0)
-            close(fd);
-    }
-    return -1;
-}
 
 /* Make the file and lock it. False when that fails, also because a command that cleans up found it
  * before it was locked. */
@@ -90,7 +59,7 @@ void tmk_refusal_watch_start(struct tmk_refusal_watch *w)
 {
     char folder[sizeof w->path - sizeof w->name];
     *w = (struct tmk_refusal_watch){.folder = -1, .file = -1, .events = -1};
-    w->folder = open_refusal_folder(folder, sizeof folder);
+    w->folder = tmk_private_folder_open(folder, sizeof folder);
     bool is_made = w->folder >= 0 && make_refusal_file(w);
     if (is_made)
         w->events = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);

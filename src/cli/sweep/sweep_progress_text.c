@@ -20,7 +20,8 @@ enum { TEXT_BYTES = 512, MOST_ROWS = 60, WIDEST_TEXT = 60, WIDEST_LOG = 110, WID
 
 /* The text of a configuration in its line: "seq=128 batch=4", or only its values if that would be
  * cut. */
-static const char *line_text(const struct tmk_sweep_view *v, const struct tmk_cell *c, char *buffer)
+static const char *line_text(const struct tmk_sweep_progress *v, const struct tmk_cell *c,
+                             char *buffer)
 {
     const struct tmk_results *r = v->r;
     struct tmk_text t;
@@ -34,7 +35,7 @@ static const char *line_text(const struct tmk_sweep_view *v, const struct tmk_ce
     return buffer;
 }
 
-static size_t widest_of(const struct tmk_sweep_view *v)
+static size_t widest_of(const struct tmk_sweep_progress *v)
 {
     size_t widest = 0;
     char text[TEXT_BYTES];
@@ -45,10 +46,10 @@ static size_t widest_of(const struct tmk_sweep_view *v)
     return widest;
 }
 
-void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,
-                         const uint32_t *order, uint32_t n, unsigned n_at_once)
+void tmk_sweep_progress_init(struct tmk_sweep_progress *v, const struct tmk_results *r,
+                             const uint32_t *order, uint32_t n, unsigned n_at_once)
 {
-    *v = (struct tmk_sweep_view){.r = r, .order = order, .n = n, .n_at_once = n_at_once};
+    *v = (struct tmk_sweep_progress){.r = r, .order = order, .n = n, .n_at_once = n_at_once};
     v->is_terminal = isatty(STDERR_FILENO);
     v->is_short = widest_of(v) > WIDEST_TEXT;
     v->widest = widest_of(v);
@@ -56,7 +57,7 @@ void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,
         v->widest = WIDEST_TEXT;
 }
 
-void tmk_sweep_view_clear(struct tmk_sweep_view *v)
+void tmk_sweep_progress_clear(struct tmk_sweep_progress *v)
 {
     if (v->shown)
         fputs("\r\033[K", stderr);
@@ -73,7 +74,7 @@ static const char *clock_text(double seconds, char *buffer)
 }
 
 /* Write "about 3 min left" to the buffer; "": not known. */
-static const char *time_left(const struct tmk_sweep_view *v, char *buffer, size_t size)
+static const char *time_left(const struct tmk_sweep_progress *v, char *buffer, size_t size)
 {
     double seconds = tmk_remaining_seconds(v->r, v->order, v->n, v->n_at_once);
     char time[TMK_AMOUNT_BYTES];
@@ -116,7 +117,7 @@ static void print_log(const char *log)
 }
 
 /* Print the parameters' names, once, above lines with values alone. */
-static void say_param_names(struct tmk_sweep_view *v)
+static void say_param_names(struct tmk_sweep_progress *v)
 {
     if (!v->is_short || v->has_named)
         return;
@@ -129,12 +130,13 @@ static void say_param_names(struct tmk_sweep_view *v)
     fputs("; outcome, peak, time:\n", stderr);
 }
 
-void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, const char *log)
+void tmk_sweep_progress_cell(struct tmk_sweep_progress *v, const struct tmk_cell *c,
+                             const char *log)
 {
     char text[TEXT_BYTES], peak[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], left[64], count[16];
     uint32_t n_pending = tmk_results_n_pending(v->r, v->order, v->n);
     int digits = snprintf(count, sizeof count, "%u", v->n);
-    tmk_sweep_view_clear(v);
+    tmk_sweep_progress_clear(v);
     say_param_names(v);
     line_text(v, c, text);
     fprintf(stderr, "[%*u/%u] ", digits, v->n - n_pending, v->n);
@@ -153,8 +155,8 @@ void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, con
         print_log(log);
 }
 
-void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const struct tmk_cell *c,
-                            uint64_t ns)
+void tmk_sweep_progress_running(struct tmk_sweep_progress *v, unsigned n_running,
+                                const struct tmk_cell *c, uint64_t ns)
 {
     char text[TEXT_BYTES], time[TMK_AMOUNT_BYTES], left[64], more[32] = "";
     if (!v->is_terminal || ns < 1000000000u)
@@ -256,7 +258,7 @@ static void print_tally(struct tmk_sheet *sheet, const struct tmk_survey *g)
                        g->n_peakless);
 }
 
-void tmk_sweep_view_table(const struct tmk_survey *g)
+void tmk_sweep_progress_table(const struct tmk_survey *g)
 {
     const struct tmk_results *r = g->r;
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};

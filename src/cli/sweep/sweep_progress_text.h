@@ -12,7 +12,7 @@
 
 #include "sweep/survey.h"
 
-struct tmk_sweep_view {
+struct tmk_sweep_progress {
     const struct tmk_results *r;
     const uint32_t *order;
     uint32_t n; /* number of cells in the order */
@@ -26,18 +26,19 @@ struct tmk_sweep_view {
     bool has_named; /* the names have been printed */
 };
 
-void tmk_sweep_view_init(struct tmk_sweep_view *v, const struct tmk_results *r,
-                         const uint32_t *order, uint32_t n, unsigned n_at_once);
+void tmk_sweep_progress_init(struct tmk_sweep_progress *v, const struct tmk_results *r,
+                             const uint32_t *order, uint32_t n, unsigned n_at_once);
 /* Print the line of a configuration that has ended. `log` is its last output, shown if it failed;
  * NULL: none. */
-void tmk_sweep_view_cell(struct tmk_sweep_view *v, const struct tmk_cell *c, const char *log);
+void tmk_sweep_progress_cell(struct tmk_sweep_progress *v, const struct tmk_cell *c,
+                             const char *log);
 /* Update the lower line: `n_running` configurations run; the oldest is `c`, running for `ns`. */
-void tmk_sweep_view_running(struct tmk_sweep_view *v, unsigned n_running, const struct tmk_cell *c,
-                            uint64_t ns);
+void tmk_sweep_progress_running(struct tmk_sweep_progress *v, unsigned n_running,
+                                const struct tmk_cell *c, uint64_t ns);
 /* Remove the lower line. */
-void tmk_sweep_view_clear(struct tmk_sweep_view *v);
+void tmk_sweep_progress_clear(struct tmk_sweep_progress *v);
 
 /* Print all configurations with outcome and peak, the largest, and the failed ones. */
-void tmk_sweep_view_table(const struct tmk_survey *g);
+void tmk_sweep_progress_table(const struct tmk_survey *g);
 
 #endif

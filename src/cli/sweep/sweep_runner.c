@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/watch.h"
@@ -38,7 +39,7 @@ struct runner_slot { /* one of the configurations that run at once */
 struct sweep_runner {
     struct tmk_sweep_plan *p;
     struct tmk_results *r;
-    struct tmk_sweep_view view;
+    struct tmk_sweep_progress progress;
     uint32_t *order;
     uint32_t n, next; /* size of the order, and the next index */
     struct runner_slot *slots;
@@ -116,7 +117,7 @@ static bool write_down(struct sweep_runner *run, uint32_t cell)
     struct tmk_error err = {0};
     if (tmk_journal_add(run->p->journal, run->r, cell, &err) == 0)
         return true;
-    tmk_sweep_view_clear(&run->view);
+    tmk_sweep_progress_clear(&run->progress);
     tmk_say("%s", err.text[0] ? err.text : "out of memory");
     run->status = TMK_EXIT_FINDING;
     return false;
@@ -152,7 +153,7 @@ static bool find_next_cell(struct sweep_runner *run, uint32_t *ret)
         }
         if (!write_down(run, cell))
             return false;
-        tmk_sweep_view_cell(&run->view, &run->r->cells[cell], NULL);
+        tmk_sweep_progress_cell(&run->progress, &run->r->cells[cell], NULL);
     }
     return false;
 }
@@ -174,7 +175,7 @@ static bool not_started(struct sweep_runner *run, const struct tmk_kept *kept)
 {
     if (!kept->failure)
         return false;
-    tmk_sweep_view_clear(&run->view);
+    tmk_sweep_progress_clear(&run->progress);
     if (run->status == 0)
         run->status = tmk_watch_not_started(run->p->command[0], kept->failure).status;
     return true;
@@ -190,7 +191,7 @@ static void finish_cell(struct sweep_runner *run, struct runner_slot *s,
         s->files.seconds = (double)ns / 1e9;
         char *log = tmk_sweep_cell_end(run->p, s->cell, kept, &s->files);
         if (write_down(run, s->cell))
-            tmk_sweep_view_cell(&run->view, &run->r->cells[s->cell], log);
+            tmk_sweep_progress_cell(&run->progress, &run->r->cells[s->cell], log);
         free(log);
     }
     tmk_sweep_cell_forget(&s->files);
@@ -202,7 +203,7 @@ static void interrupt_cells(struct sweep_runner *run, int number)
 {
     bool again = run->interrupted_by != 0;
     if (!again) {
-        tmk_sweep_view_clear(&run->view);
+        tmk_sweep_progress_clear(&run->progress);
         tmk_say("ending what runs; once more to kill it");
     }
     run->interrupted_by = number;
@@ -243,8 +244,8 @@ static void look_at_slots(struct sweep_runner *run)
             oldest = s;
     }
     if (oldest && !run->interrupted_by)
-        tmk_sweep_view_running(&run->view, run->n_running, &run->r->cells[oldest->cell],
-                               now - oldest->start_ns);
+        tmk_sweep_progress_running(&run->progress, run->n_running, &run->r->cells[oldest->cell],
+                                   now - oldest->start_ns);
 }
 
 static void wait_once(struct sweep_runner *run)
@@ -276,13 +277,24 @@ static void take_run_order(struct sweep_runner *run)
         tmk_die("out of memory");
 }
 
+/* Of what is left out: ", 2 excluded by a<=b", the conditions as they were given. */
+static void excluded_text(const struct sweep_runner *run, char *text, size_t size)
+{
+    const struct tmk_results *r = run->r;
+    struct tmk_text t;
+    tmk_text_init(&t, text, size);
+    tmk_text_add(&t, ", %u excluded by ", r->n_cells - run->n);
+    for (uint32_t i = 0; i < r->n_wheres; i++)
+        tmk_text_add(&t, "%s%s", i > 0 ? " and " : "", r->wheres[i]);
+}
+
 static void say_cells_begin(const struct sweep_runner *run)
 {
     uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n),
              n_out = run->r->n_cells - run->n;
-    char excluded[64] = "";
-    if (n_out)
-        snprintf(excluded, sizeof excluded, ", %u excluded by --where", n_out);
+    char excluded[256] = "";
+    if (n_out > 0)
+        excluded_text(run, excluded, sizeof excluded);
     if (run->r->n_bad_lines)
         tmk_say("%u lines of %s cannot be read; what they told is measured again",
                 run->r->n_bad_lines, TMK_SWEEP_JOURNAL);
@@ -299,7 +311,7 @@ static void say_cells_begin(const struct sweep_runner *run)
 
 static void say_cells_end(struct sweep_runner *run)
 {
-    tmk_sweep_view_clear(&run->view);
+    tmk_sweep_progress_clear(&run->progress);
     uint32_t pending = tmk_results_n_pending(run->r, run->order, run->n);
     if (run->interrupted_by) {
         run->status = 128 + run->interrupted_by;
@@ -318,7 +330,7 @@ int tmk_sweep_run(struct tmk_sweep_plan *p)
     sigset_t before;
     take_run_order(&run);
     run.slots = tmk_xcalloc(p->n_jobs, sizeof *run.slots);
-    tmk_sweep_view_init(&run.view, run.r, run.order, run.n, p->n_jobs);
+    tmk_sweep_progress_init(&run.progress, run.r, run.order, run.n, p->n_jobs);
     say_cells_begin(&run);
     block_signals(&run, &before);
     for (fill_slots(&run); run.n_running > 0; fill_slots(&run))
@@ -344,7 +356,10 @@ void tmk_sweep_list(const struct tmk_sweep_plan *p)
                c->outcome == TMK_CELL_PENDING ? "" : tmk_cell_outcome_name(c->outcome));
         free(line);
     }
-    if (run.r->n_cells > run.n)
-        tmk_say("%u excluded by --where", run.r->n_cells - run.n);
+    if (run.r->n_cells > run.n) {
+        char excluded[256];
+        excluded_text(&run, excluded, sizeof excluded);
+        tmk_say("%s", excluded + strlen(", "));
+    }
     free(run.order);
 }

@@ -36,7 +36,7 @@ struct tmk_export {
     struct tmk_visitor progress;
 };
 
-/* What is worth reporting about a file. */
+/* Remarks about a file, for the user. */
 struct tmk_export_notes {
     uint64_t n_events;      /* number of entries, samples, stacks or rows written */
     bool made_up_segments;  /* torch-snapshot: the trace has no segments for some blocks */

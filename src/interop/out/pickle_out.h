@@ -51,7 +51,7 @@ void tmk_pickler_bool(struct tmk_pickler *p, bool value);
 /* Keep the last value in the memo. Returns its number, from 0, with which get writes it again. */
 uint32_t tmk_pickler_keep(struct tmk_pickler *p);
 void tmk_pickler_get(struct tmk_pickler *p, uint32_t number);
-/* Likewise for numbers below 256. Returns the place of the byte, which can be changed to another
+/* The same for numbers below 256. Returns the place of the byte, which can be changed to another
  * number. */
 uint64_t tmk_pickler_get_changeable(struct tmk_pickler *p, uint32_t number);
 

@@ -110,7 +110,7 @@ static void drop_values_above(struct tmk_pickle *p, uint64_t n)
 
 /* ---- streaming ---- */
 
-/* What the visitor wants of the list at index `at`. */
+/* Ask the visitor what it wants of the list at index `at`. */
 static inline uint16_t stream_of_list(struct tmk_pickle *p, uint64_t at)
 {
     struct tmk_pickle_object *list = p->stack[at].object;

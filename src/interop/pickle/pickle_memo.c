@@ -145,7 +145,7 @@ int tmk_pickle_memo_get(struct tmk_pickle_memo *m, struct tmk_pickle_memory *mem
     return 0;
 }
 
-/* Give up an object to which only the memo and one other refer. */
+/* Give up an object that only the memo and one other value refer to. */
 static void give_up_object(struct tmk_pickle_memo *m, struct tmk_pickle_object *o)
 {
     if (o->memo == 0 || o->n_refs != 2 || m->words[o->memo - 1] != (uintptr_t)o)

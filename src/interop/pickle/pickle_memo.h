@@ -5,7 +5,7 @@
  * Each entry is a word:
  *   0         not kept (a careful reader knows that nobody asks)
  *   pointer   an object, which has a reference for it; of kind MARK: its only item
- *   tag 0001  a list whose content the visitor has folded into that tag
+ *   tag 0001  a list that the visitor has folded into that tag
  *   ... 0010  given up with the item that held it: asking for it gives TMK_EAGAIN */
 #ifndef TMK_INTEROP_PICKLE_PICKLE_MEMO_H
 #define TMK_INTEROP_PICKLE_PICKLE_MEMO_H
@@ -38,15 +38,15 @@ static inline struct tmk_pickle_object *tmk_pickle_memo_object(const struct tmk_
         word & TMK_MEMO_BITS ? NULL : (struct tmk_pickle_object *)(uintptr_t)word;
     return o && o->kind != TMK_PICKLE_MARK ? o : NULL;
 }
-/* Give a value with a reference of its own. Returns 0, TMK_EAGAIN, TMK_EDAMAGED (there is none)
- * or TMK_ENOMEM. */
+/* Give a value with one more reference. Returns 0, TMK_EAGAIN, TMK_EDAMAGED (there is none) or
+ * TMK_ENOMEM. */
 int tmk_pickle_memo_get(struct tmk_pickle_memo *m, struct tmk_pickle_memory *memory, uint64_t i,
                         struct tmk_pickle_value *ret);
 
-/* The item is done with. If nothing else refers to it, or to what it holds (one level down,
- * except texts), that is given up here. */
+/* Finish with the item. The memo gives up the item, and what it holds (one level down, except
+ * texts), if nothing else refers to them. */
 void tmk_pickle_memo_forget(struct tmk_pickle_memo *m, struct tmk_pickle_object *item);
-/* The list was folded: keep only its tag. */
+/* Keep only the tag of a list that was folded. */
 void tmk_pickle_memo_fold(struct tmk_pickle_memo *m, struct tmk_pickle_object *list);
 void tmk_pickle_memo_fini(struct tmk_pickle_memo *m);
 

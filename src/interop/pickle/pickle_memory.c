@@ -12,7 +12,8 @@ enum {
     UNIT = 16,
     BLOCK_BYTES = 1 << 18,
     CLASS_MAX = 27,
-    /* For each byte read: a snapshot with all blocks in one segment takes nine. */
+    /* Bytes of memory allowed for each byte read. A snapshot with all blocks in one segment takes
+     * nine. */
     MEMORY_TIMES = 16,
     MEMORY_LEAST_BYTES = 64 << 20,
 };

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* What there is to know to go past an instruction, and to number what is kept. */
+/* The facts that let a reader skip an instruction and number the values that it keeps. */
 enum tmk_pickle_form {
     TMK_PICKLE_ENDS = 0, /* the end, or what no plain data has */
     TMK_PICKLE_PLAIN,

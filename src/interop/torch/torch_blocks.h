@@ -38,7 +38,7 @@ void tmk_torch_blocks_fini(struct tmk_torch_blocks *t);
  * next add. */
 struct tmk_torch_block *tmk_torch_blocks_add(struct tmk_torch_blocks *t, const struct tmk_state *s,
                                              struct tmk_block *b);
-/* Likewise for a block without an entry in the state. */
+/* The same for a block without an entry in the state. */
 struct tmk_torch_block *tmk_torch_blocks_put(struct tmk_torch_blocks *t,
                                              const struct tmk_torch_block *block);
 /* Find the block; NULL: it is not here. */

@@ -35,7 +35,7 @@ struct tmk_import_maker {
     uint64_t now_ns;
     uint32_t c10_frame;
     uint32_t *driver_stacks; /* by stack: the same below torch's allocator; 0: not made */
-    uint64_t n_driver_stacks, driver_stack_room;
+    uint64_t driver_stack_room;
     void (*tell)(void *arg, uint32_t done, uint32_t total);
     void *tell_arg;
     uint64_t n_done;

@@ -7,8 +7,8 @@
  *      "device_traces": [[every allocation and free], ...], one list a device
  *      "segments": [what there is at the end, and the blocks in it]}
  *
- * Each list takes a sweep, since they follow each other in the file. Segments are last, so
- * nothing has to be known ahead. */
+ * Each list takes a sweep, since they follow each other in the file. Segments come last, because a
+ * sweep knows them at its end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +55,8 @@ struct block_part { /* the blocks of one segment */
     uint64_t n;
 };
 
-/* Readers compute addresses by adding sizes, so the gaps between blocks are written as blocks
- * too. */
+/* Readers compute addresses as sums of sizes, so the gaps between blocks are written as blocks too.
+ * */
 static void write_snapshot_blocks(struct tmk_torch_file *f, const struct tmk_torch_segment *s,
                                   const struct block_part *part)
 {
@@ -81,8 +81,9 @@ static void write_snapshot_blocks(struct tmk_torch_file *f, const struct tmk_tor
     tmk_pickler_append_items(k);
 }
 
-/* True for the small pool. An expandable segment grows with the requests: its blocks tell or,
- * without blocks, that those of the large pool grow by 20 MiB. */
+/* True for the small pool. The size of an expandable segment does not tell, because it grows with
+ * the requests. Its blocks tell or, without blocks, that segments of the large pool grow by 20 MiB.
+ * */
 static bool is_small(const struct tmk_torch_segment *s, uint64_t largest_bytes)
 {
     if (s->kind != TMK_TORCH_MAPPED || s->size_bytes <= TMK_ALLOC_SMALL_SEGMENT)

@@ -49,7 +49,7 @@ struct tmk_checkpoint_value {
     struct tmk_checkpoint_value *dict; /* CALL: keys and values put into it; NULL: none */
 };
 
-/* What reading a checkpoint may cost: steps, and memory of an arena that may be in use already.
+/* The limits of reading a checkpoint: steps, and memory of an arena that may be in use already.
  * Both limits follow the bytes of the pickle that have been read. */
 struct tmk_checkpoint_limit {
     struct tmk_work_limit work;

@@ -119,7 +119,7 @@ int tmk_weight_measure(struct tmk_weight *t, struct tmk_error *err)
 
 /* ---- a file ---- */
 
-/* What follows the two bytes of a pickle's protocol: the magic number of torch.save before 1.6. */
+/* The magic number of torch.save before 1.6. It follows the two bytes of the pickle's protocol. */
 static const uint8_t legacy_magic[] = {0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46,
                                        0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
 

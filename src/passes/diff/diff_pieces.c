@@ -68,7 +68,7 @@ static size_t length_without_last(const char *name, unsigned n)
     return bytes;
 }
 
-/* What a name means, as numbers of texts + 1; all 0: not looked at yet. */
+/* The meaning of a name, as numbers of texts + 1; all 0: not looked at yet. */
 struct meaning {
     uint32_t identity, owner, parameter;
 };

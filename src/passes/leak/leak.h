@@ -9,12 +9,12 @@
 
 enum { TMK_LEAK_TIME_PARTS = 60 }; /* equal parts of time, where there are no steps */
 
-/* What keeps the blocks, as far as the trace tells. */
+/* The thing that keeps the blocks alive, as far as the trace tells. */
 enum tmk_leak_keeper {
     TMK_KEEPER_UNKNOWN,
-    TMK_KEEPER_GRAPH,     /* autograd's, of a loss or an output that is kept */
+    TMK_KEEPER_GRAPH,     /* the autograd graph of a loss or an output that is kept */
     TMK_KEEPER_CONTAINER, /* a list, a dict, a cache, an attribute */
-    TMK_KEEPER_HOOK,      /* a hook or a callback of a module's made them */
+    TMK_KEEPER_HOOK,      /* a hook or a callback of a module made them */
     TMK_KEEPER_CYCLE,     /* a reference cycle: they go in bursts, when Python collects garbage */
     TMK_KEEPER_GROWING,   /* one block that is made anew, larger each time (torch.cat) */
     TMK_KEEPER_LOADER,    /* batches of a data loader */

@@ -94,7 +94,7 @@ static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_lin
     line->is_input = input_bytes > all / 2;
 }
 
-/* Without steps, loading one thing after the other looks like a leak. */
+/* A run without steps that loads one thing after the other looks like a leak. */
 static bool is_line_loading(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     uint8_t category = tmk_leak_category_of(&l->groups.groups[line->root]);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* passes/leak/leaks.h - the leak pass: which lines of code keep more memory after every step.
  *
- * Blocks are grouped by stack and context (module, stage), groups by allocation site: the line
- * of the user's code. Per line it is known how much was alive at the end of every step. The
- * floor at a step is the least that was alive from there to the end: what falls below it later
- * was only the low end of a swing. A line leaks when its floor rises
+ * Blocks are grouped by stack and context (module, stage), groups by allocation site, which is a
+ * line of the user's code. For each line the pass knows how much was alive at the end of every
+ * step. The floor at a step is the least that was alive from there to the end, so the peaks of a
+ * sawtooth do not count. A line leaks when its floor rises
  *
  *   - still: the time since it last rose is at most twice the longest pause before,
  *   - evenly: each third of the time since it began has at least a tenth of the growth,
  *   - for long enough: four times or more, over eight steps or more,
  *   - by more than twice the most that it ever fell back.
  *
- * So full caches are no leak, nor are warm-up, gradient accumulation, or what an evaluation or a
- * generation gathers and then drops.
+ * So a full cache is no leak. Neither are warm-up, gradient accumulation, or results that an
+ * evaluation or a generation gathers and then drops. trend.c judges a series, leaks.c (judge_line)
+ * a line.
  *
  * Some lines are named but not judged: those that rose only three times (without steps: seven);
  * those that rise slower and slower, as a cache that fills does, or with a confidence below a
@@ -22,16 +23,16 @@
  * gathered result if after the last step one block is made that is as large as all of it: its
  * torch.cat().
  *
- * Bytes per step are what was added between two rises over the steps between them, as the median
- * of many such pairs (trend.c). Confidence is Laplace's rule of succession, (k + 1) / (n + 2):
- * the line's life is cut into n parts as long as its mean pause, and it rose in k of them, so
- * this is the probability that it rises in the next. It is higher the longer and the more
- * regularly the line grows.
+ * Bytes per step are the growth between two rises, divided by the steps between them: the median of
+ * many such pairs (trend.c). Confidence is Laplace's rule of succession, (k + 1) / (n + 2): the
+ * line's life is cut into n parts as long as its mean pause, and it rose in k of them, so this is
+ * the probability that it rises in the next. It is higher the longer and the more regularly the
+ * line grows.
  *
- * Lines that one autograd graph keeps alive are one leak: they rise in the same steps and were
- * made in forward (or handed to it). The graph hangs on what was made last, so its owner is the
- * line that led there, in the innermost function that all of them were called from, outside of
- * modules.
+ * Lines that one autograd graph keeps alive are one leak: they rise in the same steps and were made
+ * in forward (or handed to it). The block that was made last keeps the graph alive. So the owner is
+ * the line that led to it, in the innermost function outside of modules that called all of these
+ * lines.
  *
  * Without steps, time is cut into equal parts; "per step" is then per part, which means nothing
  * to a reader: use bytes_per_second. */

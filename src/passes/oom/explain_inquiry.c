@@ -250,7 +250,7 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
 
 /* ---- leaks ---- */
 
-/* What a leak had kept when the scene came; it may have gone on since. */
+/* The bytes that a leak had kept when the scene came; it may have gone on since. */
 static uint64_t bytes_leaked_by(const struct tmk_leak *leak, const struct tmk_scene *scene)
 {
     if (leak->first_ns > scene->time_ns)
@@ -360,7 +360,7 @@ int tmk_inquirer_ask(struct tmk_inquirer *q, const struct tmk_scene *scene, stru
 {
     *ret = (struct tmk_inquiry){0};
     const struct tmk_whatif *whatif = whatif_of(q, scene->device);
-    ret->alloc_conf = whatif ? tmk_whatif_facts(whatif)->alloc_conf : NULL;
+    ret->alloc_conf = whatif ? tmk_whatif_recorded(whatif)->alloc_conf : NULL;
     ask_leaks(q, scene, ret);
     int rc = ask_steps(q, scene, ret);
     if (rc == 0)
@@ -392,7 +392,7 @@ static int replay_trial(struct trials *t, const struct tmk_alloc_conf *conf,
                         struct tmk_whatif_result *ret, struct tmk_error *err)
 {
     struct tmk_whatif_setting setting = {.conf = *conf, .limit_bytes = t->limit_bytes};
-    t->q->n_events += tmk_whatif_facts(t->whatif)->n_events;
+    t->q->n_events += tmk_whatif_recorded(t->whatif)->n_events;
     return tmk_whatif_replay(t->whatif, &setting, ret, err);
 }
 
@@ -404,7 +404,7 @@ static int fill_trial(struct trials *t, const struct tmk_alloc_conf *conf,
     trial->runs_out_before = trial->runs_out && (r->oom.event < t->end || !is_here(r, t->scene));
     trial->needs_bytes = TMK_BYTES_UNKNOWN;
     bool is_wanted = !trial->runs_out || (is_recorded && !trial->runs_out_before);
-    if (!is_wanted || tmk_whatif_facts(t->whatif)->n_events > MAX_SEARCHED)
+    if (!is_wanted || tmk_whatif_recorded(t->whatif)->n_events > MAX_SEARCHED)
         return 0;
     return tmk_whatif_smallest(t->whatif, conf, &trial->needs_bytes, err);
 }
@@ -479,7 +479,7 @@ int tmk_inquirer_try(struct tmk_inquirer *q, const struct tmk_scene *scene,
     struct tmk_alloc_conf conf;
     bool is_for_it = scene->kind == TMK_SCENE_OOM && scene->is_first && !scene->is_of_driver &&
                      t.whatif && scene->reserved_bytes != TMK_BYTES_UNKNOWN;
-    if (!is_for_it || tmk_whatif_facts(t.whatif)->is_async || q->n_events > MAX_EVENTS ||
+    if (!is_for_it || tmk_whatif_recorded(t.whatif)->is_async || q->n_events > MAX_EVENTS ||
         tmk_alloc_conf_parse(recorded, &conf, NULL) < 0)
         return 0;
     int rc = try_recorded_conf(&t, &conf, verdict->limit_below_bytes, &inquiry->trials[0], err);

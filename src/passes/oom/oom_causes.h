@@ -69,7 +69,7 @@ struct tmk_trial {
 
 enum { TMK_MAX_TRIALS = 8 };
 
-/* What is known beyond the scene. */
+/* Evidence beyond the scene. */
 struct tmk_inquiry {
     uint64_t n_steps; /* numbered steps of the device that ended before: of the last 32 ... */
     uint64_t median_bytes, deviation_bytes, most_bytes; /* ... their peaks */

@@ -17,7 +17,7 @@
 #include "passes/oom/oom_scene.h"
 #include "trace/layout.h"
 
-/* What a fix costs the user. */
+/* The cost of a fix to the user. */
 enum { A_VARIABLE, A_LINE };
 
 enum { MAX_TIMES = 1000 };

@@ -23,7 +23,7 @@
 #include "trace/reader.h"
 #include "trace/state.h"
 
-/* What a fix costs the user. */
+/* The cost of a fix to the user. */
 enum { A_CALL = 1, THE_BATCH = 2, TIME = 3, A_LIBRARY = 4, OTHER_TRAINING = 6, A_CARD = 9 };
 
 /* ---- the batch ---- */

@@ -19,8 +19,8 @@
 
 struct tmk_whatif;
 
-/* The recorded facts. Bytes are TMK_BYTES_UNKNOWN where the trace does not tell. */
-struct tmk_whatif_facts {
+/* What was recorded of the device. Bytes are TMK_BYTES_UNKNOWN where the trace does not tell. */
+struct tmk_whatif_recorded {
     uint64_t n_events;      /* allocations and frees on the device */
     uint64_t n_seeded;      /* blocks that were there before the first event */
     bool knows_requests;    /* requested sizes are known; else the blocks' rounded ones stand in */
@@ -74,7 +74,7 @@ struct tmk_whatif *tmk_whatif_close(struct tmk_whatif *w);
 struct tmk_visitor tmk_whatif_visitor(struct tmk_whatif *w);
 int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct tmk_error *err);
 
-const struct tmk_whatif_facts *tmk_whatif_facts(const struct tmk_whatif *w);
+const struct tmk_whatif_recorded *tmk_whatif_recorded(const struct tmk_whatif *w);
 
 /* Replay under a setting. Returns 0 or TMK_ENOMEM. */
 int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_setting *setting,
@@ -92,10 +92,10 @@ struct tmk_whatif_choice {
 extern const struct tmk_whatif_choice tmk_whatif_choices[];
 
 /* The recorded settings, as far as the model has them: "" for torch's defaults. */
-const char *tmk_whatif_recorded_conf(const struct tmk_whatif_facts *f);
+const char *tmk_whatif_recorded_conf(const struct tmk_whatif_recorded *f);
 /* The part of a device that is left for torch, beside what the process has outside it; 0:
  * nothing. */
-uint64_t tmk_whatif_share(const struct tmk_whatif_facts *f, uint64_t card_bytes);
+uint64_t tmk_whatif_share(const struct tmk_whatif_recorded *f, uint64_t card_bytes);
 /* `limit_bytes`, or what the settings' per_process_memory_fraction leaves of a device if that is
  * less. TMK_BYTES_UNKNOWN: the device's memory is not known, and the fraction has no effect. */
 uint64_t tmk_whatif_limit(const struct tmk_alloc_conf *conf, uint64_t limit_bytes,

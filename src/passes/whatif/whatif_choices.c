@@ -18,12 +18,12 @@ const struct tmk_whatif_choice tmk_whatif_choices[] = {
     {0},
 };
 
-const char *tmk_whatif_recorded_conf(const struct tmk_whatif_facts *f)
+const char *tmk_whatif_recorded_conf(const struct tmk_whatif_recorded *f)
 {
     return f->alloc_conf && !f->is_conf_wrong && !f->is_async ? f->alloc_conf : "";
 }
 
-uint64_t tmk_whatif_share(const struct tmk_whatif_facts *f, uint64_t card_bytes)
+uint64_t tmk_whatif_share(const struct tmk_whatif_recorded *f, uint64_t card_bytes)
 {
     uint64_t outside = f->outside_bytes == TMK_BYTES_UNKNOWN ? 0 : f->outside_bytes;
     return card_bytes > outside ? card_bytes - outside : 0;

@@ -10,7 +10,7 @@
  * counts against the limit. */
 static uint64_t limit_of_oom(const struct tmk_whatif *w)
 {
-    const struct tmk_whatif_facts *f = &w->facts;
+    const struct tmk_whatif_recorded *f = &w->recorded;
     bool is_expandable = w->conf.expandable_segments || (f->is_conf_inferred && !f->is_async);
     uint64_t most = w->least_need ? w->least_need - 1 : 0;
     bool is_usable = f->peak_reserved_bytes != TMK_BYTES_UNKNOWN && most > f->peak_reserved_bytes;
@@ -19,7 +19,7 @@ static uint64_t limit_of_oom(const struct tmk_whatif *w)
 
 void tmk_whatif_infer_conf(struct tmk_whatif *w)
 {
-    struct tmk_whatif_facts *f = &w->facts;
+    struct tmk_whatif_recorded *f = &w->recorded;
     if (f->alloc_conf || w->n_places || !(w->n_pages || w->n_pools))
         return;
     f->is_conf_inferred = true;
@@ -30,7 +30,7 @@ void tmk_whatif_infer_conf(struct tmk_whatif *w)
 /* Find a limit that nothing tells, but that was met. Garbage collection also gives memory back. */
 static void suspect_limit(struct tmk_whatif *w)
 {
-    struct tmk_whatif_facts *f = &w->facts;
+    struct tmk_whatif_recorded *f = &w->recorded;
     if (f->n_ooms || f->is_async || w->conf.gc_threshold > 0 ||
         f->peak_reserved_bytes == TMK_BYTES_UNKNOWN || w->least_need <= f->peak_reserved_bytes)
         return;
@@ -40,7 +40,7 @@ static void suspect_limit(struct tmk_whatif *w)
 
 void tmk_whatif_infer_limit(struct tmk_whatif *w)
 {
-    struct tmk_whatif_facts *f = &w->facts;
+    struct tmk_whatif_recorded *f = &w->recorded;
     if (f->n_ooms && f->limit_bytes == TMK_BYTES_UNKNOWN)
         f->limit_bytes = limit_of_oom(w);
     suspect_limit(w);

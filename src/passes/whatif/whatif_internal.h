@@ -35,7 +35,7 @@ struct live_block {
     uint32_t slot; /* slot + 1; 0: the entry is empty */
 };
 
-/* What an allocation may have requested, when that is less than the block it got. Under the
+/* The size that an allocation may have requested, if that is less than the block it got. Under the
  * recorded settings the block's size is used, where it gives the same block again. */
 struct request_guess {
     uint64_t word;
@@ -56,7 +56,7 @@ struct tmk_whatif {
     struct tmk_holders *holders;
     uint16_t device;
     bool failed; /* out of memory in the sweep */
-    struct tmk_whatif_facts facts;
+    struct tmk_whatif_recorded recorded;
     struct tmk_alloc_conf conf; /* the recorded settings, as far as known */
 
     uint32_t *words;

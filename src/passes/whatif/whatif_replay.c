@@ -119,7 +119,7 @@ static int play_oom(struct player *p, const uint32_t *words)
 static int play_empty(struct player *p, uint64_t need)
 {
     const struct tmk_whatif *w = p->w;
-    uint64_t limit = least_bytes(w->facts.limit_bytes, p->limit_bytes); /* unknown is no bound */
+    uint64_t limit = least_bytes(w->recorded.limit_bytes, p->limit_bytes); /* unknown is no bound */
     bool is_own = need && (need > limit || w->conf.gc_threshold > 0);
     return is_own ? 0 : tmk_caching_empty_cache(p->model);
 }
@@ -276,7 +276,7 @@ int tmk_whatif_replay(const struct tmk_whatif *w, const struct tmk_whatif_settin
                       struct tmk_whatif_result *ret_result, struct tmk_error *err)
 {
     bool is_recorded = is_as_recorded(w, setting);
-    uint64_t card = w->facts.card_bytes == TMK_BYTES_UNKNOWN ? 0 : w->facts.card_bytes;
+    uint64_t card = w->recorded.card_bytes == TMK_BYTES_UNKNOWN ? 0 : w->recorded.card_bytes;
     struct tmk_caching_setup setup = {.conf = setting->conf,
                                       .limit_bytes = setting->limit_bytes,
                                       .card_bytes = card,

@@ -69,7 +69,7 @@ static void put_moment(struct tmk_whatif *w, const struct tmk_state *s, uint64_t
     }
     w->has_begun = true;
     w->now_ns = ns;
-    w->facts.n_events++;
+    w->recorded.n_events++;
 }
 
 /* ---- segments ---- */
@@ -109,7 +109,7 @@ static void keep_place(struct tmk_whatif *w, uint64_t address, uint64_t size_byt
         w->failed = true;
         return;
     }
-    w->places[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->facts.n_events};
+    w->places[w->n_places++] = (struct tmk_space_event){address, size_bytes, w->recorded.n_events};
 }
 
 static void on_whatif_segment(struct tmk_whatif *w, const struct tmk_event *ev)
@@ -184,7 +184,7 @@ static void on_whatif_alloc(struct tmk_whatif *w, const struct tmk_state *s, uin
     if (bytes > w->max_request)
         w->max_request = bytes;
     if (requested_bytes)
-        w->facts.knows_requests = true;
+        w->recorded.knows_requests = true;
     else if (tmk_whatif_sizes_alloc(w->sizes, b->address, bytes, b->stack, s->step,
                                     w->n_words - 4) < 0)
         w->failed = true;
@@ -226,8 +226,8 @@ static void begin_history(struct tmk_whatif *w, struct tmk_state *s)
     w->n_seed_places = w->n_places;
     w->n_words = 0;
     w->has_begun = false;
-    w->facts.n_events = 0;
-    w->facts.n_seeded = w->n_seeds;
+    w->recorded.n_events = 0;
+    w->recorded.n_seeded = w->n_seeds;
     w->settled_bytes = w->torch_bytes;
     w->empty_at = 0;
 }
@@ -287,8 +287,8 @@ static void on_whatif_oom(struct tmk_whatif *w, const struct tmk_state *s,
     uint64_t held = w->torch_bytes ? w->torch_bytes : w->reserved_bytes;
     note_need(w,
               held + tmk_alloc_segment_bytes(&w->conf, tmk_alloc_round(&w->conf, ev->size_bytes)));
-    if (w->facts.n_ooms++ == 0 && ev->capacity_bytes)
-        w->facts.limit_bytes = ev->capacity_bytes;
+    if (w->recorded.n_ooms++ == 0 && ev->capacity_bytes)
+        w->recorded.limit_bytes = ev->capacity_bytes;
 }
 
 /* ---- samples ---- */
@@ -296,7 +296,7 @@ static void on_whatif_oom(struct tmk_whatif *w, const struct tmk_state *s,
 /* The most that the process was seen to have on the device beside torch's memory. */
 static void on_whatif_sample(struct tmk_whatif *w, const struct tmk_sample_body *sample)
 {
-    struct tmk_whatif_facts *f = &w->facts;
+    struct tmk_whatif_recorded *f = &w->recorded;
     if (sample->total_bytes != UINT64_MAX)
         f->card_bytes = sample->total_bytes;
     if (sample->own_bytes == UINT64_MAX || sample->own_bytes < w->reserved_bytes)
@@ -321,7 +321,7 @@ static void on_whatif_event(void *arg, const struct tmk_replay *rp, const struct
     struct tmk_whatif *w = arg;
     const struct tmk_state *s = &rp->state;
     if (ev->kind == TMK_KIND_MARK && !w->n_seeds && w->live_index.n &&
-        w->facts.n_events == w->live_index.n && is_history_mark(w, ev))
+        w->recorded.n_events == w->live_index.n && is_history_mark(w, ev))
         begin_history(w, (struct tmk_state *)s);
     if (ev->kind == TMK_KIND_SEGMENT_END) {
         on_segment_end(w, ev->time_ns, &rp->ended);
@@ -426,7 +426,7 @@ static void on_whatif_restored(void *arg, const struct tmk_replay *rp)
     if (is_first && w->live_index.n)
         begin_history(w, s);
     else
-        w->facts.n_seeded += w->n_found;
+        w->recorded.n_seeded += w->n_found;
     w->n_found = 0;
 }
 
@@ -457,14 +457,14 @@ int tmk_whatif_open(const struct tmk_process *p, uint16_t device, struct tmk_wha
     }
     w->p = p;
     w->device = device;
-    w->facts.alloc_conf = tmk_reader_info(p->reader, "alloc_conf");
-    w->facts.limit_bytes = TMK_BYTES_UNKNOWN;
-    w->facts.card_bytes = TMK_BYTES_UNKNOWN;
-    w->facts.outside_bytes = TMK_BYTES_UNKNOWN;
-    w->facts.is_conf_wrong = tmk_alloc_conf_parse(w->facts.alloc_conf, &w->conf, NULL) < 0;
-    if (w->facts.is_conf_wrong)
+    w->recorded.alloc_conf = tmk_reader_info(p->reader, "alloc_conf");
+    w->recorded.limit_bytes = TMK_BYTES_UNKNOWN;
+    w->recorded.card_bytes = TMK_BYTES_UNKNOWN;
+    w->recorded.outside_bytes = TMK_BYTES_UNKNOWN;
+    w->recorded.is_conf_wrong = tmk_alloc_conf_parse(w->recorded.alloc_conf, &w->conf, NULL) < 0;
+    if (w->recorded.is_conf_wrong)
         tmk_alloc_conf_init(&w->conf);
-    w->facts.is_async = w->conf.is_async;
+    w->recorded.is_async = w->conf.is_async;
     *ret_whatif = w;
     return 0;
 }
@@ -500,7 +500,7 @@ static void keep_guess(void *arg, uint64_t word, uint64_t bytes)
 
 int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct tmk_error *err)
 {
-    struct tmk_whatif_facts *f = &w->facts;
+    struct tmk_whatif_recorded *f = &w->recorded;
     struct tmk_device_use *d = tmk_state_find_device((struct tmk_state *)&rp->state, w->device);
     settle_empty(w, 0, false);
     tmk_whatif_infer_conf(w);
@@ -517,7 +517,7 @@ int tmk_whatif_finish(struct tmk_whatif *w, const struct tmk_replay *rp, struct 
     return 0;
 }
 
-const struct tmk_whatif_facts *tmk_whatif_facts(const struct tmk_whatif *w)
+const struct tmk_whatif_recorded *tmk_whatif_recorded(const struct tmk_whatif *w)
 {
-    return &w->facts;
+    return &w->recorded;
 }

@@ -121,9 +121,18 @@ void tidemark_record_oom(unsigned device, uint64_t requested_bytes, uint64_t cap
     if (!lane)
         return;
     uint32_t stack = stack_of_site(lane, site);
+    tmk_recorder_count_oom();
     tmk_lane_put(lane, TMK_KIND_OOM, (uint16_t)device, stack, requested_bytes, capacity_bytes);
     tmk_lane_leave(lane);
     tmk_packing_hurry();
+}
+
+/* How many requests of this process failed since it began. For the Python package. */
+__attribute__((visibility("default"))) unsigned tidemark_record_n_ooms(void);
+
+unsigned tidemark_record_n_ooms(void)
+{
+    return atomic_load(&tmk_recorder.control->n_ooms);
 }
 
 int tidemark_record_on(void)

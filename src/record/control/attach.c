@@ -93,9 +93,10 @@ static int begin_recording(const char *options, char *message, size_t size)
     if (is_option_set(options, "injected"))
         tmk_helper_adopt();
     tmk_seccomp_hook_calls(); /* first, while there is nothing yet that a filter could kill for */
-    if (!tmk_session_arm() && !tmk_session_wait_armed(arm_more_ns))
+    bool is_later = is_option_set(options, "at_first_event");
+    if (!is_later && !tmk_session_arm() && !tmk_session_wait_armed(arm_more_ns))
         return answer_with(-1, message, size, "the run folder or the ring could not be made");
-    struct tmk_slot_count count = tmk_preexisting_hook();
+    struct tmk_slot_count count = is_later ? tmk_torch_slots_put_in() : tmk_preexisting_hook();
     struct tmk_text out;
     tmk_text_init(&out, message, size);
     tmk_text_add(&out, "%u import slots patched", count.n_patched);

@@ -28,7 +28,7 @@ static const uint64_t finish_limit_ns = 1000000000u;
 static const uint64_t note_limit_ns = 100000000u;
 static const uint64_t detach_limit_ns = 30000000000u;
 static const uint64_t least_addresses =
-    1ull << 30; /* bytes of address space that the program must be allowed */
+    1ull << 30; /* bytes of address space that the program must be able to map */
 
 /* ---- beginning ---- */
 
@@ -52,7 +52,7 @@ bool tmk_session_begin(const struct tmk_settings *settings)
         return false;
     tmk_recorder.settings = *settings;
     if (!tmk_sandbox_allows())
-        return false; /* before the first recording nothing was called that could kill */
+        return false; /* no system call that could kill has been made yet */
     if (!tmk_recorder_has_page() && !(c = tmk_recorder_make_page()))
         return false;
     tmk_recorder.counter = tmk_clock_has_counter();
@@ -72,7 +72,7 @@ bool tmk_session_begin(const struct tmk_settings *settings)
 
 /* ---- arming ---- */
 
-/* Let go of the recording before. A child does not have its parent's mapping; after a detach the
+/* Let go of the previous recording. A child does not have its parent's mapping. After a detach the
  * memory has been given back, and the addresses stay (ring_space.h). */
 static void forget_ring(void)
 {
@@ -83,7 +83,7 @@ static void forget_ring(void)
     tmk_recorder.pid = getpid();
 }
 
-/* For every caller the time counts from when arming began. */
+/* Wait until the recorder is armed. The time counts from when arming began, for every caller. */
 static bool wait_for_arming(struct tmk_control *c)
 {
     uint64_t until = atomic_load(&c->arm_until_ns), now = tmk_clock_monotonic_ns();
@@ -99,7 +99,8 @@ static bool has_addresses(void)
     return getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur >= least_addresses;
 }
 
-/* Returns why there is no packer thread; TMK_STOP_NONE: there is one, or it is not wanted here. */
+/* Start the packer thread. Returns why there is none; TMK_STOP_NONE: there is one, or it is not
+ * wanted here. */
 static enum tmk_stop start_packer(bool *ret_started)
 {
     *ret_started = false;
@@ -111,7 +112,8 @@ static enum tmk_stop start_packer(bool *ret_started)
     return *ret_started ? TMK_STOP_NONE : TMK_STOP_THREAD;
 }
 
-/* Behind a closed seal there is no thread because of the seal, which says so itself. */
+/* Report why nothing is recorded. Behind a closed seal the reason is the seal, which reports
+ * itself. */
 static void note_not_started(enum tmk_stop reason, int os_error)
 {
     if (reason == TMK_STOP_NONE || !tmk_seal_enter())
@@ -141,9 +143,9 @@ bool tmk_session_arm(void)
             tmk_futex_set(&c->phase, TMK_PHASE_OFF);
         }
     }
-    /* Threads that come meanwhile wait these few milliseconds, and no event is lost. If they become
-     * seconds (a disk that hangs), nobody waits any more, and events count as dropped until it is
-     * armed. */
+    /* Threads with an event wait for the few milliseconds that arming takes, and no event is lost.
+     * If it takes seconds (a disk that hangs), nobody waits any more, and events count as dropped
+     * until the recorder is armed. */
     if (!atomic_load(&c->slow_arming) && !wait_for_arming(c))
         atomic_store(&c->slow_arming, 1);
     return atomic_load(&c->phase) == TMK_PHASE_ARMED;
@@ -157,7 +159,7 @@ bool tmk_session_wait_armed(uint64_t limit_ns)
     return atomic_load(&tmk_recorder.control->phase) == TMK_PHASE_ARMED;
 }
 
-/* Arming that was once too slow to wait for is not waited for again. */
+/* Once arming was too slow to wait for, nobody waits for it again. */
 bool tmk_session_end_within(uint64_t limit_ns, enum tmk_stop reason)
 {
     struct tmk_control *c = tmk_recorder.control;
@@ -192,15 +194,15 @@ static void *note_slow_disk(void *unused)
     return unused;
 }
 
-/* There is no trace to say it in. A thread of its own does it, because the disk may still hang. */
+/* Report the reason outside of the trace, which does not exist. A thread does it, because the disk
+ * may still hang. */
 static void say_slow_disk(void)
 {
     if (tmk_helper_start(note_slow_disk, NULL, STACK_BYTES))
         tmk_futex_wait_while(&is_noted, 0, note_limit_ns);
 }
 
-/* A process that ends in another way leaves its ring to be merged, and so does one on a disk that
- * hangs. */
+/* A process that is killed leaves its ring to be merged, and so does one on a disk that hangs. */
 void tmk_session_finish(bool may_start_thread)
 {
     struct tmk_control *c = tmk_recorder.control;

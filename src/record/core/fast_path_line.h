@@ -13,7 +13,7 @@
 
 enum { TMK_TORCH_DEVICES = 16 };
 
-/* What was last recorded about a device. Torch's lock of the device is held while it changes. */
+/* The last record about a device. Torch's lock of the device is held while it changes. */
 struct tmk_fast_path_device {
     uint64_t reserved_bytes;
     /* lower half of the head of its ALLOC records; the stack is the upper half */

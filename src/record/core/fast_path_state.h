@@ -27,7 +27,7 @@ static inline void tmk_fast_path_unsettle(void)
     atomic_store(&tmk_fast_path.settled, 0);
 }
 
-/* Mark a condition whose code belongs out of the way. */
+/* Mark a condition that is rarely true, so that its code goes out of the way. */
 static inline bool tmk_seldom(bool is)
 {
     return __builtin_expect(is, 0);

@@ -14,7 +14,7 @@
 /* Start one. False: there is no thread to be had; errno has the reason. */
 bool tmk_helper_start(void *(*main)(void *arg), void *arg, size_t stack_bytes);
 
-/* Count the calling thread, which the injector made and which ends soon, as one of ours. */
+/* Count the calling thread as one of ours: the injector made it, and it ends soon. */
 void tmk_helper_adopt(void);
 
 /* Wait until all but the calling thread are gone, as the kernel sees it: a thread that ends still

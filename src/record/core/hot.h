@@ -20,9 +20,10 @@
     __attribute__((section(".text.sorted.tidemark." #order), aligned(n)))
 
 #define TMK_HOT_DATA __attribute__((section(".tmk_hot"), aligned(64)))
-/* For the first object in the first file that has one: all small ones are then on one page. */
+/* Marks the first object in the first file that has hot data, so that all small objects are on one
+ * page. */
 #define TMK_HOT_FIRST __attribute__((section(".tmk_hot"), aligned(4096)))
-/* For a large object behind all others, of which only the beginning is hot. */
+/* Marks a large object, placed behind all others. Only its beginning is hot. */
 #define TMK_HOT_LAST __attribute__((section(".tmk_hot_last"), aligned(64)))
 
 #endif

@@ -53,8 +53,9 @@ static inline uint32_t tmk_idtable_known(const struct tmk_idtable *t, uint64_t h
 /* Hand out an id for a new item, to be defined and then remembered; 0 when the table is crowded. */
 uint32_t tmk_idtable_new(struct tmk_idtable *t, uint64_t hash);
 
-/* For tests, while nobody changes it: each hash is found in its slot, and each id was handed out.
- */
+/* Check the table's invariant, in tests, while nobody changes it: each hash is found in its slot,
+ * and each id was handed out.
+ * */
 bool tmk_idtable_is_valid(const struct tmk_idtable *t);
 
 /* Remember that `hash` is `id`. Losing the race for the slot is fine: both ids are defined. */

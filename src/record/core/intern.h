@@ -44,7 +44,7 @@ uint32_t tmk_intern_stack(struct tmk_lane *lane, const uint32_t *ids, uint32_t n
 /* Id of a device's stream, below 2^16; 0 when there is no room. */
 uint32_t tmk_intern_stream(struct tmk_lane *lane, uint16_t device, uint64_t handle);
 
-/* For tests, while no thread defines anything: the tables are as they should be. */
+/* Check the invariants of all tables, in tests, while no thread defines anything. */
 bool tmk_intern_is_valid(void);
 
 /* Make the tables, or empty them, for a new trace. 0 or TMK_ENOMEM. */

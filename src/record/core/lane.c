@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/region.h"
+#include "base/valid.h"
 #include "record/core/parts.h"
 #include "record/core/ring_space.h"
 #include "record/core/seal.h"
@@ -66,6 +67,8 @@ bool tmk_lane_is_valid(const struct tmk_lane *lane)
     union tmk_record_head last = {.word = lane->cursor > page->slots ? lane->cursor[-1].head : 0};
     return is_block_kind(last.kind);
 }
+
+#define ASSERT_VALID(lane) TMK_ASSERT_VALID(tmk_lane_is_valid(lane), TMK_PAGE_SLOTS)
 
 static void end_lane(void *arg) /* called when a thread ends */
 {
@@ -149,6 +152,7 @@ static bool take_lane_page(struct tmk_lane *lane)
     lane->cursor = page ? page->slots : NULL;
     lane->end = page ? page->slots + TMK_PAGE_SLOTS : NULL;
     lane->is_block = false;
+    ASSERT_VALID(lane);
     return page != NULL;
 }
 
@@ -188,6 +192,7 @@ bool tmk_lane_put_text_at(struct tmk_lane *lane, uint64_t ticks, uint8_t kind, u
     memcpy(&r->b, text, n); /* the text goes on into this record's following slots */
     tmk_record_publish(
         r, (union tmk_record_head){{.kind = kind, .n_slots = (uint8_t)n_slots, .id = id}});
+    ASSERT_VALID(lane);
     return true;
 }
 

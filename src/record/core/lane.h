@@ -62,12 +62,13 @@ _Static_assert(sizeof(struct tmk_lane) <= 64, "what late-loaded libraries can ha
 extern __thread struct tmk_lane tmk_lane TMK_LANE_TLS;
 
 /* Open the lane for the first event of a thread, or the first one after a fork: arm if needed, take
- * a page. False: not recording. Also for a lane beside the thread's own, which must then be
- * closed. */
+ * a page. False: not recording. Also opens a lane beside the thread's own; the caller must close
+ * that one. */
 bool tmk_lane_open(struct tmk_lane *lane);
 /* Close the lane: its page gets no more records. */
 void tmk_lane_close(struct tmk_lane *lane);
-/* For tests: the lane has a page or none, and behind its last record the page is empty. */
+/* Check the lane's invariant, in tests: it has a page or none, and behind its last record the page
+ * is empty. */
 bool tmk_lane_is_valid(const struct tmk_lane *lane);
 /* Go to the next page, because this one has no room for n slots. False: no page is free. */
 bool tmk_lane_next_page(struct tmk_lane *lane);

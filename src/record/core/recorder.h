@@ -24,9 +24,9 @@
 
 enum { TMK_MOST_HELPERS = 16 };
 
-/* What a fork must reset. It is in a page that the kernel zeroes in every child (MADV_WIPEONFORK),
- * however the child was made. `generation` is the number of the recording, 0 unless armed: the hot
- * path compares it with its lane's. */
+/* State that a fork must reset. It is in a page that the kernel zeroes in every child
+ * (MADV_WIPEONFORK), however the child was made. `generation` is the number of the recording, 0
+ * unless armed: the hot path compares it with its lane's. */
 struct tmk_control {
     _Atomic uint32_t generation;
     _Atomic uint32_t bridge;    /* the recording in which the bridge is armed (bridge.h) */
@@ -37,7 +37,7 @@ struct tmk_control {
     _Atomic uint32_t finished;      /* the packer thread has finished */
     _Atomic uint32_t running;       /* there is a packer thread */
     _Atomic uint32_t slow_arming;   /* arming has taken too long to wait for */
-    _Atomic uint32_t hurry;         /* what is in the ring must be on the disk soon */
+    _Atomic uint32_t hurry;         /* the ring's records must be on the disk soon */
     _Atomic uint32_t sample; /* a sample of the devices must be taken soon (device_samples.h) */
     /* the recording in which the bridge waits for a call (bridge.h) */
     _Atomic uint32_t bridge_sleeps;
@@ -46,12 +46,13 @@ struct tmk_control {
     _Atomic uint64_t arm_until_ns;  /* CLOCK_MONOTONIC: nobody waits for arming beyond this */
     _Atomic int32_t owner;          /* the process that began; 0 in a forked child */
     _Atomic uint32_t stop_reason;   /* enum tmk_stop: why `stop` was set before the program's end */
+    _Atomic uint32_t n_ooms;        /* requests of this process that failed */
     _Atomic uint32_t n_calls; /* threads of the program that are in our system calls (seal.h) */
     _Atomic int32_t helpers[TMK_MOST_HELPERS]; /* our own threads (helper.h) */
 };
 
-/* That page. Readers use tmk_recorder.control, which is another page until the first recording
- * begins. */
+/* The page of that state. Readers use tmk_recorder.control, which points to another page until the
+ * first recording begins. */
 #ifdef __aarch64__
 enum { TMK_CONTROL_BYTES = 65536 }; /* the largest page size of its kernels */
 #else
@@ -67,7 +68,7 @@ _Static_assert(offsetof(struct tmk_control, usual.said[1]) <= 64,
 
 enum tmk_phase { TMK_PHASE_IDLE = 0, TMK_PHASE_ARMING, TMK_PHASE_ARMED, TMK_PHASE_OFF };
 
-/* A generation that no recording has, and no lane without a page. */
+/* A generation that neither a recording nor a lane without a page has. */
 #define TMK_NO_GENERATION (UINT32_MAX - 1)
 
 /* How to record: from the environment under `tidemark run`, from options when attached. */
@@ -81,7 +82,7 @@ struct tmk_settings {
     char run_folder[3072];
 };
 
-/* What the hot path reads comes first, in one cache line. */
+/* The fields that the hot path reads come first, in one cache line. */
 struct tmk_recorder {
     struct tmk_control *control;
     bool counter; /* tmk_clock_has_counter() */
@@ -111,10 +112,17 @@ static inline bool tmk_recorder_is_off(void)
            TMK_PHASE_OFF;
 }
 
+/* A request failed, which is recorded as well. */
+static inline void tmk_recorder_count_oom(void)
+{
+    atomic_fetch_add_explicit(&tmk_recorder.control->n_ooms, 1, memory_order_relaxed);
+}
+
 /* Go off: no more events are taken. Any thread. */
 void tmk_recorder_disarm(void);
 
-/* For the packer thread: all is made, or could not be; and it is done. */
+/* Called by the packer thread: when ring and trace are made (`ok`) or could not be, and when it has
+ * finished. */
 void tmk_recorder_set_armed(bool ok);
 void tmk_recorder_set_finished(void);
 

@@ -28,8 +28,8 @@ struct tmk_thread_slot {
     uintptr_t life_then; /* the number when the key was found: another key may reuse its place */
 };
 
-/* Find the slot whose value get() returns; that value must not be NULL in the calling thread.
- * False: not found. For a moment, in which it takes no signals, the thread has another value. */
+/* Find the slot that holds the value of get(), which must not be NULL in the calling thread. False:
+ * not found. For a moment, in which it takes no signals, the thread has another value. */
 bool tmk_thread_slot_find(void *(*get)(void), struct tmk_thread_slot *ret);
 
 static inline uintptr_t tmk_thread_pointer(void)

@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the fast path (torch/fast_path.h) depends on, and what the slow path looks at for every
- * block. */
+/* State of torch that decides whether the fast path (torch/fast_path.h) is open, and that the slow
+ * path reads for every block. */
 struct tmk_torch_hot {
     _Atomic uint32_t host_seen;    /* the recording in which host blocks were recorded */
     _Atomic uint32_t host_ends;    /* the recording in which no more host blocks are recorded */
-    _Atomic uint32_t host_over;    /* the recording in which none are on their way either */
+    _Atomic uint32_t host_over;    /* the recording in which no host block is on its way either */
     _Atomic uint64_t host_ends_ns; /* when host blocks ended */
     _Atomic bool streams_used;     /* streams other than a device's default one may be in use */
     /* somebody may listen to reports of blocks, such as torch.profiler */

@@ -21,10 +21,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What stands in front of the symbol of this name; NULL: nothing. `real` is the symbol's function:
- * we call on to it if we know of none yet. If that is another library's function in front of the
- * driver, that library gets `real` itself when it asks for the driver's: we stand in front of
- * it. */
+/* Returns our function in front of the symbol of this name; NULL: there is none. `real` is the
+ * symbol's function, and ours calls it if no other is known yet. `real` may belong to another
+ * library that stands in front of the driver. When that library asks for the driver's function it
+ * gets `real` itself, because we stand in front of it. */
 void *tmk_driver_hook(const char *symbol, void *real);
 
 /* True from the first call of any of the driver's functions on. */

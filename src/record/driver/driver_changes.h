@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record/driver/driver_changes.h - count the changes of what the process has of the driver.
+/* record/driver/driver_changes.h - count the changes of the process's driver memory.
  *
  * driver_table.c and the hooks of the driver's functions count. Whoever keeps figures
  * (device_samples.c, torch/tally.c) compares counts to know whether the figures are still good. */
@@ -28,12 +28,12 @@ void tmk_driver_changes_end_call(const char *scope);
 /* How many such calls have begun; *ret_n_ended: and how many have ended. */
 uint64_t tmk_driver_changes_n_calls(uint64_t *ret_n_ended);
 
-/* The devices on which anything was ever held, one bit each; *ret_n_changes counts what began and
- * ended. */
+/* The devices on which the process ever had memory, one bit each; *ret_n_changes counts segments
+ * that began or ended. */
 uint64_t tmk_driver_changes_devices(uint64_t *ret_n_changes);
 uint64_t tmk_driver_changes_now(void); /* that count alone, without a system call */
 
-/* For driver_table.c: count a change; set whether anything is held on a device. */
+/* Called by driver_table.c: count a change; set whether the process has memory on a device. */
 void tmk_driver_changes_count(void);
 void tmk_driver_changes_set_device(uint16_t device, bool is_held);
 /* True while the counts are this process's: a forked child starts over. */

@@ -5,6 +5,7 @@
 
 #include "record/core/lane.h"
 #include "record/core/packing.h"
+#include "record/core/recorder.h"
 #include "record/driver/driver_calls.h"
 #include "record/driver/driver_changes.h"
 #include "record/driver/driver_table.h"
@@ -44,6 +45,7 @@ int tmk_driver_refused(int rc, uint64_t size, int device)
     uint16_t full = device < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)device);
     if (device >= 0)
         note_free_memory(lane, device);
+    tmk_recorder_count_oom();
     tmk_lane_put(lane, TMK_KIND_OOM, full | TMK_OOM_OF_DRIVER, tmk_pystack_native_id(lane), size,
                  0);
     tmk_lane_leave(lane);

@@ -36,7 +36,7 @@ static void note_pool(uint64_t pool, uint16_t device)
         tmk_driver_table_pool(pool, device, reserved);
 }
 
-/* What is allocated during capture is made when the graph runs, by the graph. */
+/* Allocations of a capture happen when the graph runs. */
 static bool is_capturing(tmk_cu_handle stream)
 {
     int (*ask)(tmk_cu_handle stream, int *ret) =

@@ -28,18 +28,19 @@ bool tmk_driver_table_end_pointer(uint64_t address, struct tmk_driver_segment *r
 void tmk_driver_table_retain(uint64_t handle);
 void tmk_driver_table_release(uint64_t handle);
 void tmk_driver_table_map(const struct tmk_driver_segment *mapping);
-/* End the mappings that begin in these addresses; each releases its handle. */
+/* End the mappings that begin in this range of addresses; each releases its handle. */
 void tmk_driver_table_unmap(uint64_t address, uint64_t size_bytes);
 /* The device of a handle or of a pool; -1: not known. */
 int tmk_driver_table_device(unsigned kind, uint64_t handle);
 
 /* Set the size of a pool; nothing is recorded when it is the same as before. */
 void tmk_driver_table_pool(uint64_t pool, uint16_t device, uint64_t size_bytes);
-/* End a pool that is about to be destroyed. What is still allocated from it then has no pool that
- * the driver could be asked about. */
+/* End a pool that is about to be destroyed. Memory still allocated from it has no pool afterwards.
+ * */
 void tmk_driver_table_end_pool(uint64_t pool);
 
-/* For tests, while no other thread calls the driver: sums and counts are those of the items. */
+/* Check the table's invariant, in tests, while no other thread calls the driver: sums and counts
+ * agree with the items. */
 bool tmk_driver_table_is_valid(void);
 
 /* End everything that goes with a context; and with a device's primary context its pools too. */

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
@@ -26,10 +27,29 @@ static const char *const rank_names[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORL
                                          NULL};
 static const char *const world_names[] = {"WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE",
                                           "PMI_SIZE", NULL};
-static const char *const local_names[] = {"LOCAL_RANK", "SLURM_LOCALID",
-                                          "OMPI_COMM_WORLD_LOCAL_RANK", NULL};
+static const char *const local_names[] = {"LOCAL_RANK",
+                                          "SLURM_LOCALID",
+                                          "OMPI_COMM_WORLD_LOCAL_RANK",
+                                          "MPI_LOCALRANKID",
+                                          "MV2_COMM_WORLD_LOCAL_RANK",
+                                          NULL};
 static const char *const local_size_names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
                                                "SLURM_NTASKS_PER_NODE", NULL};
+
+/* Numbers that make up a role, in the order of their keys. */
+enum { MOST_NAMES = 5 };
+struct role_part {
+    const char *key;
+    const char *names[MOST_NAMES];
+};
+static const struct role_part parallel_parts[] = {
+    {"cp", {"CONTEXT_PARALLEL_RANK", "CP_RANK"}},
+    {"dp", {"DATA_PARALLEL_RANK", "DP_RANK"}},
+    {"ep", {"EXPERT_MODEL_PARALLEL_RANK", "EXPERT_PARALLEL_RANK", "EP_RANK"}},
+    {"pp", {"PIPELINE_MODEL_PARALLEL_RANK", "PIPELINE_PARALLEL_RANK", "PP_RANK"}},
+    {"tp", {"TENSOR_MODEL_PARALLEL_RANK", "TENSOR_PARALLEL_RANK", "TP_RANK"}},
+};
+static const char *const node_names[] = {"GROUP_RANK", "NODE_RANK", "SLURM_NODEID", NULL};
 
 /* Settings of torch's allocator, in the order in which torch looks. */
 static const char *const conf_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF",
@@ -60,12 +80,48 @@ static void make_trace_id(struct tmk_identity *id)
     memcpy(id->trace_id + 8, &b, 8);
 }
 
+static void add_role_part(struct tmk_text *out, const char *key, int64_t number)
+{
+    if (number < 0)
+        return;
+    tmk_text_add(out, "%s%s=", out->length > 0 ? "," : "", key);
+    tmk_text_u64(out, (uint64_t)number);
+}
+
+/* Add the value of a variable, with blanks for control characters. False: it is not set, or does
+ * not fit. */
+static bool add_role_name(struct tmk_text *out, const char *name)
+{
+    const char *value = getenv(name);
+    if (!value || !*value || strlen(value) >= TMK_ROLE_BYTES)
+        return false;
+    for (; *value; value++)
+        tmk_text_char(out, (unsigned char)*value < ' ' ? ' ' : *value);
+    return true;
+}
+
+static void read_role(struct tmk_ranks *ranks)
+{
+    struct tmk_text out;
+    tmk_text_init(&out, ranks->role, sizeof ranks->role);
+    for (size_t i = 0; i < TMK_N(parallel_parts); i++)
+        add_role_part(&out, parallel_parts[i].key, number_in_environment(parallel_parts[i].names));
+    if (out.length > 0 || add_role_name(&out, "ROLE_NAME") ||
+        (getenv("SLURM_PROCID") && add_role_name(&out, "SLURM_JOB_NAME")))
+        return;
+    if (ranks->rank < 0) /* nobody has launched it as one of several */
+        return;
+    add_role_part(&out, "local", ranks->local_rank);
+    add_role_part(&out, "node", number_in_environment(node_names));
+}
+
 void tmk_ranks_read(struct tmk_ranks *ranks)
 {
     ranks->rank = number_in_environment(rank_names);
     ranks->world_size = number_in_environment(world_names);
     ranks->local_rank = number_in_environment(local_names);
     ranks->local_size = number_in_environment(local_size_names);
+    read_role(ranks);
 }
 
 /* Read a number at *text and move *text behind it; -1 when there is none. */
@@ -248,6 +304,8 @@ void tmk_identity_info(const struct tmk_identity *id, const struct tmk_identity_
     add_info_number(out, "rank", id->ranks.rank);
     add_info_number(out, "world_size", id->ranks.world_size);
     add_info_number(out, "local_rank", id->ranks.local_rank);
+    if (id->ranks.role[0])
+        add_info_text(out, "role", id->ranks.role);
     add_info_number(out, "start_realtime_ns", (int64_t)id->start_realtime_ns);
     add_info_number(out, "start_monotonic_ns", (int64_t)extra->start_monotonic_ns);
     add_info_text(out, "clock", tmk_clock_name());

@@ -14,13 +14,18 @@
 
 #include "base/text.h"
 
+enum { TMK_ROLE_BYTES = 128 };
+
 /* The process's place in its job; -1: not known. From RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK,
- * PMI_RANK and similar variables. */
+ * PMI_RANK and similar variables. The role is the first that the environment tells: its places in
+ * parallel groups, such as "dp=2,pp=1,tp=0"; the name that torchrun has for it; the job's name in
+ * SLURM; where the launcher put it, "local=1,node=0". */
 struct tmk_ranks {
     int64_t rank;
     int64_t world_size;
     int64_t local_rank;
-    int64_t local_size; /* ranks on this node */
+    int64_t local_size;        /* ranks on this node */
+    char role[TMK_ROLE_BYTES]; /* "": not known */
 };
 
 /* Read the ranks from the environment, on a thread of the program. The helper thread must not: it

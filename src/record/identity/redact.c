@@ -93,7 +93,7 @@ static size_t user_length(const char *at)
 
 /* ---- all of a command ---- */
 
-/* What the next argument is. */
+/* The kind of the next argument. */
 enum next { ANYTHING, A_SIGN, A_VALUE, SOME_VALUES, A_USER };
 
 struct redactor {

@@ -36,14 +36,14 @@ struct tmk_mapped_file {
     uint8_t build_id[TMK_BUILD_ID_MAX_BYTES];
     bool is_own;                  /* libtidemark.so */
     _Atomic bool ready, gone;     /* filled in; unloaded since */
-    _Atomic uint32_t defined_for; /* the recording whose trace has its definition */
+    _Atomic uint32_t defined_for; /* the recording with a trace that has its definition */
 };
 
 /* Prepare, before the first look-up: from our library's constructor, because it asks the loader for
  * a symbol. `old_ways` does without _dl_find_object(), for tests. 0 or TMK_ENOMEM. */
 int tmk_mapped_files_open(bool old_ways);
 
-/* The file whose code is at `pc`; NULL: there is none, or it is not known yet. */
+/* The file that the code at `pc` belongs to; NULL: there is none, or it is not known yet. */
 struct tmk_mapped_file *tmk_mapped_file_find(uintptr_t pc);
 
 /* Learn files that were looked for in vain, and notice unloaded ones. Off the hot path (packer

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* record/native/native.c - see native.h.
  *
- * What is known of an address is kept in a table of cache lines, without a lock. An entry's key is
- * BUSY while it is written, and a reader that finds another key after reading than before takes
- * nothing (words are loaded with acquire and stored with release, so that neither passes the key).
- * The key holds the generation of the mapped files, so everything is forgotten when one was
- * unloaded. The frame id holds the recorder's generation, so that a forked child defines its
+ * Rules and frame ids are kept by address in a table of cache lines, without a lock. An entry's key
+ * is BUSY while the entry is written. A reader reads the key before and after, and drops the entry
+ * if the two differ. Words are loaded with acquire and stored with release, so that neither passes
+ * the key. The key holds the generation of the mapped files, so everything is forgotten when one
+ * was unloaded. The frame id holds the recorder's generation, so that a forked child defines its
  * own. */
 #include "record/native/native.h"
 
@@ -96,7 +96,7 @@ static void keep_entry(uint64_t key, const struct known_address *known)
     uint64_t there = atomic_load(&e->key);
     uint64_t beside = atomic_load(&other->key);
     if (there != key && there != 0 && (beside == key || beside == 0 || (key & 2))) {
-        e = other; /* it is there already, or has room; else either of the two has to go */
+        e = other; /* it has the address already, or room; else one of the two has to go */
         there = atomic_load(&e->key);
     }
     if (there == BUSY || !atomic_compare_exchange_strong(&e->key, &there, BUSY))
@@ -107,7 +107,8 @@ static void keep_entry(uint64_t key, const struct known_address *known)
     atomic_store_explicit(&e->key, key, memory_order_release);
 }
 
-/* An address is met for the first time. Code of no known file is not kept: it may become known. */
+/* Look up an address that is met for the first time. It is not kept if its file is not known,
+ * because the file may become known. */
 __attribute__((noinline)) static void learn_rule(uintptr_t pc, uint64_t key,
                                                  struct known_address *ret)
 {
@@ -225,8 +226,8 @@ static __thread struct {
 } own_stack __attribute__((tls_model("initial-exec")));
 
 /* Find the mapping that `sp` is in, if it is surely this thread's own stack: the kernel names the
- * first thread's, and other threads have their descriptor at the upper end. A stack of another kind
- * (a coroutine's, a signal's) is not walked, because nobody says where it ends. */
+ * first thread's, and other threads have their descriptor at the upper end. Other stacks (of
+ * coroutines and signals) are not walked, because their ends are not known. */
 __attribute__((noinline)) static bool find_own_stack(uintptr_t sp)
 {
     const uint64_t stack_tail = 0x5b737461636b5dull; /* "[stack]" */

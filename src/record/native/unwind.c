@@ -399,7 +399,7 @@ enum {
     CFA_GNU_NEGATIVE_OFFSET = 0x2f,
 };
 
-/* Which of the two registers that we follow it is; N_PLACES: neither. */
+/* The place of a register that we follow; N_PLACES: we do not follow it. */
 static uint32_t place_index(uint64_t dwarf)
 {
     if (dwarf == DWARF_RETURN)

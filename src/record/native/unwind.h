@@ -10,9 +10,10 @@
  *     tmk_unwind_find(module, pc, &rule)       decode
  *     tmk_unwind_step(&rule, &regs, &bounds)   apply: registers of the caller
  *
- * From frame to frame only the stack pointer and the frame pointer are followed: in code made by
- * gcc and clang no other register says where a frame ends while a call is under way. Where a signal
- * came in, in the middle of a prologue, another may; there the kernel has saved them all.
+ * Only the stack pointer and the frame pointer are followed from frame to frame: in code made by
+ * gcc and clang no other register says where a frame ends while a call is under way. A signal may
+ * come in the middle of a prologue, where another register does; there the kernel has saved them
+ * all.
  *
  * On anything unusual the walk ends: a short stack is fine, a wrong one or a fault is not. No byte
  * is read outside the module's table and the thread's stack. */

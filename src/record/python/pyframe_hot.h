@@ -23,8 +23,8 @@ typedef struct tmk_pyknown tmk_pyknown_function(struct tmk_lane *lane,
 /* Makes the anchor of a call inside that of another; false when there is none. */
 typedef bool tmk_pyknown_entry(struct tmk_pyanchor *ret, const struct tmk_pyanchor *before);
 
-/* What stacks of autograd's threads need. Torch has given each of them a Python thread state, but
- * mostly no frame is on it. */
+/* The data that stacks of autograd's threads need. Torch has given each of them a Python thread
+ * state, but mostly no frame is on it. */
 struct tmk_pyframe_worker {
     struct tmk_thread_slot slot; /* of Python's thread state, as in struct tmk_pyframe_hot */
     uint16_t thread_frame;       /* from the layout (pylayout.h), as the next two */

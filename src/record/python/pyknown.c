@@ -34,7 +34,7 @@ static inline uint64_t compute_apart(uint64_t x)
     return x;
 }
 
-/* What distinguishes a code object from another that was at its address before. */
+/* The fields that tell a code object from another that was at its address before. */
 static inline uint64_t identity_of_code(const struct tmk_pylayout *l, const void *code)
 {
     if (l->code_version) {

@@ -132,7 +132,8 @@ static const struct tmk_pylayout tmk_pylayout_known[] = {
                            .object_type = 8},
 };
 
-/* What 3.13 publishes. It is not trusted, but if it is so, the walk is compiled for it too. */
+/* The layout that 3.13 publishes. The walk is compiled for it too, and used if the interpreter's
+ * own figures are these. */
 static const struct tmk_pylayout tmk_pylayout_usual_3_13 = {
     .minor = 13,
     .lines = TMK_PY_LINES_311,

@@ -99,9 +99,9 @@ static inline struct tmk_object *tmk_python_type(const struct tmk_object *object
     return ((struct tmk_object *const *)object)[1];
 }
 
-/* With the interpreter's lock: the namespace of a module of ours, which is made if new and lives as
- * long as the interpreter; and run a source in it. NULL or false when that fails, with an exception
- * set. */
+/* Both need the interpreter's lock. names() returns the namespace of one of our modules, which is
+ * made when first asked for and lives as long as the interpreter. run() runs a source in it. NULL
+ * or false when that fails, with an exception set. */
 struct tmk_object *tmk_python_names(const struct tmk_python *py, const char *module);
 bool tmk_python_run(const struct tmk_python *py, struct tmk_object *names, const char *source);
 

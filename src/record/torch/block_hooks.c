@@ -347,6 +347,7 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
     tmk_torch_calls_see_worker(lane);
     if (device != TIDEMARK_HOST)
         note_device_reserved(lane, device, reserved);
+    tmk_recorder_count_oom();
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_packing_hurry();
@@ -368,6 +369,7 @@ void tmk_block_hook_note_oom(uint16_t device, uint64_t size)
     if (!lane)
         return;
     tmk_torch_calls_see_worker(lane);
+    tmk_recorder_count_oom();
     tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
     tmk_lane_leave(lane);
     tmk_packing_hurry();

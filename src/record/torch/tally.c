@@ -240,14 +240,18 @@ static bool read_host_tally(struct tmk_tally *ret)
     return true;
 }
 
-bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret)
+bool tmk_tally_read_window(uint16_t device, uint64_t *ret_peak_bytes)
 {
-    return device == TIDEMARK_HOST ? read_host_tally(ret) : read_device_tally(device, ret);
+    const struct figures *f = figures_of(device);
+    if (!(device == TIDEMARK_HOST ? is_host_known() : is_device_said(f, device)))
+        return false;
+    *ret_peak_bytes = load_figure(&f->peak_allocated);
+    return true;
 }
 
 bool tmk_tally_read(uint16_t device, struct tmk_tally *ret)
 {
-    if (!tmk_tally_read_window(device, ret))
+    if (!(device == TIDEMARK_HOST ? read_host_tally(ret) : read_device_tally(device, ret)))
         return false;
     const struct figures *f = figures_of(device);
     ret->peak_allocated_bytes =
@@ -277,7 +281,7 @@ __attribute__((visibility("default"))) int tidemark_record_want_tally(void);
 __attribute__((visibility("default"))) int tidemark_record_host_memory(uint64_t *ret_two);
 __attribute__((visibility("default"))) void tidemark_record_begin_window(unsigned device);
 __attribute__((visibility("default"))) int tidemark_record_window(unsigned device,
-                                                                  uint64_t *ret_two);
+                                                                  uint64_t *ret_peak_bytes);
 __attribute__((visibility("default"))) int tidemark_record_see_runtime(void);
 __attribute__((visibility("default"))) uint64_t tidemark_record_begin_segments(void);
 __attribute__((visibility("default"))) int tidemark_record_end_segments(uint64_t begun);
@@ -345,15 +349,10 @@ void tidemark_record_begin_window(unsigned device)
     tmk_tally_begin_window((uint16_t)device);
 }
 
-/* Peaks since the window began: allocated and reserved bytes. 0: not known. */
-int tidemark_record_window(unsigned device, uint64_t *ret_two)
+/* The most bytes allocated since the window began. 0: not known. */
+int tidemark_record_window(unsigned device, uint64_t *ret_peak_bytes)
 {
-    struct tmk_tally found;
-    if (!tmk_tally_read_window((uint16_t)device, &found))
-        return 0;
-    ret_two[0] = found.peak_allocated_bytes;
-    ret_two[1] = found.peak_reserved_bytes;
-    return 1;
+    return tmk_tally_read_window((uint16_t)device, ret_peak_bytes);
 }
 
 /* 1: tell what torch has got by cudaMalloc() before now: begin, each segment, end. */

@@ -2,15 +2,14 @@
 /* record/torch/tally.h - how much torch has allocated and reserved on a device right now.
  *
  * The trace knows it too, but only after the packer has come by. The Python package asks here, many
- * thousand times a second, and gets an answer at once, without a lock and without asking torch,
- * whose own statistics take ten microseconds to put together.
+ * thousand times a second, and gets an answer at once, without a lock and without asking torch: its
+ * own statistics take ten microseconds.
  *
  * For an accelerator, torch says both figures with each block, under its lock of that device. For
- * the host, it says the sizes of blocks that come, but not of those that go. So addresses and sizes
- * are kept in a table of some millions of blocks, whose pages use memory when they are needed.
- * After a block has found no room in it, the host's allocated bytes are unknown, rather than too
- * small. Nothing is counted until somebody wants to know (tmk_tally_want()): others do not pay for
- * it. */
+ * the host, it says the sizes of new blocks, but not of freed ones. So addresses and sizes are kept
+ * in a table of some millions of blocks; its pages use memory when they are needed. After a block
+ * has found no room in it, the host's allocated bytes are unknown, rather than too small. Nothing
+ * is counted until somebody wants to know (tmk_tally_want()): others do not pay for it. */
 #ifndef TMK_RECORD_TALLY_H
 #define TMK_RECORD_TALLY_H
 
@@ -19,7 +18,7 @@
 
 struct tmk_tally {
     uint64_t allocated_bytes;
-    uint64_t reserved_bytes; /* the host: as much as allocated, it has no cache */
+    uint64_t reserved_bytes; /* the host: not known, and as much as allocated here */
     uint64_t peak_allocated_bytes;
     uint64_t peak_reserved_bytes;
 };
@@ -46,10 +45,11 @@ bool tmk_tally_read(uint16_t device, struct tmk_tally *ret);
 uint64_t tmk_tally_ask(uint16_t device);
 void tmk_tally_tell(uint16_t device, uint64_t asked, const struct tmk_tally *answer);
 
-/* The same with peaks since the window began, or since the process did when no window has begun. A
- * window begins now, for everybody: one measurement at a time. Peaks of tmk_tally_read() go on
- * across windows. */
-bool tmk_tally_read_window(uint16_t device, struct tmk_tally *ret);
+/* The most bytes allocated since the window began, or since the process did when no window has
+ * begun. False: they are not known. They are known of an accelerator even when its reserved bytes
+ * are not, because torch reports what is allocated with each block. A window begins now, for
+ * everybody: one measurement at a time. Peaks of tmk_tally_read() go on across windows. */
+bool tmk_tally_read_window(uint16_t device, uint64_t *ret_peak_bytes);
 void tmk_tally_begin_window(uint16_t device);
 
 #endif

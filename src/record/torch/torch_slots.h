@@ -36,7 +36,7 @@ struct tmk_slot_count tmk_torch_slots_switch(bool in);
 bool tmk_torch_slots_take_turn(void);
 void tmk_torch_slots_end_turn(void);
 
-/* Which of torch's calls are seen now. No block reads it, so it needs no place among the hot
+/* The set of torch's calls that are seen now. No block reads it, so it needs no place among the hot
  * data. */
 struct tmk_torch_slots {
     _Atomic bool are_out;          /* the hooks are out: torch's blocks are not heard of */
@@ -51,8 +51,8 @@ static inline bool tmk_torch_slots_are_heard(void)
     return !atomic_load_explicit(&tmk_torch_slots.are_out, memory_order_relaxed);
 }
 
-/* For this module itself, and for tests: say whether torch's blocks are heard of, and whether the
- * runtime's calls are seen; if not, that may be tried again. */
+/* Called by this module and by tests: set whether torch's blocks are heard of, and whether the
+ * runtime's calls are seen. If these are not, that may be tried again. */
 void tmk_torch_slots_set_heard(bool is_heard);
 void tmk_torch_slots_set_runtime_seen(bool is_seen);
 

@@ -27,8 +27,8 @@
 #define TMK_NAME_GUARD                                                                             \
     "_ZN3c1014DebugInfoGuardC1ENS_13DebugInfoKindESt10shared_ptrINS_13DebugInfoBaseEE"
 
-/* In block_hooks.c: make the note and return the real function. Only the stubs call these, with the
- * address that they were called from. */
+/* Defined in block_hooks.c and called by the stubs only, with the address that the stub was called
+ * from: make the note and return the real function. */
 void *tmk_torch_begin_backward(const void *caller);
 void *tmk_torch_use_pool_bool(const void *caller);
 void *tmk_torch_use_pool_int(const void *caller);

@@ -21,8 +21,8 @@ struct tmk_object;
  * armed, or begin a step that is due. Runs under torch's locks and does not wait. */
 void tmk_bridge_want(struct tmk_lane *lane);
 
-/* For the Python package: learn a module or an optimizer. With the interpreter's lock. 1: it is
- * known now. */
+/* Called by the Python package, with the interpreter's lock: learn a module or an optimizer. 1: it
+ * is known now. */
 __attribute__((visibility("default"))) int tidemark_watch(struct tmk_object *thing);
 
 /* End it, because the recording has ended: calls go to torch directly again. Any thread, without

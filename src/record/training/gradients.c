@@ -49,7 +49,7 @@ struct tensor_list {
 };
 typedef struct tensor_list apply_function(void *node, void *input);
 
-/* What each node needs, in one cache line. */
+/* The data that each node needs, in one cache line. */
 static struct {
     struct gradient_slot *slots;
     const struct tensor *(*grad)(const void *data); /* torch's functions */
@@ -136,7 +136,7 @@ void tmk_gradients_clear(uint32_t n)
         atomic_store(&seldom_used.hits[i], 0);
 }
 
-/* Of two entries with the same tensor the first counts: the other tables have its name. */
+/* If two entries have the same tensor the first counts, because the other tables have its name. */
 void tmk_gradients_put(const struct tmk_gradients_parameter *p)
 {
     struct gradient_slot *slot = find_slot(p->cdata, true);

@@ -36,7 +36,7 @@ struct tmk_gradients_parameter {
     uint64_t said; /* address of its gradient, said by its last node; 0: no node ran */
 };
 
-/* In place of an address: a node has run, and the gradient's address cannot be said. */
+/* Stands for an address: a node has run, and the gradient's address is not known. */
 #define TMK_GRADIENT_SOMEWHERE 1
 
 /* ---- with the interpreter's lock ---- */

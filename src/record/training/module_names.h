@@ -15,7 +15,7 @@ struct tmk_module_slot {
     uint32_t called;  /* 1: the program itself has called it, as a root */
 };
 
-/* In place of a name: the module was asked about and has none. */
+/* Stands for a name: the module was asked about and has none. */
 #define TMK_MODULE_UNNAMED 0x80000000u
 
 struct tmk_module_names {

@@ -222,7 +222,8 @@ struct sources_look {     /* one look at all of them */
     bool is_trial;        /* some are to be tried that were not tried before */
 };
 
-/* What gradients.c knew of the parameter stays valid, whatever list it is on. */
+/* The state that gradients.c had of the parameter stays valid, whichever list the parameter is on.
+ * */
 static void learn_source(struct parameter_source *source, struct tmk_object *parameter,
                          bool has_gradient, uint64_t address, struct sources_look *look)
 {

@@ -9,8 +9,8 @@
 
 struct tmk_object;
 
-/* gradients(list), for bridge.py: the parameters whose gradients are to be tagged, one module's
- * behind each other: (weak reference to the module, key, name, device). */
+/* bridge.py calls gradients(list) with the parameters that get tags for their gradients, module
+ * after module: (weak reference to the module, key, name, device). */
 struct tmk_object *tmk_tensor_tags_gradients(struct tmk_object *self, struct tmk_object *arguments);
 /* Tag the gradients that exist now. The calling thread must have run all backwards. */
 void tmk_tensor_tags_note_gradients(void);

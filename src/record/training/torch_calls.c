@@ -252,7 +252,8 @@ static struct tmk_object *call_module(struct tmk_object *function, struct tmk_ob
 
 /* ---- backward ---- */
 
-/* What torch.autograd.grad() computes goes to its caller, not into gradients of parameters. */
+/* torch.autograd.grad() gives its results to its caller and leaves the gradients of parameters
+ * alone. */
 static bool accumulates(struct tmk_object *arguments, struct tmk_object *keywords)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -342,7 +343,7 @@ static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)
     return text ? tmk_intern_text(lane, text, (size_t)n) : 0;
 }
 
-/* The optimizer in whose step() this thread is. */
+/* The optimizer that this thread runs the step() of. */
 static __thread const void *updating __attribute__((tls_model("initial-exec")));
 
 /* begin(optimizer), for bridge.py: a token, or None when there is nothing to end. */

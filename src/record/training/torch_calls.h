@@ -37,7 +37,7 @@ static inline void tmk_torch_calls_see_worker(struct tmk_lane *lane)
 
 /* ---- with the interpreter's lock ---- */
 
-/* True when asking tensors would not be seen. False while torch.jit.trace is recording or a
+/* True when nobody would see us ask tensors. False while torch.jit.trace is recording or a
  * TorchFunctionMode is on. */
 bool tmk_torch_calls_is_calm(void);
 
@@ -49,7 +49,7 @@ bool tmk_torch_calls_patch(struct tmk_object *function, struct tmk_object *metho
 void tmk_torch_calls_switch(bool in);
 /* True while they are patched. */
 bool tmk_torch_calls_are_in(void);
-/* For bridge.py: begin(optimizer), end(optimizer, token, returned), skip(), hush(on). */
+/* Called by bridge.py: begin(optimizer), end(optimizer, token, returned), skip(), hush(on). */
 struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
                                                 struct tmk_object *arguments);
 struct tmk_object *tmk_torch_calls_end_update(struct tmk_object *self,

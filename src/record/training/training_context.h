@@ -33,14 +33,14 @@ enum tmk_training_context_stage {
 struct tmk_training_context {
     uint32_t generation; /* the recording that this is about */
     uint32_t module;     /* string id of the innermost module called, 0: none */
-    uint32_t node;       /* the module whose nodes backward is at; 0: no range is open */
+    uint32_t node;       /* the module that made the nodes backward is at; 0: no range is open */
     uint32_t backward;   /* a worker's: the backward that its stage was opened for */
     uint16_t n_calls;    /* module calls under way since the stage opened */
     uint8_t stage;       /* the innermost stage that we opened, enum tmk_training_context_stage */
     uint8_t n_own;       /* stages that the program itself has open */
     bool is_open;        /* there is a range for `stage` */
-    bool lingers;        /* it is a forward whose root module has returned */
-    bool is_closure;     /* around that is the optimizer whose closure called the root */
+    bool lingers;        /* a forward that stays open after its root module has returned */
+    bool is_closure;     /* around it is the optimizer that called the root in a closure */
     bool is_worker;      /* it is a backward that another thread runs and will close */
     bool runs_backward;  /* the thread itself has run a backward */
 };
@@ -88,8 +88,8 @@ uint32_t tmk_training_context_leave_backward(void);
 
 /* ---- steps; with the interpreter's lock ---- */
 
-/* Called when the program calls a root module. Each such call is a step when there has been neither
- * an optimizer nor a backward; each that follows a backward is one when there is no optimizer. */
+/* Called when the program calls a root module. Without an optimizer and a backward so far, each
+ * such call is a step. Without an optimizer, each call that follows a backward is one. */
 void tmk_training_context_root(struct tmk_lane *lane);
 /* Called when backward begins: this is a training. */
 void tmk_training_context_backward(struct tmk_lane *lane);
@@ -98,8 +98,8 @@ void tmk_training_context_backward(struct tmk_lane *lane);
 void tmk_training_context_expect(const void *optimizer);
 void tmk_training_context_forget(const void *optimizer);
 /* Called before and after an optimizer's step(). end() is true when the next step is due, because
- * all optimizers that are waited for have stepped, and says which update this was of the
- * optimizer. */
+ * all optimizers that are waited for have stepped. *ret_time is which update of the optimizer this
+ * was. */
 enum tmk_training_update {
     TMK_UPDATE_OTHER,
     TMK_UPDATE_ROUND,     /* its first, second, fourth, eighth ... */
@@ -111,8 +111,8 @@ bool tmk_training_context_end_update(const void *optimizer, enum tmk_training_up
 bool tmk_training_context_skip_update(void);
 bool tmk_training_context_is_due(void);
 /* Begin a step that is due; called when a block is made. Any thread, without the interpreter's
- * lock. What is freed before, mostly gradients, still belongs to the step before, and no step
- * begins after the last one. */
+ * lock. So blocks freed until then, mostly gradients, still belong to the previous step, and no
+ * step begins after the last one. */
 void tmk_training_context_begin_due(struct tmk_lane *lane);
 /* True, though not each time, when there were backwards and no update: there may be optimizers that
  * we do not see. */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/answers/ps_answer.h - the watched processes of this machine, or of others: what `tidemark ps`
+ * lists.
+ *
+ *     struct tmk_ps_answer a = {0};
+ *     tmk_ps_answer_here(&a);                          // of this machine
+ *     tmk_ps_answer_add(&a, "node7", json, n, &err);   // what `ps --json` there has printed
+ *     ... a.rows[0 .. a.n_rows - 1] ...
+ *     tmk_ps_answer_fini(&a); */
+#ifndef TMK_CLI_ANSWERS_PS_ANSWER_H
+#define TMK_CLI_ANSWERS_PS_ANSWER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "kit/arena.h"
+#include "kit/tree.h"
+#include "passes/forecast.h"
+
+struct tmk_ps_row {   /* of one process; texts may be NULL: not known */
+    const char *host; /* NULL: this machine */
+    uint64_t pid;
+    int64_t rank; /* negative: it has none */
+    const char *folder;
+    const char *device; /* with the largest peak; NULL: nothing was allocated yet */
+    uint64_t allocated_bytes, peak_bytes; /* of that device, or TMK_BYTES_UNKNOWN */
+    const char *command;
+    struct tmk_forecast forecast; /* of that device; its risk may be unknown */
+};
+
+struct tmk_ps_answer {
+    struct tmk_arena texts;
+    struct tmk_ps_row *rows;
+    size_t n_rows, room;
+};
+
+/* Add the processes of this machine. 0, or an exit status after a message. */
+int tmk_ps_answer_here(struct tmk_ps_answer *a);
+
+/* Add those of the object that a machine has printed. `host` is borrowed. 0, or TMK_EFORMAT with
+ * the reason, and then nothing was added. */
+int tmk_ps_answer_add(struct tmk_ps_answer *a, const char *host, const char *json, size_t n,
+                      struct tmk_error *err);
+
+/* Write one row as an object of a list. */
+void tmk_ps_answer_put(struct tmk_tree *t, const struct tmk_ps_row *row);
+
+void tmk_ps_answer_fini(struct tmk_ps_answer *a);
+
+#endif
