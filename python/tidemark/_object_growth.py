@@ -2,18 +2,18 @@
 """Python's objects by type, looked at now and then: which types have more and more.
 
 A look costs about 0.3 s per million objects, during which Python's other threads wait; so the next comes when five
-hundred times as much has passed: a fifth of a percent of a core. The first few, up to the first verdict, come after a
-hundred times as much. What is kept are differences to the first look.
+hundred times as much has passed: a fifth of a percent of a core. The first ten come after a hundred times as much, so that
+there is a verdict soon. What is kept are differences to the first look.
 
-A type leaks when the number of its objects rises by the rule of _growth.py, over JUDGED_LOOKS looks or more, and by
-LEAST objects. What modules make while they are imported is no growth: where modules came between two looks, objects of
+A type leaks when the number of its objects rises by the rule of _growth.py, over JUDGED_LOOKS looks or more since it
+began to, and by LEAST objects. What modules make while they are imported is no growth: where modules came between two looks, objects of
 their types, and those of Python's own that modules are made of, are left out.
 """
 import os
 import sys
 import threading
 import time
-from typing import Any, Dict, FrozenSet, List, Optional
+from typing import Any, Dict, FrozenSet, List, Optional, Tuple
 
 from . import _objects
 from ._growth import steady_rise
@@ -24,7 +24,8 @@ JUDGED_LOOKS = 7  # as many are needed to judge
 MOST_LOOKS = 30   # kept; then every second is dropped, and looks come half as often
 GAP_S = 1.0       # between two looks, at least
 GAP_COSTS = 500   # and this many times the cost of one
-EARLY_COSTS = 100  # the same, until there is a verdict
+EARLY_COSTS = 100  # the same, of the first EARLY_LOOKS, so that there is a verdict soon
+EARLY_LOOKS = 10
 
 
 class ObjectGrowth:
@@ -44,7 +45,7 @@ class ObjectGrowth:
 
     def look_if_due(self) -> None:
         """Look, if it is time to."""
-        costs = EARLY_COSTS if len(self._more) < JUDGED_LOOKS else GAP_COSTS
+        costs = EARLY_COSTS if len(self._more) < EARLY_LOOKS else GAP_COSTS
         gap = max(GAP_S, costs * self.cost_ms / 1e3) * self._spacing
         if time.monotonic() - self._last_s >= gap:
             self.look()
@@ -88,14 +89,22 @@ class ObjectGrowth:
         looks = list(self._more)
         growing = [self._row(name, grown, looks) for name, grown in looks[-1].items() if grown > 0]
         growing.sort(key=lambda row: (row["verdict"] != "leak", row["before"] - row["after"], row["type"]))
-        is_judged = len(looks) >= JUDGED_LOOKS
-        is_leak = bool(growing) and growing[0]["verdict"] == "leak"
+        verdict, reason = self._whole_verdict(growing, len(looks))
         return {"reason": None, "objects_before": self._n_before, "objects": self._n_now,
-                "cost_ms": round(self.cost_ms, 3), "looks": len(looks), "growing": growing,
-                "verdict": "leak" if is_leak else "clean" if is_judged else None,
-                "verdict_reason": None if is_judged else
-                f"too short to tell: {len(looks)} looks in {time.monotonic() - self._start_s:.1f} s; a verdict takes "
-                f"{JUDGED_LOOKS}"}
+                "cost_ms": round(self.cost_ms, 3), "looks": len(looks), "growing": growing, "verdict": verdict,
+                "verdict_reason": reason}
+
+    def _whole_verdict(self, growing: List[Dict[str, Any]], n: int) -> Tuple[Optional[str], Optional[str]]:
+        """That of all types together, and why there is none."""
+        if n < JUDGED_LOOKS:
+            return None, (f"too short to tell: {n} looks in {time.monotonic() - self._start_s:.1f} s; a verdict takes "
+                          f"{JUDGED_LOOKS}")
+        if any(row["verdict"] == "leak" for row in growing):
+            return "leak", None
+        unsure = next((row["type"] for row in growing if row["verdict"] is None), None)
+        if unsure is None:
+            return "clean", None
+        return None, f"too short to tell: {unsure} grows for fewer than {JUDGED_LOOKS} looks"
 
     def _row(self, name: str, grown: int, looks: List[Dict[str, int]]) -> Dict[str, Any]:
         before = self._before.get(name, 0) + self._imported.get(name, 0)
@@ -106,7 +115,10 @@ class ObjectGrowth:
     def _verdict(series: List[int]) -> Optional[str]:
         if len(series) < JUDGED_LOOKS:
             return None
-        return "leak" if steady_rise(series) >= LEAST else "clean"
+        start = next((i for i, count in enumerate(series) if count != series[0]), len(series)) - 1
+        if steady_rise(series[start:]) < LEAST:
+            return "clean"
+        return "leak" if len(series) - start >= JUDGED_LOOKS else None
 
 
 def _is_pythons(module: str) -> bool:

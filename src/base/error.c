@@ -47,6 +47,8 @@ static const struct {
     {EEXIST, "it exists already"},
     {ENOTDIR, "a part of the path is not a folder"},
     {EISDIR, "it is a folder"},
+    {EADDRINUSE, "the address is in use"},
+    {EADDRNOTAVAIL, "this machine has no such address"},
     {ENOSPC, "no space left on the device"},
     {EDQUOT, "the disk quota is used up"},
     {EFBIG, "the file-size limit is reached (ulimit -f)"},

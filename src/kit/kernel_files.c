@@ -29,6 +29,19 @@ ssize_t tmk_kernel_file_read(char *to, size_t size, const char *format, ...)
     return n;
 }
 
+/* The process's name, in parentheses, may contain anything: fields are counted from behind it. */
+uint64_t tmk_process_start_ticks(const char *proc, pid_t pid)
+{
+    enum { STAT_BYTES = 1024, FIELDS_BEFORE = 20 };
+    char text[STAT_BYTES];
+    if (tmk_kernel_file_read(text, sizeof text, "%s/%d/stat", proc, (int)pid) <= 0)
+        return 0;
+    const char *at = strrchr(text, ')');
+    for (unsigned i = 0; at && i < FIELDS_BEFORE; i++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
+
 unsigned tmk_kernel_numbers(const char *text, long *to, unsigned room)
 {
     unsigned n = 0;

@@ -53,7 +53,8 @@ int tmk_sampler_open(struct tmk_devices *devices, const struct tmk_selection *se
         u->is_part_of_other =
             u->device->mig == TMK_MIG_PART && is_chosen(selection, u->device->card);
         memcpy(u->label, selection->labels[i], sizeof u->label);
-        tmk_history_init(&u->history, TMK_HISTORY_DEVICE);
+        tmk_history_init(&u->history,
+                         settings->history_most ? settings->history_most : TMK_HISTORY_DEVICE);
     }
     s->start_ns = tmk_clock_monotonic_ns();
     *ret = s;
@@ -155,22 +156,9 @@ static int sample_device(struct tmk_sampler *s, struct tmk_watched_device *u, ui
 
 /* ---- processes ---- */
 
-/* Read when a process started; 0: that cannot be read. Its name, in parentheses, may contain
- * anything. */
-static uint64_t read_start_ticks(const struct tmk_sampler *s, pid_t pid)
+static uint64_t start_ticks_of(const struct tmk_sampler *s, pid_t pid)
 {
-    enum {
-        STAT_BYTES = 1024,
-        BEFORE_START = 20
-    }; /* fields, counted from the one behind the name */
-    char text[STAT_BYTES];
-    if (!s->settings.roots || tmk_kernel_file_read(text, sizeof text, "%s/%d/stat",
-                                                   s->settings.roots->proc, (int)pid) <= 0)
-        return 0;
-    const char *at = strrchr(text, ')');
-    for (unsigned i = 0; at && i < BEFORE_START; i++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : 0;
+    return s->settings.roots ? tmk_process_start_ticks(s->settings.roots->proc, pid) : 0;
 }
 
 /* The kernel reuses PIDs; only the start time tells two processes apart. A process that was gone
@@ -205,7 +193,7 @@ static struct tmk_process_use *add_watched_process(struct tmk_watched_device *u)
 static int take_process_sample(const struct tmk_sampler *s, struct tmk_watched_device *u,
                                uint64_t time_ns, const struct tmk_device_process *now)
 {
-    uint64_t start_ticks = read_start_ticks(s, now->pid);
+    uint64_t start_ticks = start_ticks_of(s, now->pid);
     struct tmk_process_use *p = find_watched_process(u, now->pid, start_ticks);
     if (!p && !(p = add_watched_process(u)))
         return TMK_ENOMEM;

@@ -27,6 +27,8 @@ struct tmk_sampler_settings {
     uint64_t interval_ns;
     uint64_t duration_ns;                 /* 0: without end */
     uint64_t process_interval_ns;         /* how often to list processes; 0: never */
+    uint64_t history_most;                /* entries a device's history may have, even; 0:
+                                             TMK_HISTORY_DEVICE */
     const struct tmk_device_roots *roots; /* borrowed; for the host's limits, and to tell processes
                                              with one number apart; NULL: neither */
 };

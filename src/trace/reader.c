@@ -4,6 +4,9 @@
  * Opening scans the file once from chunk header to chunk header. Where no valid header stands it
  * searches on, eight bytes at a time. Definitions and step rows are small and read at once.
  *
+ * A growing file is followed by sequence numbers: they have no gaps, so the next chunk is the one
+ * with the next number, behind the last one or, when the writer went round, at the beginning.
+ *
  * A run may have more traces than the process may have descriptors. Readers keep a few hundred at
  * most; the others open their file for each chunk that is asked for, which costs microseconds. */
 #include "trace/reader.h"
@@ -494,13 +497,11 @@ static int take_kept_rows(struct tmk_reader *r)
     return 0;
 }
 
-static int read_permanent(struct tmk_reader *r)
+/* Reads definitions and step rows of the chunks from number `first` on. */
+static int read_permanent_from(struct tmk_reader *r, uint32_t first)
 {
-    r->n_rows = 0;
-    int taken = take_kept_rows(r);
-    if (taken < 0)
-        return taken;
-    for (uint32_t i = 0; i < r->n_chunks; i++) {
+    bool some = false;
+    for (uint32_t i = first; i < r->n_chunks; i++) {
         const struct tmk_chunk_header *h = &r->chunks[i].header;
         if (h->codec != 0 || (h->kind != TMK_CHUNK_DEFS && h->kind != TMK_CHUNK_STEPS))
             continue;
@@ -511,9 +512,22 @@ static int read_permanent(struct tmk_reader *r)
                                            : read_step_rows(r, payload);
         if (rc == TMK_ENOMEM)
             return rc;
+        some = true;
     }
+    if (!some)
+        return 0;
     sort_rows(r);
     return tmk_defs_settle(&r->defs);
+}
+
+static int read_permanent(struct tmk_reader *r)
+{
+    r->n_rows = 0;
+    int rc = take_kept_rows(r);
+    if (rc == 0)
+        rc = read_permanent_from(r, 0);
+    sort_rows(r);
+    return rc;
 }
 
 /* ---- opening and closing ---- */
@@ -628,6 +642,99 @@ int tmk_reader_attach(struct tmk_reader *r, uint8_t *bytes, size_t n, uint64_t l
 void tmk_reader_set_status(struct tmk_reader *r, const struct tmk_status *status)
 {
     r->status = *status;
+}
+
+/* ---- following ---- */
+
+static bool is_next_chunk(struct tmk_reader *r, uint64_t offset, uint64_t seq,
+                          struct tmk_chunk_ref *ret)
+{
+    struct tmk_view payload;
+    *ret = (struct tmk_chunk_ref){.offset = offset};
+    return offset + TMK_CHUNK_HEADER_BYTES <= r->file_bytes &&
+           read_exact(r, &ret->header, sizeof ret->header, offset) == 0 &&
+           is_chunk_header(&ret->header) && ret->header.seq == seq &&
+           offset + tmk_chunk_bytes(ret->header.payload_bytes) <= r->file_bytes &&
+           get_payload(r, ret, &payload, NULL) == 0;
+}
+
+/* Adds the chunks that were written since. The file is open. */
+static int add_new_chunks(struct tmk_reader *r)
+{
+    for (;;) {
+        const struct tmk_chunk_ref *last = r->n_chunks ? &r->chunks[r->n_chunks - 1] : NULL;
+        uint64_t seq = last ? last->header.seq + 1 : 1;
+        uint64_t behind =
+            last ? last->offset + tmk_chunk_bytes(last->header.payload_bytes) : r->first;
+        struct tmk_chunk_ref ref;
+        if (!is_next_chunk(r, behind, seq, &ref) && !is_next_chunk(r, r->first, seq, &ref))
+            return 0;
+        if (add_chunk(r, &ref) < 0)
+            return TMK_ENOMEM;
+        uint64_t end = ref.offset + tmk_chunk_bytes(ref.header.payload_bytes);
+        r->end = end > r->end ? end : r->end;
+    }
+}
+
+static void drop_first_chunks(struct tmk_reader *r, uint32_t n)
+{
+    if (n > 0)
+        memmove(r->chunks, r->chunks + n, (r->n_chunks - n) * sizeof *r->chunks);
+    r->n_chunks -= n;
+}
+
+/* Drops chunks that the writer has given up, but the last one known: following goes on from it. */
+static void drop_given_up(struct tmk_reader *r)
+{
+    uint32_t n = 0;
+    while (n + 1 < r->n_chunks && r->chunks[n].header.seq < r->status.oldest_seq)
+        n++;
+    drop_first_chunks(r, n);
+}
+
+int tmk_reader_follow(struct tmk_reader *r, struct tmk_error *err)
+{
+    struct tmk_status status;
+    struct stat st;
+    uint32_t before = r->n_chunks;
+    int rc = acquire_file(r, err);
+    if (rc < 0)
+        return rc;
+    bool has_status = read_status(r, &status); /* before the chunks, which may be ahead of it */
+    if (fstat(r->fd, &st) == 0)
+        r->file_bytes = (uint64_t)st.st_size;
+    rc = add_new_chunks(r);
+    if (rc == 0)
+        rc = read_permanent_from(r, before);
+    release_file(r);
+    if (rc < 0)
+        return tmk_fail(err, rc, "cannot follow %s: %s", r->path, tmk_result_text(rc));
+    int n_new = (int)(r->n_chunks - before);
+    if (has_status) {
+        r->status = status;
+        uint64_t last = r->n_chunks ? r->chunks[r->n_chunks - 1].header.seq : 0;
+        if (last < status.last_seq)
+            return tmk_fail(err, TMK_EAGAIN, "%s was written round meanwhile", r->path);
+        drop_given_up(r);
+    }
+    return n_new;
+}
+
+void tmk_reader_forget(struct tmk_reader *r, uint32_t most_chunks, uint64_t most_rows)
+{
+    if (r->n_chunks > most_chunks)
+        drop_first_chunks(r, r->n_chunks - most_chunks);
+    if (r->n_rows <= most_rows)
+        return;
+    memmove(r->rows, r->rows + (r->n_rows - most_rows), (size_t)most_rows * sizeof *r->rows);
+    r->n_rows = most_rows;
+    if (r->row_room <= 4 * most_rows)
+        return;
+    struct tmk_step_row *smaller = realloc(r->rows, (size_t)(2 * most_rows) * sizeof *smaller);
+    if (smaller) {
+        r->rows = smaller;
+        r->row_room = 2 * most_rows;
+    }
 }
 
 /* ---- asking ---- */

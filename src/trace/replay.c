@@ -298,52 +298,81 @@ static void note_damage(struct tmk_replay *rp, uint64_t offset, const struct tmk
     }
 }
 
-static void learn_stages(struct tmk_state *s, const struct tmk_reader *r)
+static void learn_stages(struct tmk_replay *rp, const struct tmk_reader *r)
 {
-    s->knows_stages = true;
-    for (uint32_t id = 1; id < tmk_reader_n_strings(r); id++) {
+    uint32_t n = tmk_reader_n_strings(r);
+    rp->state.knows_stages = true;
+    for (uint32_t id = rp->n_learnt > 0 ? rp->n_learnt : 1; id < n; id++) {
         const char *text = tmk_reader_string(r, id);
         if (text)
-            tmk_state_learn_stage(s, id, tmk_stage_of(text));
+            tmk_state_learn_stage(&rp->state, id, tmk_stage_of(text));
     }
+    rp->n_learnt = n;
+}
+
+/* Replays chunk i. Returns 0, or what ends the sweep. */
+static int replay_chunk(struct tmk_replay *rp, struct tmk_reader *r, uint32_t i, bool is_first,
+                        const struct tmk_visitor *visitor, struct tmk_error *err)
+{
+    const struct tmk_chunk_ref *ref = tmk_reader_chunk(r, i);
+    const struct tmk_chunk_header *h = &ref->header;
+    rp->has_gap = rp->has_gap || h->seq != rp->next_seq;
+    rp->is_lost = rp->is_lost || rp->has_gap;
+    rp->next_seq = h->seq + 1;
+    bool checkpoint =
+        h->kind == TMK_CHUNK_CHECKPOINT && wants_checkpoint(rp, is_first, rp->is_lost);
+    if (h->codec != 0 || (h->kind != TMK_CHUNK_EVENTS && !checkpoint))
+        return 0;
+    struct tmk_view payload;
+    struct tmk_error e = {0};
+    int rc = tmk_reader_payload(r, i, &payload, &e);
+    if (rc == 0 && checkpoint)
+        rc = load_checkpoint(rp, h, payload, visitor);
+    else if (rc == 0)
+        rc = replay_events(rp, h, payload, rp->is_lost, visitor);
+    if (rc == TMK_ENOMEM || rc == TMK_EIO)
+        return tmk_fail(err, rc, "%s", e.text[0] ? e.text : tmk_result_text(rc));
+    rp->n_gaps += rp->has_gap;
+    rp->has_gap = rc < 0;
+    rp->is_lost = rp->is_lost && !(checkpoint && rc == 0);
+    bool is_gone = rc < 0 && tmk_reader_is_gone(r, i);
+    rp->n_gaps += is_gone;
+    if (rc < 0 && !is_gone)
+        note_damage(rp, ref->offset, &e);
+    if (visitor->progress)
+        visitor->progress(visitor->arg, i + 1, tmk_reader_n_chunks(r));
+    return 0;
+}
+
+static int replay_from(struct tmk_replay *rp, struct tmk_reader *r, uint32_t first,
+                       const struct tmk_visitor *visitor, struct tmk_error *err)
+{
+    int rc = 0;
+    learn_stages(rp, r);
+    for (uint32_t i = first; i < tmk_reader_n_chunks(r) && rc == 0; i++)
+        rc = replay_chunk(rp, r, i, i == first, visitor, err);
+    return rc;
 }
 
 int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk_visitor *visitor,
                    struct tmk_error *err)
 {
-    learn_stages(&rp->state, r);
-    uint32_t n = tmk_reader_n_chunks(r);
     uint32_t first = first_chunk_to_replay(rp, r);
-    uint64_t next_seq = n > first ? tmk_reader_chunk(r, first)->header.seq : 0;
-    bool gap = next_seq > 1 && tmk_reader_chunk(r, first)->header.kind != TMK_CHUNK_CHECKPOINT;
-    bool lost = false; /* a gap lies between here and the last checkpoint */
-    for (uint32_t i = first; i < n; i++) {
-        const struct tmk_chunk_ref *ref = tmk_reader_chunk(r, i);
-        const struct tmk_chunk_header *h = &ref->header;
-        gap = gap || h->seq != next_seq;
-        lost = lost || gap;
-        next_seq = h->seq + 1;
-        bool checkpoint = h->kind == TMK_CHUNK_CHECKPOINT && wants_checkpoint(rp, i == first, lost);
-        if (h->codec != 0 || (h->kind != TMK_CHUNK_EVENTS && !checkpoint))
-            continue;
-        struct tmk_view payload;
-        struct tmk_error e = {0};
-        int rc = tmk_reader_payload(r, i, &payload, &e);
-        if (rc == 0 && checkpoint)
-            rc = load_checkpoint(rp, h, payload, visitor);
-        else if (rc == 0)
-            rc = replay_events(rp, h, payload, lost, visitor);
-        if (rc == TMK_ENOMEM || rc == TMK_EIO)
-            return tmk_fail(err, rc, "%s", e.text[0] ? e.text : tmk_result_text(rc));
-        rp->n_gaps += gap;
-        gap = rc < 0;
-        lost = lost && !(checkpoint && rc == 0);
-        bool is_gone = rc < 0 && tmk_reader_is_gone(r, i);
-        rp->n_gaps += is_gone;
-        if (rc < 0 && !is_gone)
-            note_damage(rp, ref->offset, &e);
-        if (visitor->progress)
-            visitor->progress(visitor->arg, i + 1, n);
+    if (tmk_reader_n_chunks(r) > first) {
+        const struct tmk_chunk_header *h = &tmk_reader_chunk(r, first)->header;
+        rp->next_seq = h->seq;
+        rp->has_gap = h->seq > 1 && h->kind != TMK_CHUNK_CHECKPOINT;
     }
-    return 0;
+    return replay_from(rp, r, first, visitor, err);
+}
+
+int tmk_replay_follow(struct tmk_replay *rp, struct tmk_reader *r,
+                      const struct tmk_visitor *visitor, struct tmk_error *err)
+{
+    uint32_t first = tmk_reader_n_chunks(r);
+    if (rp->next_seq == 0)
+        return tmk_replay_run(rp, r, visitor, err);
+    while (first > 0 && tmk_reader_chunk(r, first - 1)->header.seq >= rp->next_seq)
+        first--;
+    return replay_from(rp, r, first, visitor, err);
 }

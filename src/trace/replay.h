@@ -53,6 +53,12 @@ struct tmk_replay {
 
     uint32_t *entries; /* by slot of the current chunk: index into state.entries */
     uint32_t entry_room;
+
+    /* Where the sweep stands, so that follow can go on from there. */
+    uint64_t next_seq; /* of the chunk that comes next; 0: nothing was read */
+    bool has_gap;      /* the chunk before it is missing */
+    bool is_lost;      /* a gap lies between the last checkpoint and here */
+    uint32_t n_learnt; /* strings that may be names of stages */
 };
 
 /* Returns 0 or TMK_ENOMEM. fini takes a zeroed or half-made one. */
@@ -63,5 +69,8 @@ void tmk_replay_fini(struct tmk_replay *rp);
  * failing read ends the sweep. */
 int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk_visitor *visitor,
                    struct tmk_error *err);
+/* Go on with the chunks that the reader has got since (tmk_reader_follow). */
+int tmk_replay_follow(struct tmk_replay *rp, struct tmk_reader *r,
+                      const struct tmk_visitor *visitor, struct tmk_error *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "kit/amount.h"
+#include "kit/errand.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/run.h"
@@ -23,7 +24,6 @@
 #include "passes/steps.h"
 #include "trace/replay.h"
 #include "trace/state.h"
-#include "tui/errand.h"
 
 #define LEAST_PAUSE_NS 3000000000u
 enum { REST = 100 }; /* at most 1 % of a core while the details are on the screen */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "kit/errand.h"
 #include "kit/grow.h"
 #include "model/run.h"
 #include "model/watched.h"
@@ -15,7 +16,6 @@
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/state.h"
-#include "tui/errand.h"
 
 /* With one thing to read, reading that took 1 ms of a core is repeated after this many ms. Of n
  * things each gets its part. */

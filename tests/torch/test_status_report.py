@@ -103,6 +103,23 @@ from tidemark.memory_debugger import leaking_types
 (issue,) = leaking_types(report)
 assert (issue["type"], issue["object_type"], issue["before"], issue["after"]) == (
     "python_leak", "__main__.Leaked", 0, 50 * JUDGED_LOOKS) and leaking_types(None) == []
+# An import takes the first looks; growth begins after it.
+verdict = ObjectGrowth._verdict
+assert verdict([0, 0, 0, 1000, 2500, 4000, 5500, 7000, 9850]) == "leak"
+assert verdict([0, 0, 0, 0, 2500, 4000, 5500, 7000, 9850]) is None
+assert verdict([0, 0, 0, 0, 0, 0, 0, 0, 9850]) == verdict([0, 0, 0, 900, 900, 900, 900, 900, 900]) == "clean"
+late, grown = ObjectGrowth(), []
+for look in range(10):
+    grown += [Leaked() for _ in range(100 if look > 2 else 0)]
+    late.look()
+told = late.report()
+assert (told["looks"], told["verdict"], told["growing"][0]["type"]) == (11, "leak", "__main__.Leaked"), told["growing"][:3]
+late._more = late._more[:9]
+told = late.report()
+assert (told["verdict"], told["verdict_reason"]) == (
+    None, "too short to tell: __main__.Leaked grows for fewer than 7 looks"), told
+del grown
+
 imports, names = ObjectGrowth(), ["made_by_import"]
 with open("made_by_import.py", "w") as file:
     file.write("class Registered:\\n    pass\\nregistry = [Registered() for _ in range(3000)]\\nmade = {}\\n"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "tui/errand.h"
+#include "kit/errand.h"
 
 struct sum {
     uint64_t n, total;

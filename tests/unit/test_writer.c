@@ -292,6 +292,103 @@ static void test_round(void **unused)
     free(b);
 }
 
+/* ---- following ---- */
+
+enum { KEPT_CHUNKS = 8, KEPT_ROWS = 100 };
+
+struct follower {
+    struct tmk_reader *reader;
+    struct tmk_replay rp;
+};
+
+static void follower_open(struct follower *f, const char *path)
+{
+    *f = (struct follower){.reader = open_whole(path)};
+    assert_int_equal(tmk_replay_init(&f->rp, &limits), 0);
+}
+
+static void follower_close(struct follower *f)
+{
+    tmk_replay_fini(&f->rp);
+    tmk_reader_close(f->reader);
+}
+
+/* Take in what is new: the state is the oracle's, and the newest rows are there. */
+static void follow(struct follower *f, struct bench *b)
+{
+    struct tmk_visitor nobody = {0};
+    struct tmk_error err = {0};
+    if (tmk_reader_follow(f->reader, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(tmk_replay_follow(&f->rp, f->reader, &nobody, NULL), 0);
+    const char *found = kit_state_difference(&f->rp.state, &b->oracle);
+    if (found)
+        fail_msg("after %llu bytes: %s", (unsigned long long)b->bytes_appended, found);
+    assert_int_equal(f->rp.n_gaps + f->rp.n_bad_chunks, 0);
+    assert_int_equal(tmk_reader_status(f->reader)->n_events, b->oracle.n_events);
+    tmk_reader_forget(f->reader, KEPT_CHUNKS, KEPT_ROWS);
+    assert_in_range(tmk_reader_n_chunks(f->reader), 1, KEPT_CHUNKS);
+    uint64_t n = tmk_reader_n_step_rows(f->reader);
+    assert_int_equal(n, b->n_rows < KEPT_ROWS ? b->n_rows : KEPT_ROWS);
+    for (uint64_t i = 1; i <= n; i++)
+        assert_int_equal(tmk_reader_step_row(f->reader, n - i)->ordinal, b->n_rows + 1 - i);
+}
+
+/* The beginning of a chunk, as a reader may see it while it is written. */
+static void put_torn(struct bench *b)
+{
+    struct tmk_chunk_header h = {.magic = TMK_CHUNK_MAGIC,
+                                 .kind = TMK_CHUNK_EVENTS,
+                                 .seq = b->writer.status.last_seq + 1,
+                                 .payload_bytes = 4000,
+                                 .payload_crc = 1};
+    h.header_crc = tmk_crc32(0, &h, offsetof(struct tmk_chunk_header, header_crc));
+    int fd = open(b->path, O_RDWR);
+    assert_int_equal(pwrite(fd, &h, sizeof h, (off_t)b->writer.status.head), sizeof h);
+    close(fd);
+}
+
+/* Twice round, read on after each 32nd of the file, also while a chunk is being written. */
+static void test_followed(void **unused)
+{
+    (void)unused;
+    struct bench *b = malloc(sizeof *b);
+    struct follower f;
+    bench_init(b, 11, MAX_SIZE);
+    follower_open(&f, b->path);
+    for (int piece = 0; piece < 2 * 32; piece++) {
+        fill(b, MAX_SIZE / 32);
+        if (piece % 5 == 0)
+            put_torn(b);
+        follow(&f, b);
+        assert_int_equal(tmk_reader_follow(f.reader, NULL), 0); /* nothing is new */
+    }
+    follower_close(&f);
+    bench_fini(b);
+    free(b);
+}
+
+/* A follower that begins in the middle goes on from the newest checkpoint; one that was overtaken
+ * says so. */
+static void test_followed_late(void **unused)
+{
+    (void)unused;
+    struct bench *b = malloc(sizeof *b);
+    struct follower f;
+    bench_init(b, 12, MAX_SIZE);
+    fill(b, 3 * MAX_SIZE / 2);
+    follower_open(&f, b->path);
+    f.rp.from_newest = true;
+    follow(&f, b);
+    fill(b, MAX_SIZE / 8);
+    follow(&f, b);
+    fill(b, 3 * MAX_SIZE / 2);
+    assert_int_equal(tmk_reader_follow(f.reader, NULL), TMK_EAGAIN);
+    follower_close(&f);
+    bench_fini(b);
+    free(b);
+}
+
 /* Killed between or inside any two writes. */
 static void test_killed_anywhere(void **unused)
 {
@@ -627,6 +724,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round),
+        cmocka_unit_test(test_followed),
+        cmocka_unit_test(test_followed_late),
         cmocka_unit_test(test_killed_anywhere),
         cmocka_unit_test(test_crowd_without_details),
         cmocka_unit_test(test_crowd_that_does_not_fit),

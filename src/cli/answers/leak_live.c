@@ -146,10 +146,13 @@ static int64_t count_of_type(const struct look *look, const char *type)
 static bool is_leaked_type(const struct looks *looks, const char *type)
 {
     int64_t counts[MOST_LOOKS];
+    unsigned start = 0;
     for (unsigned i = 0; i < looks->n; i++)
         counts[i] = count_of_type(&looks->items[i], type);
-    return looks->n >= TMK_LEAK_LIVE_LOOKS &&
-           tmk_growth_of_series(counts, looks->n) >= LEAST_LEAKED;
+    while (start + 1 < looks->n && counts[start + 1] == counts[0]) /* it had not begun */
+        start++;
+    return looks->n - start >= TMK_LEAK_LIVE_LOOKS &&
+           tmk_growth_of_series(counts + start, looks->n - start) >= LEAST_LEAKED;
 }
 
 static void compare_types(struct tmk_leak_live *live, const struct looks *looks)

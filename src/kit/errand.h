@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/errand.h - one piece of work on a thread of its own, so that the screen never waits for it.
+/* kit/errand.h - one piece of work on a thread of its own, so that a screen or a server never
+ * waits for it.
  *
  *     if (tmk_errand_is_idle(&e))
  *         tmk_errand_begin(&e, work, arg);
@@ -8,10 +9,11 @@
  *         use what `work` wrote to arg
  *
  * From begin until take is true, everything that `arg` leads to belongs to the thread, so no lock
- * is needed. A zeroed errand is idle. An errand cannot be stopped; a program that ends just leaves
+ * is needed. Who waits for events sets `fd`, an eventfd, which becomes readable when take would be
+ * true. A zeroed errand is idle. An errand cannot be stopped; a program that ends just leaves
  * it. */
-#ifndef TMK_TUI_ERRAND_H
-#define TMK_TUI_ERRAND_H
+#ifndef TMK_KIT_ERRAND_H
+#define TMK_KIT_ERRAND_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,6 +25,7 @@ struct tmk_errand {
     atomic_bool is_done;
     void (*work)(void *arg);
     void *arg;
+    int fd; /* 0: none */
 };
 
 bool tmk_errand_is_idle(const struct tmk_errand *e);

@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/errand.c - see errand.h. */
-#include "tui/errand.h"
+/* kit/errand.c - see errand.h. */
+#include "kit/errand.h"
+
+#include <stdint.h>
+#include <unistd.h>
 
 #include "base/signals.h"
+
+static void tell_done(struct tmk_errand *e)
+{
+    uint64_t one = 1;
+    int fd = e->fd; /* take waits for the thread, so the errand is there until it returns */
+    atomic_store_explicit(&e->is_done, true, memory_order_release);
+    if (fd > 0)
+        (void)!write(fd, &one, sizeof one);
+}
 
 static void *run_errand(void *arg)
 {
     struct tmk_errand *e = arg;
     e->work(e->arg);
-    atomic_store_explicit(&e->is_done, true, memory_order_release);
+    tell_done(e);
     return NULL;
 }
 
@@ -30,7 +42,7 @@ void tmk_errand_begin(struct tmk_errand *e, void (*work)(void *arg), void *arg)
         e->work(e->arg);
         e->thread = pthread_self();
         e->is_begun = true;
-        atomic_store(&e->is_done, true);
+        tell_done(e);
     }
 }
 
