@@ -351,5 +351,6 @@ int tmk_job_follower_look(struct tmk_job_follower *f, bool wants_blocks, struct 
     if (wants_blocks)
         rc = take_blocks(f, job, err);
     tmk_reader_forget(f->process.reader, TMK_FOLLOWED_CHUNKS, TMK_FOLLOWED_ROWS);
+    tmk_replay_rest(&f->rp);
     return rc;
 }
