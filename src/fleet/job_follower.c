@@ -308,7 +308,7 @@ static int find_fragmentation(struct tmk_job_follower *f, struct tmk_node_job *j
     for (uint64_t i = 0; rc == 0 && i < tmk_fragmentation_n(frag); i++) {
         const struct tmk_frag_device *d = tmk_fragmentation_get(frag, i);
         struct tmk_node_use *u = need_use(job, d->device);
-        if (u && d->has_segments) {
+        if (u) {
             u->cached_bytes = d->sum.free_bytes;
             u->largest_free_bytes = d->sum.largest_bytes;
         }
