@@ -35,3 +35,9 @@ int tmk_file_lock_is_taken(int fd, int byte)
         return flock(fd, LOCK_UN);
     return errno == EWOULDBLOCK ? 1 : -1;
 }
+
+bool tmk_file_lock_is_by_byte(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0;
+}

@@ -4,9 +4,9 @@
  * A lock goes when the last reference to the open file does: closing a descriptor of another open
  * file of the same name does not end it, although it would end a POSIX lock. A mapping is such a
  * reference on most file systems, not on overlayfs: a process that closes the descriptor and counts
- * on the mapping checks whether the lock still exists. Files have two: one for each of their first
- * two bytes. Where the kernel knows no such locks (gVisor), flock() stands in, which has one for
- * the whole file. */
+ * on the mapping checks whether the lock still exists. Files have one for each byte, whether or not
+ * the file is that long. Where the kernel knows no such locks (gVisor), flock() stands in, which
+ * has one for the whole file. */
 #ifndef TMK_BASE_FILE_LOCK_H
 #define TMK_BASE_FILE_LOCK_H
 
@@ -24,5 +24,9 @@ void tmk_file_unlock(int fd, int byte);
 /* Whether another open file has a lock there, of either kind: 1, 0, or -1 and errno. A lock that
  * the caller's own file has there does not count; it is gone afterwards where flock() stands in. */
 int tmk_file_lock_is_taken(int fd, int byte);
+
+/* Whether bytes have locks of their own, so that one open file may hold several: not where flock()
+ * stands in. */
+bool tmk_file_lock_is_by_byte(int fd);
 
 #endif

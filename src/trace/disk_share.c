@@ -20,23 +20,26 @@
 
 enum {
     SHARE = 10,
-    LOCK_BYTE = 0,
+    LOCK_BYTE = 0,    /* of the whole count; those of the slots follow */
     LOCK_TRIES = 100, /* 50 ms: the owner of the lock reads and writes 32 bytes */
     LOCK_WAIT_NS = 500000,
     MOST_FILES = 10000, /* of a run that are looked at */
+    N_SLOTS = 508,      /* with the count a block of a disk */
 };
 static const uint64_t recount_every_ns = 1000000000u;
 
 #define MAGIC "TMKDISK1"
 
-/* The file. Only processes of one machine and one user share it, so it is not part of the trace's
- * format. */
+/* What the file begins with; the slots follow. Only processes of one machine and one user share it,
+ * so it is not part of the trace's format. */
 struct disk_count {
     char magic[8];
     uint64_t used_bytes;
     uint64_t recounted_ns; /* CLOCK_MONOTONIC */
     uint64_t n_nodes;      /* that share the disk */
 };
+
+enum change { LOOK, TAKE, PUT, GIVE };
 
 /* ---- the file ---- */
 
@@ -84,6 +87,7 @@ static bool check_count_fd(struct tmk_disk_share *s)
 {
     if (is_count_file(s, s->fd))
         return true;
+    s->slot = 0;
     s->fd = tmk_fd_raise(open(s->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (is_count_file(s, s->fd))
         return true;
@@ -136,6 +140,58 @@ void tmk_disk_share_remove(const char *run_folder)
         unlink(path);
 }
 
+/* ---- slots ---- */
+
+/* A process that finds none, or whose file system has no such locks, is counted without: after a
+ * recount its next write is not in the count until it is in the file. */
+static void claim_slot(struct tmk_disk_share *s)
+{
+    if (s->slot > 0 || !tmk_file_lock_is_by_byte(s->fd))
+        return;
+    for (unsigned i = 1; i <= N_SLOTS && s->slot == 0; i++)
+        if (tmk_file_lock(s->fd, TMK_LOCK_EXCLUSIVE, LOCK_BYTE + (int)i) == 0)
+            s->slot = i;
+}
+
+static off_t slot_offset(unsigned slot)
+{
+    return (off_t)(sizeof(struct disk_count) + (slot - 1) * sizeof(uint64_t));
+}
+
+static void set_ahead(struct tmk_disk_share *s, uint64_t bytes)
+{
+    struct iovec part = {.iov_base = &s->ahead_bytes, .iov_len = sizeof s->ahead_bytes};
+    s->ahead_bytes = bytes;
+    if (s->slot == 0 || pwritev(s->fd, &part, 1, slot_offset(s->slot)) == sizeof s->ahead_bytes)
+        return;
+    tmk_file_unlock(s->fd, LOCK_BYTE + (int)s->slot);
+    s->slot = 0;
+}
+
+static void change_ahead(struct tmk_disk_share *s, enum change change, uint64_t bytes)
+{
+    if (change == TAKE) {
+        claim_slot(s);
+        set_ahead(s, bytes);
+    } else if (change == GIVE && s->ahead_bytes > 0) {
+        set_ahead(s, s->ahead_bytes > bytes ? s->ahead_bytes - bytes : 0);
+    }
+}
+
+/* What other living processes have taken and not written yet. */
+static uint64_t bytes_ahead_of_files(const struct tmk_disk_share *s)
+{
+    uint64_t slots[N_SLOTS], bytes = 0;
+    ssize_t n = pread(s->fd, slots, sizeof slots, slot_offset(1));
+    if (n <= 0 || !tmk_file_lock_is_by_byte(s->fd))
+        return 0;
+    for (unsigned i = 1; i <= (size_t)n / sizeof slots[0]; i++)
+        if (i != s->slot && slots[i - 1] > 0 &&
+            tmk_file_lock_is_taken(s->fd, LOCK_BYTE + (int)i) > 0)
+            bytes += slots[i - 1];
+    return bytes;
+}
+
 /* ---- the count ---- */
 
 /* The bytes on the disk of the run's files. UINT64_MAX when the run folder was moved and has
@@ -155,13 +211,15 @@ static uint64_t bytes_of_run(const struct tmk_disk_share *s)
     return bytes;
 }
 
-/* Takes the count again from the run's files, unless other nodes have files in the folder too:
- * these cannot be told apart. */
+/* Takes the count again from the run's files and from what is about to be written, unless other
+ * nodes have files in the folder too: these cannot be told apart. The slots are read first: what is
+ * written meanwhile counts twice, until the next time, and not never. */
 static void recount_run_bytes(const struct tmk_disk_share *s, struct disk_count *c)
 {
+    uint64_t ahead = bytes_ahead_of_files(s);
     uint64_t bytes = c->n_nodes == 1 ? bytes_of_run(s) : UINT64_MAX;
     if (bytes != UINT64_MAX)
-        c->used_bytes = bytes;
+        c->used_bytes = bytes + ahead;
     c->recounted_ns = tmk_clock_monotonic_ns();
 }
 
@@ -208,8 +266,6 @@ static uint64_t left_of(struct tmk_disk_share *s, const struct disk_count *c)
 
 /* ---- asking ---- */
 
-enum change { LOOK, TAKE, PUT, GIVE };
-
 static bool change_locked(struct tmk_disk_share *s, enum change change, uint64_t bytes,
                           struct disk_count *c)
 {
@@ -226,6 +282,8 @@ static bool change_locked(struct tmk_disk_share *s, enum change change, uint64_t
     if (change == GIVE)
         c->used_bytes -= bytes < c->used_bytes ? bytes : c->used_bytes;
     bool is_counted = change == LOOK || write_count(s, c);
+    if (is_counted && allowed)
+        change_ahead(s, change, bytes);
     if (!allowed)
         errno = ENOBUFS;
     return is_counted && allowed;

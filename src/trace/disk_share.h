@@ -9,7 +9,9 @@
  * mapped page by SIGBUS.
  *
  * The count covers requested space. Killed processes leave some of it unused: before a request is
- * refused, the count is taken again from the sizes of the run's files, at most once a second. */
+ * refused, the count is taken again from the sizes of the run's files, at most once a second. Space
+ * that a living process has taken and not written yet is in no file, so the file has a slot for
+ * each process that says how much that is. A slot counts while its owner has a lock on it. */
 #ifndef TMK_TRACE_DISK_SHARE_H
 #define TMK_TRACE_DISK_SHARE_H
 
@@ -26,7 +28,9 @@ struct tmk_disk_share {
     dev_t device;
     ino_t inode;
     uint32_t n_nodes; /* that share the disk of the run folder, this one included; 0: not known */
-    uint64_t left_bytes; /* when last looked at: what counts where that can no longer be done */
+    uint64_t left_bytes;  /* when last looked at: what counts where that can no longer be done */
+    unsigned slot;        /* 1 and up; 0: none */
+    uint64_t ahead_bytes; /* taken, and perhaps not in a file yet: what the slot says */
     char folder[TMK_DISK_SHARE_PATH_BYTES];
     char path[TMK_DISK_SHARE_PATH_BYTES]; /* "": not open */
 };
@@ -38,8 +42,8 @@ int tmk_disk_share_open(struct tmk_disk_share *ret, const char *run_folder, uint
 /* Close the count; the file stays. A share that is not open is accepted. */
 void tmk_disk_share_close(struct tmk_disk_share *s);
 
-/* Take disk space. False when the share has not so much left (errno ENOBUFS), or it cannot be
- * counted. */
+/* Take disk space, when what was taken before is in a file or given back. False when the share has
+ * not so much left (errno ENOBUFS), or it cannot be counted. */
 bool tmk_disk_share_take(struct tmk_disk_share *s, uint64_t bytes);
 /* Count space that is used already, even beyond the share. */
 void tmk_disk_share_put(struct tmk_disk_share *s, uint64_t bytes);

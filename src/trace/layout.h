@@ -129,7 +129,8 @@ enum tmk_file_state { TMK_STATE_OPEN = 0, TMK_STATE_CLOSED = 1, TMK_STATE_STOPPE
     X(TMK_STOP_SLOW, 11, "the disk did not answer within a second")                                \
     X(TMK_STOP_BUDGET, 12, "the run's share of the disk or of /dev/shm was used up")               \
     X(TMK_STOP_EARLY_END, 13, "it ended before its recording had begun")                           \
-    X(TMK_STOP_ADDRESSES, 14, "it may have less than 1 GiB of address space (ulimit -v)")
+    X(TMK_STOP_ADDRESSES, 14, "it may have less than 1 GiB of address space (ulimit -v)")          \
+    X(TMK_STOP_REMOVED, 15, "its trace was removed while it was recorded")
 
 enum tmk_stop {
 #define X(name, value, text) name = (value),

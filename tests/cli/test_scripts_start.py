@@ -62,8 +62,8 @@ WITH_STAND_IN = {
     "tests/gpu/check_seeds.py": (["TIDEMARK", "OUT"], SKIPPED, "SKIPPED: no GPU"),
     "tests/gpu/check_sweep.py": (["FALSE", "OUT"], 1, "FAIL sweep: it runs to the end"),
     "tests/gpu/check_torch.py": (["TIDEMARK", "OUT", "leak_graph"], 1, "leak_graph DIFFERS"),
-    "tests/gpu/check_workers.py": (["TIDEMARK", "OUT"], SKIPPED, "SKIPPED 6 epochs, 8 workers"),
-    "tests/gpu/run": (["FOLDER", "OUT", "nothing"], 2, "tests/gpu/run: 'nothing' is none of checks"),
+    "tests/gpu/check_workers.py": (["TIDEMARK", "OUT"], SKIPPED, "SKIPPED 200 epochs, 8 workers"),
+    "tests/gpu/run": (["FOLDER", "OUT", "nothing"], 2, "tests/gpu/run: 'nothing' is none of own"),
 }
 
 WITH_HELP = sorted(name for name in WITH_STAND_IN if name.endswith(".py")) + [
@@ -202,6 +202,28 @@ def test_parts_of_bench(starter):
     assert re.findall(r"^bench: WRONG: (\w+): \S+ is not built", done.stderr, re.M) == BENCH_PARTS
     wrong = json.loads((folder / "bench.json").read_text(encoding="utf-8"))["wrong"]
     assert [row["part"] for row in wrong] == BENCH_PARTS
+
+
+def test_how_scripts_ended(starter):
+    """tests/gpu/run says of each script how it ended, keeps its log, and fails when one does."""
+    folder, out = starter.folder / "false", starter.folder / "ended"
+    folder.mkdir()
+    (folder / "tidemark").symlink_to("/bin/false")
+    done = starter.run("tests/gpu/run", "stand-in", [str(folder), str(out), "check_diff", "check_lora"])
+    assert re.findall(r"^== .*", done.stdout, re.M) == [
+        "== check_diff: FAILED with status 1", "== check_lora: nothing was checked"]
+    assert done.returncode == 1, done.stdout + done.stderr
+    log = (out / "check_diff.log").read_text(encoding="utf-8")
+    assert log and all(f"check_diff: {line}" in done.stdout for line in log.splitlines())
+    assert (out / "check_diff.json").is_file()
+    assert "SKIPPED: no GPU" in (out / "check_lora.log").read_text(encoding="utf-8")
+
+
+def test_every_script_is_run():
+    """tests/gpu/run knows each script of checks."""
+    text = (GPU / "run").read_text(encoding="utf-8")
+    names = {path.stem for path in GPU.glob("check_*.py")}
+    assert names == set(re.findall(r"check_(?!NAME)[a-z]+", text))
 
 
 def test_all_are_here():

@@ -2,6 +2,7 @@
 """A recorder that cannot begin says why: "reported no allocation" is for programs that reported
 none."""
 import os
+import re
 import subprocess
 
 import pytest
@@ -140,3 +141,19 @@ def test_without_proc(watch):
     (said,) = done.stderr.splitlines()
     assert said.startswith("tidemark: nothing was recorded: "), said
     assert "reported no allocation" not in said and "seccomp" in said, said
+
+
+def test_trace_is_removed(watch):
+    """The folder is removed while a process records, and made again by the next one: the first one's
+    trace is gone, which is said."""
+    fifo = watch.folder / "fifo"
+    os.mkfifo(fifo)
+    script = (f"{program('forks')} wait 3 <>{fifo} | (read ready; rm -r {watch.run}; {program('forks')} few 3; "
+              f"echo >{fifo}; cat)")
+    done = subprocess.run([program("tidemark"), "run", "-o", watch.run, "--", "sh", "-c", script],
+                          env=watch.environment(preload=False), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert re.search(r"missing process \d+: its trace was removed while it was recorded", said), said
+    assert "nothing was lost" not in said
+    assert re.search(r"note: not recorded: process \d+: its trace was removed", watch.check_ok())

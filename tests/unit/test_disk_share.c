@@ -108,6 +108,59 @@ static void test_recount(void **unused)
     tmk_disk_share_close(&s);
 }
 
+/* As if the last look at the files were long ago. */
+static void allow_recount(const struct tmk_disk_share *s)
+{
+    enum { RECOUNTED_OFFSET = 16 };
+    int fd = open(s->path, O_WRONLY);
+    assert_int_equal(pwrite(fd, &(uint64_t){0}, 8, RECOUNTED_OFFSET), 8);
+    close(fd);
+}
+
+/* What the living have taken and not written yet is in no file: a new count keeps it. */
+static void test_recount_beside_writers(void **unused)
+{
+    (void)unused;
+    struct tmk_disk_share one = open_one(1), two = open_one(1), third = open_one(1);
+    uint64_t left = tmk_disk_share_left(&one);
+    assert_true(tmk_disk_share_take(&one, left / 2));
+    assert_true(tmk_disk_share_take(&two, left / 4));
+    allow_recount(&third);
+    assert_false(tmk_disk_share_take(&third, left / 2));
+    assert_in_range(tmk_disk_share_used(&third), left / 2 + left / 4, left / 2 + left / 4 + 16384);
+    tmk_disk_share_give(&two, left / 4);
+    allow_recount(&third);
+    assert_false(tmk_disk_share_take(&third, left));
+    assert_in_range(tmk_disk_share_used(&third), left / 2, left / 2 + 16384);
+    assert_true(tmk_disk_share_take(&one, MIB)); /* says that the first half is written */
+    allow_recount(&third);
+    assert_false(tmk_disk_share_take(&third, left));
+    assert_in_range(tmk_disk_share_used(&third), MIB, MIB + 16384);
+    tmk_disk_share_close(&one); /* as a killed process does: it leaves its MiB in the count */
+    allow_recount(&third);
+    assert_true(tmk_disk_share_take(&third, left - MIB));
+    tmk_disk_share_close(&two);
+    tmk_disk_share_close(&third);
+}
+
+/* More processes than the file has room for: the last ones are counted as well as can be. */
+static void test_more_writers_than_slots(void **unused)
+{
+    (void)unused;
+    enum { N = 600, EACH = 4096 };
+    static struct tmk_disk_share shares[N];
+    for (int i = 0; i < N; i++) {
+        shares[i] = open_one(1);
+        assert_true(tmk_disk_share_take(&shares[i], EACH));
+    }
+    assert_int_equal(tmk_disk_share_used(&shares[0]), N * EACH);
+    allow_recount(&shares[0]);
+    assert_false(tmk_disk_share_take(&shares[0], 1ull << 60));
+    assert_in_range(tmk_disk_share_used(&shares[1]), 500 * EACH, N * EACH);
+    for (int i = 0; i < N; i++)
+        tmk_disk_share_close(&shares[i]);
+}
+
 /* Somebody has the lock and is stopped, or the descriptor is gone: what was left then counts. */
 static void test_alone(void **unused)
 {
@@ -154,8 +207,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_run, remove_run)
     const struct CMUnitTest tests[] = {
-        TEST(test_shared),  TEST(test_nodes), TEST(test_from_before),
-        TEST(test_recount), TEST(test_alone), TEST(test_not_ours),
+        TEST(test_shared),
+        TEST(test_nodes),
+        TEST(test_from_before),
+        TEST(test_recount),
+        TEST(test_recount_beside_writers),
+        TEST(test_more_writers_than_slots),
+        TEST(test_alone),
+        TEST(test_not_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

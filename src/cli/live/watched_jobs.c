@@ -25,7 +25,7 @@
 #include "trace/layout.h"
 #include "trace/replay.h"
 
-enum { REST = 100, NO_DEVICE = -1, MOST_ORDINALS = 256 };
+enum { REST = 500, NO_DEVICE = -1, MOST_ORDINALS = 256 };
 #define LEAST_PAUSE_NS 1000000000u
 #define MOST_PAUSE_NS 60000000000u
 #define READING_NS 2000000000u

@@ -9,7 +9,7 @@
  *     jobs = tmk_watched_jobs_close(jobs);
  *
  * Nothing is asked of the processes: their traces are read. Reading costs time, so each trace, and
- * the list of processes, is due again after a hundred times what it cost, a second at least. A
+ * the list of processes, is due again after five hundred times what it cost, a second at least. A
  * process that has ended is read once more, since an OOM may be what ended it.
  *
  * torch counts a process's devices by its CUDA_VISIBLE_DEVICES, the driver counts all. What the

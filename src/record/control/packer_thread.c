@@ -9,6 +9,7 @@
 #include "record/control/packer_thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -335,6 +336,20 @@ static void note_stop_reason(struct packing_session *s, int rc)
                                        : TMK_STOP_NONE;
 }
 
+/* Leaves a line for a trace that was removed meanwhile, if the run has a folder again: one that the
+ * user has removed is not made for that. */
+static void note_removal(const struct packing_session *s)
+{
+    struct stat st;
+    if (fstat(s->writer.fd, &st) < 0 || st.st_nlink > 0)
+        return;
+    int folder = open(s->run_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+        tmk_refusal_note(TMK_STOP_REMOVED, 0);
+        close(folder);
+    }
+}
+
 static void close_session(struct packing_session *s, int rc)
 {
     if (rc == 0)
@@ -348,6 +363,7 @@ static void close_session(struct packing_session *s, int rc)
     if (rc < 0)
         note_stop_reason(s, rc);
     (void)tmk_writer_put_status(&s->writer, rc < 0 ? NULL : tmk_packer_state(s->packer));
+    note_removal(s);
     tmk_refusal_tell(s->run_folder);
     clean_up_session(s);
 }
