@@ -3,8 +3,6 @@
 report and explain. One has twice the batch; one is killed; one runs out of memory and the others die
 of it."""
 import json
-import os
-import signal
 import socket
 import subprocess
 
