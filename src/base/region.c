@@ -149,3 +149,10 @@ void tmk_region_clear(struct tmk_region *r)
     if (r->base)
         madvise(r->base, r->size_bytes, MADV_DONTNEED);
 }
+
+void tmk_region_trim(struct tmk_region *r, size_t n_bytes)
+{
+    size_t kept = (n_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    if (r->base && kept < r->size_bytes)
+        madvise((char *)r->base + kept, r->size_bytes - kept, MADV_DONTNEED);
+}

@@ -36,6 +36,9 @@ void tmk_region_fini(struct tmk_region *r);
 /* Give all memory back to the kernel; the region stays and reads as zeros. */
 void tmk_region_clear(struct tmk_region *r);
 
+/* Give the memory behind the first `n_bytes` back, by whole pages: those read as zeros then. */
+void tmk_region_trim(struct tmk_region *r, size_t n_bytes);
+
 /* From now on regions of this process take memory by pages of 4 KiB, also where the kernel would
  * give 2 MiB for the first byte that is touched (transparent_hugepage=always). */
 void tmk_region_use_small_pages(void);

@@ -308,7 +308,7 @@ static int find_fragmentation(struct tmk_job_follower *f, struct tmk_node_job *j
     for (uint64_t i = 0; rc == 0 && i < tmk_fragmentation_n(frag); i++) {
         const struct tmk_frag_device *d = tmk_fragmentation_get(frag, i);
         struct tmk_node_use *u = need_use(job, d->device);
-        if (u && d->has_segments) {
+        if (u) {
             u->cached_bytes = d->sum.free_bytes;
             u->largest_free_bytes = d->sum.largest_bytes;
         }
@@ -351,5 +351,6 @@ int tmk_job_follower_look(struct tmk_job_follower *f, bool wants_blocks, struct 
     if (wants_blocks)
         rc = take_blocks(f, job, err);
     tmk_reader_forget(f->process.reader, TMK_FOLLOWED_CHUNKS, TMK_FOLLOWED_ROWS);
+    tmk_replay_rest(&f->rp);
     return rc;
 }

@@ -5,7 +5,8 @@
  * seconds at the latest, which is soon enough for a scrape, and so each event is replayed once
  * however often one looks. (`ps` and `top`, which show this moment, copy the ring and replay from
  * the last checkpoint.) Memory is bounded: the state of the blocks alive, the definitions, and the
- * last TMK_FOLLOWED_ROWS rows of the per-step history. */
+ * last TMK_FOLLOWED_ROWS rows of the per-step history and headers of chunks, in which a forecast
+ * looks for the driver's samples. */
 #ifndef TMK_FLEET_JOB_FOLLOWER_H
 #define TMK_FLEET_JOB_FOLLOWER_H
 
@@ -13,7 +14,7 @@
 #include "fleet/node.h"
 #include "model/watched.h"
 
-enum { TMK_FOLLOWED_ROWS = 2048, TMK_FOLLOWED_CHUNKS = 8 };
+enum { TMK_FOLLOWED_ROWS = 2048, TMK_FOLLOWED_CHUNKS = 32 };
 
 struct tmk_job_follower;
 

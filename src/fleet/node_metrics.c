@@ -373,7 +373,7 @@ static void tell_uses(const struct tmk_node *node, const struct tmk_metric_sink 
             const struct tmk_node_job *j = &node->jobs[i];
             for (unsigned k = 0; k < j->n_uses; k++) {
                 struct label_list l = {.n = 0};
-                struct job_labels texts;
+                struct job_labels texts = {0};
                 if (j->is_over && !use_metrics[m].is_kept)
                     continue;
                 add_job_labels(&l, &texts, node, j, &j->uses[k]);
@@ -393,7 +393,7 @@ static void tell_categories(const struct tmk_node *node, const struct tmk_metric
         for (unsigned k = 0; k < j->n_uses && !j->is_over; k++) {
             for (unsigned c = 0; c < TMK_NODE_CATEGORIES && j->uses[k].has_categories; c++) {
                 struct label_list l = {.n = 0};
-                struct job_labels texts;
+                struct job_labels texts = {0};
                 add_job_labels(&l, &texts, node, j, &j->uses[k]);
                 add_label(&l, "category", tmk_category_name((uint8_t)c));
                 tell_sample(sink, &l, (double)j->uses[k].categories[c]);
@@ -413,7 +413,7 @@ static void tell_job_info(const struct tmk_node *node, const struct tmk_metric_s
         for (unsigned k = 0; k < j->n_uses && !j->is_over; k++) {
             const struct tmk_node_use *u = &j->uses[k];
             struct label_list l = {.n = 0};
-            struct job_labels texts;
+            struct job_labels texts = {0};
             add_job_labels(&l, &texts, node, j, u);
             add_label(&l, "cause",
                       u->risk == TMK_RISK_UNKNOWN ? NULL : tmk_growth_cause_name(u->cause));
@@ -491,7 +491,7 @@ static void tell_jobs(const struct tmk_node *node, const struct tmk_metric_sink 
         sink->family(sink->arg, &job_metrics[m].family);
         for (uint64_t i = 0; i < node->n_jobs; i++) {
             struct label_list l = {.n = 0};
-            struct job_labels texts;
+            struct job_labels texts = {0};
             if (!node->jobs[i].is_readable)
                 continue;
             add_job_labels(&l, &texts, node, &node->jobs[i], NULL);

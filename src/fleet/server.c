@@ -60,7 +60,8 @@ struct tmk_server {
     SSL_CTX *tls; /* NULL: none */
     struct sockaddr_storage address;
     unsigned n_connections;
-    TAILQ_HEAD(, connection) connections; /* those that were active last stand last */
+    TAILQ_HEAD(connection_list, connection)
+    connections; /* those that were active last stand last */
     struct tmk_node_count requests[TMK_N(counted_codes)], refused[N_REFUSED];
     char code_texts[TMK_N(counted_codes)][4];
 };
@@ -299,7 +300,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
  * has been at its request for longest. NULL: all are being answered. */
 static struct connection *dispensable(const struct tmk_server *s)
 {
-    struct connection *c, *found = NULL;
+    struct connection *c = NULL, *found = NULL;
     TAILQ_FOREACH(c, &s->connections, link)
     {
         if (c->state == LINGERING || (c->state == READING && c->has_answered))

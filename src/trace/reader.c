@@ -646,7 +646,9 @@ void tmk_reader_set_status(struct tmk_reader *r, const struct tmk_status *status
 
 /* ---- following ---- */
 
-static bool is_next_chunk(struct tmk_reader *r, uint64_t offset, uint64_t seq,
+/* Whether the file has chunk `seq` at `offset`. The status names a chunk only when it is whole; a
+ * later one may still be being written, so its checksum is looked at. */
+static bool is_next_chunk(struct tmk_reader *r, uint64_t offset, uint64_t seq, uint64_t last_whole,
                           struct tmk_chunk_ref *ret)
 {
     struct tmk_view payload;
@@ -655,11 +657,11 @@ static bool is_next_chunk(struct tmk_reader *r, uint64_t offset, uint64_t seq,
            read_exact(r, &ret->header, sizeof ret->header, offset) == 0 &&
            is_chunk_header(&ret->header) && ret->header.seq == seq &&
            offset + tmk_chunk_bytes(ret->header.payload_bytes) <= r->file_bytes &&
-           get_payload(r, ret, &payload, NULL) == 0;
+           (seq <= last_whole || get_payload(r, ret, &payload, NULL) == 0);
 }
 
 /* Adds the chunks that were written since. The file is open. */
-static int add_new_chunks(struct tmk_reader *r)
+static int add_new_chunks(struct tmk_reader *r, uint64_t last_whole)
 {
     for (;;) {
         const struct tmk_chunk_ref *last = r->n_chunks ? &r->chunks[r->n_chunks - 1] : NULL;
@@ -667,7 +669,8 @@ static int add_new_chunks(struct tmk_reader *r)
         uint64_t behind =
             last ? last->offset + tmk_chunk_bytes(last->header.payload_bytes) : r->first;
         struct tmk_chunk_ref ref;
-        if (!is_next_chunk(r, behind, seq, &ref) && !is_next_chunk(r, r->first, seq, &ref))
+        if (!is_next_chunk(r, behind, seq, last_whole, &ref) &&
+            !is_next_chunk(r, r->first, seq, last_whole, &ref))
             return 0;
         if (add_chunk(r, &ref) < 0)
             return TMK_ENOMEM;
@@ -694,7 +697,7 @@ static void drop_given_up(struct tmk_reader *r)
 
 int tmk_reader_follow(struct tmk_reader *r, struct tmk_error *err)
 {
-    struct tmk_status status;
+    struct tmk_status status = {0};
     struct stat st;
     uint32_t before = r->n_chunks;
     int rc = acquire_file(r, err);
@@ -703,7 +706,7 @@ int tmk_reader_follow(struct tmk_reader *r, struct tmk_error *err)
     bool has_status = read_status(r, &status); /* before the chunks, which may be ahead of it */
     if (fstat(r->fd, &st) == 0)
         r->file_bytes = (uint64_t)st.st_size;
-    rc = add_new_chunks(r);
+    rc = add_new_chunks(r, status.last_seq);
     if (rc == 0)
         rc = read_permanent_from(r, before);
     release_file(r);
@@ -724,6 +727,9 @@ void tmk_reader_forget(struct tmk_reader *r, uint32_t most_chunks, uint64_t most
 {
     if (r->n_chunks > most_chunks)
         drop_first_chunks(r, r->n_chunks - most_chunks);
+    free(r->buffer);
+    r->buffer = NULL;
+    r->buffer_bytes = 0;
     if (r->n_rows <= most_rows)
         return;
     memmove(r->rows, r->rows + (r->n_rows - most_rows), (size_t)most_rows * sizeof *r->rows);

@@ -108,7 +108,7 @@ int tmk_reader_attach(struct tmk_reader *r, uint8_t *bytes, size_t n, uint64_t l
  * writer went round past the last chunk known, so the trace has to be opened anew. */
 int tmk_reader_follow(struct tmk_reader *r, struct tmk_error *err);
 /* Keep only the newest chunks and step rows, at least one of each, so that a reader that follows
- * for days takes no more memory. */
+ * for days takes no more memory. A payload that was read is gone. */
 void tmk_reader_forget(struct tmk_reader *r, uint32_t most_chunks, uint64_t most_rows);
 /* Set the status to what it would be if these chunks were in the file. */
 void tmk_reader_set_status(struct tmk_reader *r, const struct tmk_status *status);

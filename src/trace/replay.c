@@ -376,3 +376,13 @@ int tmk_replay_follow(struct tmk_replay *rp, struct tmk_reader *r,
         first--;
     return replay_from(rp, r, first, visitor, err);
 }
+
+void tmk_replay_rest(struct tmk_replay *rp)
+{
+    tmk_state_trim(&rp->state);
+    tmk_cursor_fini(&rp->cursor);
+    rp->cursor = (struct tmk_cursor){.n_addresses = 0};
+    free(rp->entries);
+    rp->entries = NULL;
+    rp->entry_room = 0;
+}

@@ -73,4 +73,7 @@ int tmk_replay_run(struct tmk_replay *rp, struct tmk_reader *r, const struct tmk
 int tmk_replay_follow(struct tmk_replay *rp, struct tmk_reader *r,
                       const struct tmk_visitor *visitor, struct tmk_error *err);
 
+/* Give back the memory that is needed only while it reads, until the next follow. */
+void tmk_replay_rest(struct tmk_replay *rp);
+
 #endif

@@ -137,6 +137,16 @@ void tmk_state_compact(struct tmk_state *s)
     ASSERT_VALID(s);
 }
 
+void tmk_state_trim(struct tmk_state *s)
+{
+    drop_dead(s);
+    tmk_region_trim(&s->regions[0], ((size_t)s->n_entries + 1) * sizeof *s->entries);
+    index_entries(s, tmk_index_slots_for((uint64_t)s->n_entries + 1, FIRST_SLOTS));
+    tmk_region_trim(&s->regions[1],
+                    (size_t)tmk_index_n_slots(&s->entry_index) * sizeof *s->entry_index.slots);
+    ASSERT_VALID(s);
+}
+
 struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address)
 {
     uint32_t i = find_block_entry(s, entry_hash(device, address), device, address);

@@ -227,6 +227,9 @@ void tmk_state_set_requested(struct tmk_state *s, const struct tmk_block *b, uin
  * between chunks. */
 void tmk_state_compact(struct tmk_state *s);
 
+/* The same for all dead entries, and give their memory back: for a state that rests for a while. */
+void tmk_state_trim(struct tmk_state *s);
+
 /* Tell the state that a string is the name of a stage, since it knows strings by their ids only. A
  * caller that wants categories does so before the first event. */
 void tmk_state_learn_stage(struct tmk_state *s, uint32_t name, enum tmk_stage stage);

@@ -195,6 +195,77 @@ static void test_critical_in_time(void **state)
     assert_true(f.critical_s == 0); /* with the first sample: no trend is needed */
 }
 
+/* ---- after a long time ---- */
+
+static uint64_t idle_tenths; /* how long the next shape is idle */
+
+static uint64_t
+idle_then_filled(uint64_t i) /* of 80 GiB: steps with 4 GiB of swing, then 1 GiB/s */
+{
+    uint64_t swing = i % 20 * GB / 5;
+    return i < idle_tenths ? 40 * GB + swing : 44 * GB + (i - idle_tenths) * GB / 10;
+}
+
+/* However long a device was watched, a fill of half a minute is forecast before it is full. */
+static void test_filled_after_a_long_time(void **state)
+{
+    (void)state;
+    static const uint64_t hours[] = {1, 10};
+    for (unsigned k = 0; k < 2; k++) {
+        idle_tenths = hours[k] * 36000;
+        struct tmk_device_forecast p =
+            predict(idle_then_filled, idle_tenths + 260, 0, TMK_DEVICE_FORECAST_WARM_UP_NS);
+        assert_true(p.has_time);
+        assert_int_equal(p.risk_level, TMK_RISK_CRITICAL);
+        assert_int_equal(p.cause, TMK_GROWTH_STEADY);
+        assert_true(p.predicted_low < 10.1 && p.predicted_high > 10.1);
+        p = predict(idle_then_filled, idle_tenths, 0, TMK_DEVICE_FORECAST_WARM_UP_NS);
+        assert_int_equal(p.risk_level, TMK_RISK_LOW);
+        assert_false(p.has_time);
+    }
+}
+
+static uint64_t swinging(uint64_t i) /* up to 72 of 80 GiB and down again, every 40 s */
+{
+    return 40 * GB + i % 400 * 80 * MB;
+}
+
+static uint64_t uneven_swing(uint64_t i) /* likewise, each time up to 56 to 72 GiB */
+{
+    uint64_t highest = 56 + i / 400 * 2654435761u % 65536 / 4096;
+    return 40 * GB + i % 400 * (highest - 40) * GB / 400;
+}
+
+/* A swing that was seen before is no growth, nor is one that goes a little higher. */
+static void test_swing_that_is_known(void **state)
+{
+    (void)state;
+    for (uint64_t n = 20000; n < 24000; n += 37) {
+        struct tmk_device_forecast p = predict(swinging, n, 0, TMK_DEVICE_FORECAST_WARM_UP_NS);
+        assert_false(tmk_device_forecast_is_alarm(&p));
+        p = predict(uneven_swing, n, 0, TMK_DEVICE_FORECAST_WARM_UP_NS);
+        assert_false(tmk_device_forecast_is_alarm(&p));
+    }
+}
+
+/* After ten hours a forecast is due every minute, but at once for use that is higher than ever. */
+static void test_pace(void **state)
+{
+    (void)state;
+    const uint64_t second_ns = 1000000000, ten_hours_ns = 36000 * second_ns;
+    struct tmk_forecast_pace pace = {0};
+    assert_true(tmk_forecast_pace_is_due(&pace, 0, 50));
+    tmk_forecast_pace_note(&pace, 0, 50);
+    assert_false(tmk_forecast_pace_is_due(&pace, second_ns - 1, 90));
+    assert_true(tmk_forecast_pace_is_due(&pace, second_ns, 50));
+    tmk_forecast_pace_note(&pace, ten_hours_ns, 70);
+    tmk_forecast_pace_note(&pace, ten_hours_ns, 40);
+    assert_false(tmk_forecast_pace_is_due(&pace, ten_hours_ns + 60 * second_ns - 1, 70.9));
+    assert_true(tmk_forecast_pace_is_due(&pace, ten_hours_ns + 60 * second_ns, 40));
+    assert_true(tmk_forecast_pace_is_due(&pace, ten_hours_ns + second_ns, 71));
+    assert_false(tmk_forecast_pace_is_due(&pace, ten_hours_ns + second_ns - 1, 71));
+}
+
 static double level(double s)
 {
     (void)s;
@@ -287,10 +358,17 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_growing),          cmocka_unit_test(test_reserved_counts),
-        cmocka_unit_test(test_warm_up),          cmocka_unit_test(test_quiet),
-        cmocka_unit_test(test_critical_in_time), cmocka_unit_test(test_quiet_shapes),
-        cmocka_unit_test(test_states),           cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_growing),
+        cmocka_unit_test(test_reserved_counts),
+        cmocka_unit_test(test_warm_up),
+        cmocka_unit_test(test_quiet),
+        cmocka_unit_test(test_critical_in_time),
+        cmocka_unit_test(test_quiet_shapes),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_filled_after_a_long_time),
+        cmocka_unit_test(test_swing_that_is_known),
+        cmocka_unit_test(test_pace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,6 +327,11 @@ static void follow(struct follower *f, struct bench *b)
     assert_int_equal(f->rp.n_gaps + f->rp.n_bad_chunks, 0);
     assert_int_equal(tmk_reader_status(f->reader)->n_events, b->oracle.n_events);
     tmk_reader_forget(f->reader, KEPT_CHUNKS, KEPT_ROWS);
+    tmk_replay_rest(&f->rp);
+    found = kit_state_difference(&f->rp.state, &b->oracle);
+    if (found)
+        fail_msg("after a rest: %s", found);
+    assert_int_equal(f->rp.state.n_entries, f->rp.state.n_live);
     assert_in_range(tmk_reader_n_chunks(f->reader), 1, KEPT_CHUNKS);
     uint64_t n = tmk_reader_n_step_rows(f->reader);
     assert_int_equal(n, b->n_rows < KEPT_ROWS ? b->n_rows : KEPT_ROWS);

@@ -27,12 +27,10 @@
 #include "monitor/device_jobs.h"
 #include "monitor/sampler.h"
 #include "monitor/status.h"
-#include "monitor/watched_forecast.h"
 
 extern char **environ;
 
-enum { SHOWN_HOLDERS = 3, FORECAST_PART = 600 };
-#define FORECAST_NS 1000000000u
+enum { SHOWN_HOLDERS = 3 };
 
 void tmk_oom_watch_init(struct tmk_oom_watch *w, struct tmk_monitoring *m, double threshold_percent,
                         const char *command, FILE *out)
@@ -308,12 +306,11 @@ struct tmk_device_forecast tmk_oom_watch_forecast(const struct tmk_oom_watch *w,
     return tmk_watched_device_forecast(tmk_sampler_device(w->m->sampler, i), &terms);
 }
 
-static void look_ahead_of_device(struct tmk_oom_watch *w, unsigned i)
+static void look_ahead_of_device(struct tmk_oom_watch *w, unsigned i, double percent)
 {
     struct tmk_oom_watch_device *f = &w->forecasts[i];
-    uint64_t pause = w->m->elapsed_ns / FORECAST_PART;
     f->prediction = tmk_oom_watch_forecast(w, i);
-    f->due_ns = w->m->elapsed_ns + (pause > FORECAST_NS ? pause : FORECAST_NS);
+    tmk_forecast_pace_note(&f->pace, w->m->elapsed_ns, percent);
 }
 
 /* Returns whether the risk is worth a warning: once when it gets high, once more when it gets
@@ -340,8 +337,7 @@ static bool is_new_oom(const struct tmk_oom_watch *w, unsigned i)
     return is_new;
 }
 
-/* The longer a device was watched, the slower its outlook changes and the longer a forecast takes,
- * so it is made anew now and then; at once where what is so now has changed. */
+/* A forecast is made now and then, and at once where what is so now has changed. */
 static void look_at_alarm(struct tmk_oom_watch *w, unsigned i)
 {
     const struct tmk_watched_device *u = tmk_sampler_device(w->m->sampler, i);
@@ -353,8 +349,9 @@ static void look_at_alarm(struct tmk_oom_watch *w, unsigned i)
     bool passed = tmk_alarm_look(&w->alarms[i], percent);
     bool worse = tmk_alarm_look(&f->full, percent);
     worse = is_new_oom(w, i) || worse;
-    if (passed || worse || is_over != f->was_over || w->m->elapsed_ns >= f->due_ns) {
-        look_ahead_of_device(w, i);
+    if (passed || worse || is_over != f->was_over ||
+        tmk_forecast_pace_is_due(&f->pace, w->m->elapsed_ns, percent)) {
+        look_ahead_of_device(w, i, percent);
         worse = is_worse(f, &w->alarms[i]) || worse;
     }
     f->was_over = is_over;

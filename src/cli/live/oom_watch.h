@@ -9,10 +9,11 @@
 #include "forecast/device_forecast.h"
 #include "forecast/oom_forecast.h"
 #include "monitor/alarm.h"
+#include "monitor/watched_forecast.h"
 
 struct tmk_oom_watch_device { /* its forecast is remade now and then, not at each sample */
     struct tmk_device_forecast prediction;
-    uint64_t due_ns;           /* since the first sample: when it is worth making again */
+    struct tmk_forecast_pace pace;
     bool was_over;             /* the threshold, when it was made */
     enum tmk_risk warned_risk; /* the highest that was warned of since it was lower than high */
     struct tmk_alarm full;     /* rings when the device is full */
