@@ -62,7 +62,7 @@ def _is_news(before: Dict[str, Any], snapshot: Dict[str, Any]) -> bool:
 
 def history_lines(history: Sequence[Dict[str, Any]]) -> List[str]:
     """A section: snapshots that differ from the one before, oldest first; of many the first and the last."""
-    lines = [words(f"history: {len(history)} snapshots, the same ones once (time, allocated, reserved, utilization)",
+    lines = [words(f"history: {len(history)} snapshots, repeated ones are left out (time, allocated, reserved, utilization)",
                    f"内存历史: {len(history)} 个快照, 重复的只列一次 (时间, 分配, 保留, 利用率)")]
     news = [snapshot for before, snapshot in zip([{}, *history], history) if _is_news(before, snapshot)]
     n_left_out = max(0, len(news) - SHOWN_FIRST - SHOWN_LAST)

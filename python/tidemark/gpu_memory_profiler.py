@@ -207,7 +207,8 @@ class GPUMemoryProfiler:
     >>> profiler.record("model made")
 
     Figures are those of the device that torch allocates on, or of the one that record() is given; without a GPU those of
-    the CPU's tensors, of which what is reserved is not known. Where the records are of several devices, each says which.
+    the CPU's tensors, of which what is reserved is not known. The JSON says of which device each record is; the timeline
+    and the log say it where the records are of several.
     Maxima are the highest since the process began (since `import tidemark` on the CPU), whoever resets
     torch's meanwhile. Lines go to the console (stderr) and to log_dir/memory_profiler_<stamp>.log, which
     begins anew at max_log_bytes; log_backups older ones are kept. A thread writes them, within 0.1 s.
@@ -371,16 +372,12 @@ class GPUMemoryProfiler:
 
     def _entries(self) -> Dict[str, List[Dict[str, Any]]]:
         events: Dict[str, List[Dict[str, Any]]] = {}
-        rows = list(self._rows)
-        names = _names_of(number for *_, number in rows)
-        for event, more, packed, number in rows:
+        for event, more, packed, number in list(self._rows):
             f = self._lines.figures(packed, number)
             entry = {"time": round(self._lines.seconds(f.time_ns), 6), "allocated": mb(f.allocated),
                      "reserved": mb(f.reserved), "max_allocated": mb(f.max_allocated),
                      "max_reserved": mb(f.max_reserved),
-                     "timestamp": _iso_time(f.time_ns)}
-            if names:
-                entry["device"] = names[number]
+                     "timestamp": _iso_time(f.time_ns), "device": name_of(number)}
             info = more.info if isinstance(more, Details) else more
             if info is not None:
                 entry["info"] = str(info)

@@ -26,7 +26,7 @@ assert json_file == glob.glob("logs/my_training/memory_profiler_*.json")[0]
 found = json.load(open(json_file, encoding="utf-8"))
 assert list(found) == ["模型创建", "前向传播", "训练步骤"]
 (made,), (step,) = found["模型创建"], found["训练步骤"]
-assert list(made) == ["time", "allocated", "reserved", "max_allocated", "max_reserved", "timestamp"]
+assert list(made) == ["time", "allocated", "reserved", "max_allocated", "max_reserved", "timestamp", "device"]
 assert found["前向传播"][0]["info"] == "loss=0.1234"
 assert step["tensors"]["input"] == {"shape": [1 << 20], "dtype": "torch.float32",
                                     "device": str(input_tensor.device), "bytes": 4 << 20}
@@ -76,6 +76,8 @@ assert (known["reserved"] is None) == (known["max_reserved"] is None) == (DEVICE
 if DEVICE == "cuda":
     last = found["cache given back"][0]
     assert last["reserved"] == torch.cuda.memory_reserved() / 1048576
+name = "cuda:0" if DEVICE == "cuda" else "cpu"  # also where there is but one
+assert {entry["device"] for entries in found.values() for entry in entries} == {name}
 assert [entry["info"] for entry in found["many"]] == [str(i) for i in range(2000)]
 
 class Wrong:
@@ -205,8 +207,8 @@ torch.have(0, 10, 20)
 one.record("a")
 one.record_detailed("b", device="cuda:0")
 assert [list(entry) for entry in (one._entries()["a"][0], one._entries()["b"][0])] == [
-    ["time", "allocated", "reserved", "max_allocated", "max_reserved", "timestamp"],
-    ["time", "allocated", "reserved", "max_allocated", "max_reserved", "timestamp", "tensors", "model"]]
+    ["time", "allocated", "reserved", "max_allocated", "max_reserved", "timestamp", "device"],
+    ["time", "allocated", "reserved", "max_allocated", "max_reserved", "timestamp", "device", "tensors", "model"]]
 one.print_report()
 assert list(one.generate_summary_report()) == ["total_events", "duration_s", "peak_allocated", "peak_reserved", "peak_event",
                                                "events", "warnings"]
