@@ -22,6 +22,8 @@ enum { NAME_SLOTS = 1 << 14, MAX_FRAMES = 64 };
 
 /* The recorder's own default, so that checkpoints are paced as in a real trace. */
 #define MAX_SIZE_BYTES (2ull << 30)
+
+enum { RANKS_ON_A_HOST = 8 };
 #define GAP_MEDIAN_NS 4000.0
 #define GAP_SIGMA 1.0
 #define START_REALTIME_NS 1767225600000000000ull /* 2026-01-01T00:00:00Z */
@@ -61,17 +63,23 @@ static int fail(struct tmk_bench_out *o, int rc)
     return o->rc;
 }
 
-static int make_file(struct tmk_bench_out *o, const char *folder, const char *command)
+static int make_file(struct tmk_bench_out *o, const char *folder, const char *command,
+                     const struct tmk_bench_rank *r)
 {
-    if (mkdir(folder, 0777) < 0)
+    if (r->rank == 0 && mkdir(folder, 0777) < 0)
         return tmk_fail_os(&o->error, TMK_EIO, errno, "cannot make the folder %s", folder);
-    char path[3000], info[2048];
-    snprintf(path, sizeof path, "%s/bench.r0.4242.20260101T000000.000.trace", folder);
+    char path[3000], info[2048], host[24] = "bench", boot[48] = "";
+    if (r->world_size > 1) {
+        snprintf(host, sizeof host, "node%u", r->rank / RANKS_ON_A_HOST);
+        snprintf(boot, sizeof boot, "boot_id=bench-%u\n", r->rank / RANKS_ON_A_HOST);
+    }
+    snprintf(path, sizeof path, "%s/%s.r%u.%u.20260101T000000.000.trace", folder, host, r->rank,
+             4242 + r->rank);
     snprintf(info, sizeof info,
-             "host=bench\npid=4242\nrank=0\nworld_size=1\ncommand=%s\n"
+             "host=%s\npid=%u\nrank=%u\nworld_size=%u\ncommand=%s\n"
              "start_realtime_ns=%llu\nstart_monotonic_ns=1000000000\nclock=tsc\n"
-             "tidemark=" TMK_VERSION "\n",
-             command, START_REALTIME_NS);
+             "tidemark=" TMK_VERSION "\n%s",
+             host, 4242 + r->rank, r->rank, r->world_size, command, START_REALTIME_NS, boot);
     uint8_t id[16];
     uint64_t words[2] = {tmk_bench_out_random(o), tmk_bench_out_random(o)};
     memcpy(id, words, sizeof id);
@@ -79,14 +87,15 @@ static int make_file(struct tmk_bench_out *o, const char *folder, const char *co
 }
 
 int tmk_bench_out_open(struct tmk_bench_out *o, const char *folder, const char *command,
-                       uint64_t seed, const struct tmk_bench_limits *limits)
+                       uint64_t seed, const struct tmk_bench_limits *limits,
+                       const struct tmk_bench_rank *rank)
 {
     *o = (struct tmk_bench_out){.limits = *limits, .random = seed, .writer = {.fd = -1}};
     o->names = calloc(NAME_SLOTS, sizeof *o->names);
     if (!o->names)
         return fail(o, TMK_ENOMEM);
     make_gaps(o);
-    int rc = make_file(o, folder, command);
+    int rc = make_file(o, folder, command, rank);
     if (rc < 0)
         return fail(o, rc);
     struct tmk_packer_options options =

@@ -55,9 +55,16 @@ struct tmk_bench_out {
     uint32_t n_strings, n_frames, n_stacks;
 };
 
-/* Make `folder` (it must not exist) with one trace; `command` goes into its header. */
+/* The place of a process in its job. Eight ranks share a host. */
+struct tmk_bench_rank {
+    unsigned rank, world_size;
+};
+
+/* Make a trace in `folder`, which must not exist for the first rank; `command` goes into its
+ * header. */
 int tmk_bench_out_open(struct tmk_bench_out *o, const char *folder, const char *command,
-                       uint64_t seed, const struct tmk_bench_limits *limits);
+                       uint64_t seed, const struct tmk_bench_limits *limits,
+                       const struct tmk_bench_rank *rank);
 /* Finish the trace and fill truth.file_bytes; the first error of all, or 0. */
 int tmk_bench_out_close(struct tmk_bench_out *o);
 

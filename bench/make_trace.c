@@ -3,13 +3,15 @@
  *
  *     make_trace --kind training --events 10000000 -o a.tmk
  *     make_trace --kind torch_trace --rows 10000000 -o b.tmk
+ *     make_trace --ranks 1024 --steps 2 -o c.tmk
  *
  * It plays the training of a transformer encoder on one GPU: the layers' forward and backward with
  * their activations, gradients and temporaries, AdamW, batches of varying length. Sizes follow from
  * the model's dimensions, addresses from a model of a caching allocator, and what lives how long
  * from who needs it. `training` does all of it, about 1,250 allocations and as many frees a step;
  * `torch_trace` is about module ranges: about 1,000 opened or closed a step, one or two events
- * between them. The same seed gives the same bytes. */
+ * between them. The same seed gives the same bytes. With --ranks a run has as many traces, on a
+ * host for each eight; the rank at two thirds of them has twice the batch. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,6 +45,7 @@ enum {
     MAX_OPS = 4,
     MAX_PARAMS = 4,
     MAX_HELD = 1024,
+    MOST_RANKS = 100000,
     GPU = TIDEMARK_CUDA(0),
 };
 
@@ -243,6 +246,7 @@ struct node { /* one module of the tree, in the order of its forward */
 
 struct maker {
     struct tmk_bench_out out;
+    uint64_t batch;
     struct tmk_bench_pool *pool;
     bool is_torch_trace;
     uint32_t n_layers;
@@ -263,8 +267,8 @@ struct maker {
 
 static uint64_t size_of(const struct maker *m, enum size size)
 {
-    const uint64_t tokens = BATCH * m->seq;
-    const uint64_t scores = BATCH * HEADS * m->seq * m->seq;
+    const uint64_t tokens = m->batch * m->seq;
+    const uint64_t scores = m->batch * HEADS * m->seq * m->seq;
     switch (size) {
     case TOKENS:
         return tokens * DIM * FLOAT_BYTES;
@@ -667,13 +671,13 @@ static void set_up(struct maker *m)
 struct settings {
     const char *folder;
     const char *kind;
-    uint64_t n_events, n_rows, n_steps, seed;
+    uint64_t n_events, n_rows, n_steps, seed, n_ranks;
 };
 
 static int usage(void)
 {
     fputs("usage: make_trace --kind training|torch_trace [--events N] [--rows N] [--steps N]\n"
-          "                  [--seed N] -o DIR.tmk\n"
+          "                  [--seed N] [--ranks N] -o DIR.tmk\n"
           "Ends at the first limit reached: 10 million events (training) or rows (torch_trace)\n"
           "when none is given. Prints what the trace holds as one JSON object.\n",
           stderr);
@@ -700,7 +704,8 @@ static int parse(int argc, char **argv, struct settings *s)
     } flags[] = {
         {"--events", &s->n_events, NULL}, {"--rows", &s->n_rows, NULL},
         {"--steps", &s->n_steps, NULL},   {"--seed", &s->seed, NULL},
-        {"--kind", NULL, &s->kind},       {"-o", NULL, &s->folder},
+        {"--ranks", &s->n_ranks, NULL},   {"--kind", NULL, &s->kind},
+        {"-o", NULL, &s->folder},
     };
     for (int i = 1; i < argc; i += 2) {
         size_t k = 0;
@@ -714,7 +719,8 @@ static int parse(int argc, char **argv, struct settings *s)
             return TMK_EINVAL;
     }
     bool is_known = strcmp(s->kind, "training") == 0 || strcmp(s->kind, "torch_trace") == 0;
-    return is_known && s->folder ? 0 : TMK_EINVAL;
+    bool has_ranks = s->n_ranks > 0 && s->n_ranks <= MOST_RANKS;
+    return is_known && has_ranks && s->folder ? 0 : TMK_EINVAL;
 }
 
 static void print_truth(const struct maker *m, const char *kind)
@@ -730,8 +736,10 @@ static void print_truth(const struct maker *m, const char *kind)
            m->out.n_stacks, t->file_bytes);
 }
 
-static int make(struct maker *m, const struct settings *s)
+static int make(struct maker *m, const struct settings *s, unsigned rank)
 {
+    const struct tmk_bench_rank place = {rank, (unsigned)s->n_ranks};
+    *m = (struct maker){.batch = rank > 0 && rank == s->n_ranks * 2 / 3 ? 2 * BATCH : BATCH};
     m->is_torch_trace = strcmp(s->kind, "torch_trace") == 0;
     m->n_layers = m->is_torch_trace ? TRACE_LAYERS : TRAINING_LAYERS;
     m->pool = tmk_bench_pool_open();
@@ -740,7 +748,7 @@ static int make(struct maker *m, const struct settings *s)
     struct tmk_bench_limits limits = {.n_events = s->n_events, .n_rows = s->n_rows};
     char command[96];
     snprintf(command, sizeof command, "make_trace --kind %s --seed %" PRIu64, s->kind, s->seed);
-    int rc = tmk_bench_out_open(&m->out, s->folder, command, s->seed, &limits);
+    int rc = tmk_bench_out_open(&m->out, s->folder, command, s->seed, &limits, &place);
     if (rc == 0)
         set_up(m);
     for (uint64_t step = 0; rc == 0 && step < s->n_steps && !m->out.is_full; step++) {
@@ -754,7 +762,7 @@ static int make(struct maker *m, const struct settings *s)
 
 int main(int argc, char **argv)
 {
-    struct settings s = {.kind = "training", .seed = 1};
+    struct settings s = {.kind = "training", .seed = 1, .n_ranks = 1};
     if (parse(argc, argv, &s) < 0)
         return usage();
     if (!s.n_events && !s.n_rows && !s.n_steps)
@@ -763,7 +771,9 @@ int main(int argc, char **argv)
     s.n_rows = s.n_rows ? s.n_rows : UINT64_MAX;
     s.n_steps = s.n_steps ? s.n_steps : UINT64_MAX;
     static struct maker maker;
-    int rc = make(&maker, &s);
+    int rc = 0;
+    for (unsigned rank = 0; rc == 0 && rank < s.n_ranks; rank++)
+        rc = make(&maker, &s, rank);
     if (rc < 0) {
         const char *why = maker.out.error.text;
         fprintf(stderr, "make_trace: %s\n", why[0] ? why : tmk_result_text(rc));

@@ -24,7 +24,8 @@ def is_quiet() -> bool:
     return os.environ.get("TIDEMARK_QUIET", "") not in ("", "0")
 
 
-def _traces(folder: str) -> List[str]:
+def traces(folder: str) -> List[str]:
+    """Names of the traces in a run's folder."""
     try:
         return [name for name in os.listdir(folder) if name.endswith((".trace", ".trace.part"))]
     except OSError:  # it was never made, or is no longer there
@@ -38,7 +39,7 @@ class AtExit:
         self._folder, self._is_ours = folder, is_ours
         self._name = os.path.relpath(folder) if os.path.dirname(folder) == os.getcwd() else folder
         self._pid: Optional[int] = os.getpid()
-        self._before = set(_traces(folder))
+        self._before = set(traces(folder))
         atexit.register(self.say)
         self._say_before_os_exit()
 
@@ -65,7 +66,7 @@ class AtExit:
     def _say(self) -> None:
         if self._is_ours and self._is_gone():
             return
-        has_traces = bool(set(_traces(self._folder)) - self._before)
+        has_traces = bool(set(traces(self._folder)) - self._before)
         if is_quiet() or not (has_traces or self._is_ours):
             return
         name = shlex.quote(self._name)

@@ -5,6 +5,8 @@ import dataclasses
 import difflib
 import json
 import math
+import numbers
+import operator
 import os
 import sys
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
@@ -54,6 +56,8 @@ class LoraConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            setattr(self, name, _plain_number(value))
         if isinstance(self.target_modules, str):
             self.target_modules = tuple(self.target_modules.split(","))
         self.target_modules = tuple(self.target_modules)
@@ -123,6 +127,13 @@ class LoraConfig:
         except ValueError as reason:
             raise ValueError(f"config: {file}{reason}") from None
         return cls(**{name: value for name, value in known.items() if value is not None})
+
+
+def _plain_number(value: Any) -> Any:
+    """numpy's numbers as Python's, which JSON can write; anything else as it is."""
+    if isinstance(value, (int, float)) or not isinstance(value, numbers.Real):
+        return value
+    return operator.index(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def changed_configs(base: LoraConfig, variations: Mapping[str, Any]) -> Dict[str, LoraConfig]:

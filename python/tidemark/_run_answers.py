@@ -9,10 +9,12 @@ import os
 from typing import Any, Callable, Dict, List, Optional
 
 from . import _program
+from ._at_exit import traces
 
 END = 1 << 62  # a time after every other
 RISKS = ("low", "medium", "high", "critical")
 NOT_RECORDED = "this process is not recorded: import tidemark before the training, or use tidemark run"
+NOTHING_YET = "nothing is recorded yet: no process of the run has allocated a block"
 NOT_CACHED = "no process of the run has memory on a GPU, and torch keeps no cache of the host's"
 LEAK_KEYS = {"verdict": None, "leaks": [], "falls_back": [], "not_judged": [], "steps": None}
 
@@ -33,12 +35,18 @@ def run_folder() -> Optional[str]:
     return None
 
 
+def will_record() -> bool:
+    """Whether this process records into a folder that is known; it is made with the first block."""
+    import tidemark
+    return tidemark.is_watched() and tidemark.run is not None
+
+
 def _answered(ask: Callable[[str], Dict[str, Any]], otherwise: Dict[str, Any]) -> Dict[str, Any]:
     """What it answers of the run, or that it does not, and why."""
     try:
         run = run_folder()
-        if run is None:
-            return {**otherwise, "reason": NOT_RECORDED}
+        if run is None or not traces(run):
+            return {**otherwise, "reason": NOT_RECORDED if run is None and not will_record() else NOTHING_YET}
         return {**ask(run), "reason": None}
     except _program.NoAnswer as reason:
         return {**otherwise, "reason": str(reason)}

@@ -5,6 +5,7 @@ People keep them in a dict, a class (class attributes), an object, a dataclass, 
 arguments of a command, a module, or an object of a library that can make a dict of itself. Every public attribute that
 is no method counts, inherited ones and properties too, so that a misspelled one is found and not left out.
 """
+import argparse
 import dataclasses
 import types
 from typing import Any, Dict, Iterator, Mapping
@@ -14,6 +15,7 @@ WANTED = ("a dict, a class or an object with settings as attributes, a dataclass
 METHODS = (types.FunctionType, types.BuiltinFunctionType, classmethod, staticmethod)
 #: Of a module's names: what it imports and defines, besides its settings.
 OF_MODULE = (*METHODS, type, types.ModuleType)
+NAMESPACES = (types.SimpleNamespace, argparse.Namespace)  # which may be empty, as a dict may
 AS_DICT = ("_asdict", "model_dump", "to_dict", "dict")  # of namedtuples, pydantic, transformers, pydantic 1
 
 
@@ -35,6 +37,8 @@ def settings_of(given: Any) -> Dict[Any, Any]:
     found = {name: getattr(given, name) for name in dict.fromkeys(_names(given)) if not name.startswith("_")}
     if isinstance(given, type) and not found:
         raise TypeError(f"the class {given.__qualname__} has no attributes with settings; give an object of it")
+    if not found and not isinstance(given, NAMESPACES):
+        raise TypeError(f"{given!r} has no attributes with settings; give a dict of them")
     return found
 
 

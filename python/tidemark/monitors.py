@@ -143,7 +143,7 @@ class _Monitor:
                  more: Sequence[str] = ()):
         self._set_interval(sampling_interval)
         self._arguments = list(more)
-        named = ["visible"] if devices is None else [f"visible:{d}" if isinstance(d, int) else d for d in devices]
+        named = ["visible"] if devices is None else [f"visible:{d}" if isinstance(d, int) else str(d) for d in devices]
         self._arguments += ["--devices", ",".join(named)]
         self._follower: Optional[Follower] = None
         self._end: Optional[weakref.finalize] = None

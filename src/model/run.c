@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "model/components.h"
 #include "model/owners.h"
+#include "model/run_clock.h"
 #include "model/symbols.h"
 #include "tidemark/tidemark.h"
 #include "trace/defs.h"
@@ -30,6 +31,7 @@ struct tmk_run {
     struct tmk_symbols *symbols;
     struct tmk_components *components;
     struct tmk_error components_problem;
+    struct tmk_clock_match clock;
 };
 
 /* ---- opening ---- */
@@ -146,18 +148,6 @@ static int by_rank(const void *va, const void *vb)
     return strcmp(a->file, b->file);
 }
 
-static void put_on_one_clock(struct tmk_run *run)
-{
-    uint64_t first = UINT64_MAX;
-    for (uint32_t i = 0; i < run->n_processes; i++)
-        if (run->processes[i].start_realtime_ns < first)
-            first = run->processes[i].start_realtime_ns;
-    for (uint32_t i = 0; i < run->n_processes; i++)
-        run->processes[i].offset_ns = run->processes[i].start_realtime_ns - first;
-    if (run->n_processes > 1)
-        qsort(run->processes, run->n_processes, sizeof *run->processes, by_rank);
-}
-
 static struct tmk_run *make_run(const char *path, struct tmk_error *err)
 {
     struct tmk_run *run = calloc(1, sizeof *run);
@@ -172,11 +162,14 @@ static struct tmk_run *make_run(const char *path, struct tmk_error *err)
 /* Finish opening after all traces were added, or fail with `rc`. */
 static int finish_open(struct tmk_run *run, int rc, struct tmk_run **ret_run)
 {
+    if (rc == 0)
+        rc = tmk_run_clock_match(run->processes, run->n_processes, &run->clock);
     if (rc < 0) {
         tmk_run_close(run);
         return rc;
     }
-    put_on_one_clock(run);
+    if (run->n_processes > 1)
+        qsort(run->processes, run->n_processes, sizeof *run->processes, by_rank);
     *ret_run = run;
     return 0;
 }
@@ -245,6 +238,11 @@ uint32_t tmk_run_n_processes(const struct tmk_run *run)
 struct tmk_process *tmk_run_process(struct tmk_run *run, uint32_t i)
 {
     return &run->processes[i];
+}
+
+const struct tmk_clock_match *tmk_run_clock(const struct tmk_run *run)
+{
+    return &run->clock;
 }
 
 uint32_t tmk_run_n_unreadable(const struct tmk_run *run, struct tmk_error *ret_first)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/run_clock.h"
 #include "model/watched.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
@@ -50,6 +51,8 @@ const char *tmk_run_path(const struct tmk_run *run);
 uint32_t tmk_run_n_processes(const struct tmk_run *run);
 /* Processes are ordered by rank, then start. */
 struct tmk_process *tmk_run_process(struct tmk_run *run, uint32_t i);
+/* How well the clocks of the hosts agree. */
+const struct tmk_clock_match *tmk_run_clock(const struct tmk_run *run);
 /* How many traces of the folder could not be opened, and why the first could not. */
 uint32_t tmk_run_n_unreadable(const struct tmk_run *run, struct tmk_error *ret_first);
 /* The problem with the user's file of components; NULL: none. */

@@ -222,8 +222,8 @@ int tmk_watched_find(uint32_t pid, struct tmk_watched *ret, struct tmk_error *er
                         "process %u records nothing that can be found: it has not allocated "
                         "anything yet, or only this moment, was detached from, or has no ring file "
                         "(ulimit -f); "
-                        "after a detach, to watch it again: tidemark attach %u",
-                        pid, pid);
+                        "after a detach, to watch it again: tidemark attach %s",
+                        pid, tmk_watched_name(pid, name));
     case HAS_NOTHING:
         return tmk_fail(err, TMK_EPROCESS,
                         "process %u is not watched; to watch it: tidemark attach %s", pid,

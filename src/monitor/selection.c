@@ -11,6 +11,7 @@
 #include "monitor/visible.h"
 
 #define VISIBLE "visible"
+#define CUDA "cuda" /* torch's name for one of these */
 
 static bool is_whole_gpu(const struct tmk_device *device)
 {
@@ -46,14 +47,31 @@ static bool is_name_text(const char *name, size_t n, const char *text)
     return strlen(text) == n && memcmp(name, text, n) == 0;
 }
 
-/* Whether the name is "visible", or like "visible:0". */
+/* Whether the name is `word`, a colon and a number. */
+static bool is_numbered(const char *name, size_t n, const char *word)
+{
+    size_t first = strlen(word) + 1;
+    return n > first && memcmp(name, word, first - 1) == 0 && name[first - 1] == ':' &&
+           strspn(name + first, "0123456789") >= n - first;
+}
+
+/* Whether the name is "visible", or like "visible:0" or "cuda:0". */
 static bool is_visible(const char *name, size_t n)
 {
-    size_t word = strlen(VISIBLE);
-    if (n < word || memcmp(name, VISIBLE, word) != 0)
-        return false;
-    return n == word || (name[word] == ':' && n > word + 1 &&
-                         strspn(name + word + 1, "0123456789") >= n - word - 1);
+    return is_name_text(name, n, VISIBLE) || is_numbered(name, n, VISIBLE) ||
+           is_numbered(name, n, CUDA);
+}
+
+/* Whether that name means the visible device of this number: the host, which may stand in their
+ * place, is no CUDA device. */
+static bool is_meant_visible(const struct tmk_devices *d, unsigned index, unsigned number,
+                             const char *name, size_t n)
+{
+    char visible[TMK_LABEL_BYTES + sizeof VISIBLE], cuda[TMK_LABEL_BYTES + sizeof CUDA];
+    snprintf(visible, sizeof visible, VISIBLE ":%u", number);
+    snprintf(cuda, sizeof cuda, CUDA ":%u", number);
+    return is_name_text(name, n, VISIBLE) || is_name_text(name, n, visible) ||
+           (is_name_text(name, n, cuda) && tmk_devices_get(d, index)->kind != TMK_DEVICE_HOST);
 }
 
 static bool is_meant(const struct tmk_devices *d, unsigned index, const char *name, size_t n)
@@ -98,11 +116,9 @@ struct device_choice {
 /* Mark the devices that `name` means. */
 static bool choose_by_name(struct device_choice *c, const char *name, size_t n)
 {
-    char label[TMK_LABEL_BYTES + sizeof VISIBLE];
     bool found = false;
-    for (unsigned i = 0; i < c->visible.n && is_visible(name, n); i++) {
-        snprintf(label, sizeof label, VISIBLE ":%u", i);
-        bool meant = is_name_text(name, n, VISIBLE) || is_name_text(name, n, label);
+    for (unsigned i = 0; i < c->visible.n; i++) {
+        bool meant = is_meant_visible(c->d, c->visible.items[i], i, name, n);
         c->numbers[i] |= meant;
         c->is_visible |= meant;
         found |= meant;
@@ -165,7 +181,8 @@ static int refuse_word(const char *name, size_t n, struct tmk_error *err)
     char word[64];
     snprintf(word, sizeof word, "%.*s", (int)n, name);
     return tmk_fail(err, TMK_EINVAL,
-                    "'%s' is no device's name: 0, 0:1, host, all, " VISIBLE " or an id are", word);
+                    "'%s' is no device's name: 0, 0:1, cuda:0, host, all, " VISIBLE " or an id are",
+                    word);
 }
 
 /* Mark the devices that all values mean. TMK_ENOENT: some are missing, and their names are in

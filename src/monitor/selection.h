@@ -9,6 +9,7 @@
  *     visible    the GPUs that a program with this environment sees (visible.h), numbered as CUDA
  *                and torch number them; the host, as 0, if it sees none
  *     visible:1  the second of these
+ *     cuda:1     the same, as torch names it; never the host
  *
  * Only the host can be named together with visible devices, because other numbers are not CUDA's.
  * Parts must be named one by one: their memory belongs to their GPU and would be counted twice. */

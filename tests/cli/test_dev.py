@@ -81,3 +81,40 @@ def test_wrong_words(run_dev, arguments, said):
     done = run_dev(*arguments)
     assert done.returncode == 1
     assert said in done.stderr
+
+
+#: Stand-ins for Debian's tools. apt-get notes what it finds of the policy, and brings what is missing; `here` is the folder
+#: of the stand-ins.
+APT = """
+here=$(dirname "$0")
+echo "apt-get $* $(cat "$here/policy-rc.d" 2>/dev/null | tr '\\n' ' ')" >>"$here/said"
+[ "$1" = update ] || for name in promtool-elsewhere sshd; do printf '#!/bin/sh\\n' >"$here/$name"; chmod +x "$here/$name"; done
+"""
+NOTES = 'echo "$(basename "$0") $*" >>"$(dirname "$0")/said"'
+
+
+def without_two(folder, text):
+    """The script, on a machine that lacks the packages with services, and with its policy elsewhere."""
+    for before, after in (("promtool\n", "promtool-elsewhere\n"), ("/usr/sbin/sshd\n", f"{folder}/bin/sshd\n"),
+                          ("policy=/usr/sbin/policy-rc.d\n", f"policy={folder}/bin/policy-rc.d\n")):
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    return text
+
+
+@pytest.mark.parametrize("has_policy", (False, True))
+def test_services_stay_off(run_dev, tmp_path, has_policy):
+    """Those of packages that only tests use: nothing is started, and nothing is left that would keep one from starting."""
+    script, policy = tmp_path / "tree" / "dev", tmp_path / "bin" / "policy-rc.d"
+    script.write_text(without_two(tmp_path, script.read_text(encoding="utf-8")), encoding="utf-8")
+    if has_policy:
+        policy.write_text("exit 104", encoding="utf-8")
+    done = run_dev("test", "pytest", timeout="exit 0", systemctl=NOTES, sudo='exec "$@"', **{"apt-get": APT, "apt-cache": "",
+                                                                                          "update-rc.d": NOTES})
+    said = (tmp_path / "bin" / "said").read_text(encoding="utf-8").splitlines()
+    assert said[1].startswith("apt-get install -y --no-install-recommends prometheus openssh-server ")
+    assert said[1].endswith(" exit 104" if has_policy else " #!/bin/sh exit 101 ")
+    assert said[2:] == ["systemctl --quiet disable prometheus.service", "systemctl --quiet disable ssh.service ssh.socket"]
+    assert policy.exists() == has_policy
+    assert "dev: prometheus is for tests, which start their own: its service stays off\n" in done.stderr
+    assert "dev: openssh-server is for tests, which start their own: its service stays off\n" in done.stderr

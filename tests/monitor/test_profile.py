@@ -157,7 +157,8 @@ def test_devices(machine, words, names):
 
 @pytest.mark.parametrize("words,said", [
     (["7"], "there is no device '7'; there is: 0, 1, host"),
-    (["0,cuda:1"], "'cuda:1' is no device's name: 0, 0:1, host, all, visible or an id are"),
+    (["0,gpu1"], "'gpu1' is no device's name: 0, 0:1, cuda:0, host, all, visible or an id are"),
+    (["cuda:2"], "there is no device 'cuda:2'; there is: 0, 1, host"),
 ])
 def test_absent_device(machine, words, said):
     machine.cards([], [])

@@ -96,6 +96,13 @@ assert [prediction.risk_level for prediction in detector.warnings] == [H, C, H]
 assert seen[0] == ("tidemark-monitor", [14 * GIB], 0)
 assert not os.path.exists(f"/proc/{pid}")
 
+class Device:  # as torch.device
+    def __str__(self):
+        return "cuda:1"
+for devices, names in (([Device()], ["1"]), (["cuda:0", 1], ["0", "1"])):
+    with MemoryProfiler(sampling_interval=0.01, devices=devices) as profiler:
+        assert list(profiler.generate_report()["devices"]) == names
+
 stopped = OOMDetector(1, lambda prediction: stopped.stop_monitoring(), sampling_interval=0.01, devices=[0])
 from tidemark import _follower
 started = _follower.threading.Thread.start

@@ -103,6 +103,8 @@ def test_attach_and_detach(machine, shop):
     detached = machine.tidemark("detach", f"node7:{pid}")
     assert detached.returncode == 0, detached.stderr
     assert locally("check", run).returncode == 0
+    after = machine.tidemark("eval", f"node7:{pid}", "1")
+    assert after.stderr.endswith(f"after a detach, to watch it again: tidemark attach node7:{pid}\n")
 
 
 # ---- arguments

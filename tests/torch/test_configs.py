@@ -102,6 +102,16 @@ for wrong in ([("r", 8)], 8, print, lambda: None, {"r"}):
     assert refused(lambda: LoraConfig.of(wrong), TypeError).startswith("a config is a dict, "), wrong
 assert refused(lambda: LoraConfig.of(type("Empty", (), {"__init__": lambda self: None})), TypeError) == (
     "the class Empty has no attributes with settings; give an object of it")
+class Dynamic:  # attributes that nobody can list
+    def __getattr__(self, name):
+        return 8
+    def __repr__(self):
+        return "Dynamic()"
+assert refused(lambda: LoraConfig.of(Dynamic()), TypeError) == (
+    "Dynamic() has no attributes with settings; give a dict of them")
+import numpy
+of_numpy = LoraConfig.of({"r": numpy.arange(8, 9)[0], "alpha": numpy.float32(0.5), "batch_size": numpy.int32(4)})
+assert of_numpy == LoraConfig(r=8, alpha=0.5, batch_size=4) and json.loads(json.dumps(of_numpy.to_dict()))["r"] == 8
 assert refused(lambda: LoraConfig.of({"r": 0})) == "r is to be a whole number from 1 on, not 0"
 
 from tidemark import debug_memory_with_different_configs

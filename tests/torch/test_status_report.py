@@ -264,6 +264,18 @@ def test_quick_start(tmp_path, rings):
     assert "LEAK" not in done.stdout and "\n  growth of devices: not known: too short to tell" in done.stdout
 
 
+def test_nothing_allocated(tmp_path, rings):
+    """The reason is what is so, and not how a run is made."""
+    source = """
+import tidemark
+report = tidemark.MemoryDebugger().get_status_report()
+nothing = "nothing is recorded yet: no process of the run has allocated a block"
+assert [report[part]["reason"] for part in ("oom", "leak", "fragmentation")] == [nothing] * 3, report
+assert f"    lines that leak: {nothing}" in str(report).splitlines()
+"""
+    run_python(source, tmp_path, rings)
+
+
 def test_switched_off(tmp_path, rings):
     """TIDEMARK=0: the library is not loaded, no thread and no process is there, and the keys are."""
     source = """

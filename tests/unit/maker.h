@@ -36,21 +36,30 @@ struct maker {
     uint32_t thread;
 };
 
-static inline void maker_open(struct maker *m, uint64_t max_size)
+/* Begin a trace with this text in its header: `name`.trace in a folder that is there. */
+static inline void maker_open_as(struct maker *m, const char *folder, const char *name,
+                                 const char *info, uint64_t max_size)
 {
     static const uint8_t id[16] = {1, 2, 3};
-    static const char info[] = "host=test\npid=42\nrank=0\nexe=/usr/bin/python3.11\n"
-                               "command=made by hand\n"
-                               "start_realtime_ns=1700000000000000000\n";
     *m = (struct maker){.thread = 1};
-    strcpy(m->folder, "/tmp/tidemark-test.XXXXXX");
-    assert_non_null(mkdtemp(m->folder));
-    snprintf(m->path, sizeof m->path, "%s/test.r0.42.x.trace", m->folder);
+    snprintf(m->folder, sizeof m->folder, "%s", folder);
+    snprintf(m->path, sizeof m->path, "%s/%s.trace", folder, name);
     assert_int_equal(tmk_writer_create(&m->writer, m->path, id, info, max_size, NULL), 0);
     struct tmk_packer_options options =
         tmk_packer_options_for(max_size, &tmk_state_limits_recorder);
     struct tmk_chunk_out out = tmk_writer_out(&m->writer);
     assert_int_equal(tmk_packer_open(&options, &out, &m->packer), 0);
+}
+
+static inline void maker_open(struct maker *m, uint64_t max_size)
+{
+    char folder[] = "/tmp/tidemark-test.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    maker_open_as(m, folder, "test.r0.42.x",
+                  "host=test\npid=42\nrank=0\nexe=/usr/bin/python3.11\n"
+                  "command=made by hand\n"
+                  "start_realtime_ns=1700000000000000000\n",
+                  max_size);
 }
 
 static inline void maker_flush(struct maker *m)
@@ -183,17 +192,23 @@ static inline void maker_sample(struct maker *m, unsigned device, uint64_t total
                                     .text_bytes = sizeof body});
 }
 
+/* End the trace as a process does that exits; or, not closed, as one that was killed. */
+static inline void maker_end(struct maker *m, bool is_closed)
+{
+    maker_flush(m);
+    assert_int_equal(tmk_packer_finish(m->packer), 0);
+    m->writer.status.state = is_closed ? TMK_STATE_CLOSED : TMK_STATE_OPEN;
+    assert_int_equal(tmk_writer_put_status(&m->writer, tmk_packer_state(m->packer)), 0);
+    m->packer = tmk_packer_close(m->packer);
+    tmk_writer_close(&m->writer);
+}
+
 /* End the trace as a process does that exits, and open the run. */
 static inline struct tmk_run *maker_finish(struct maker *m)
 {
     struct tmk_run *run = NULL;
     struct tmk_error err = {0};
-    maker_flush(m);
-    assert_int_equal(tmk_packer_finish(m->packer), 0);
-    m->writer.status.state = TMK_STATE_CLOSED;
-    assert_int_equal(tmk_writer_put_status(&m->writer, tmk_packer_state(m->packer)), 0);
-    m->packer = tmk_packer_close(m->packer);
-    tmk_writer_close(&m->writer);
+    maker_end(m, true);
     if (tmk_run_open(m->folder, &run, &err) < 0)
         fail_msg("%s", err.text);
     return run;

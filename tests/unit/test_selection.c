@@ -106,10 +106,10 @@ static void test_present(void **state)
     assert_int_equal(s.n, 1);
     assert_string_equal(s.labels[0], "1");
     assert_int_equal(tmk_selection_parse_present(f->devices, some + 1, 2, &s, &err), TMK_ENOENT);
-    static const char *const word[] = {"1", "7", "cuda:1"};
+    static const char *const word[] = {"1", "7", "gpu1"};
     assert_int_equal(tmk_selection_parse_present(f->devices, word, 3, &s, &err), TMK_EINVAL);
-    assert_string_equal(err.text,
-                        "'cuda:1' is no device's name: 0, 0:1, host, all, visible or an id are");
+    assert_string_equal(
+        err.text, "'gpu1' is no device's name: 0, 0:1, cuda:0, host, all, visible or an id are");
     struct tmk_error none = {0};
     assert_int_equal(tmk_selection_parse_present(f->devices, word, 1, &s, &none), 0);
     assert_string_equal(none.text, "");
@@ -206,6 +206,10 @@ static void test_visible_with_others(void **state)
     setenv("CUDA_VISIBLE_DEVICES", "1", 1);
     assert_string_equal(MEANT(f, "visible", "host"), "0 host");
     assert_string_equal(MEANT(f, "visible:0"), "0");
+    assert_string_equal(MEANT(f, "cuda:0"), "0");
+    assert_int_equal(tmk_selection_parse(f->devices, (const char *const[]){"cuda:0"}, 1, &s, &err),
+                     0);
+    assert_int_equal(s.items[0], tmk_devices_count(f->devices) - 3); /* the driver's card 1 */
     static const char *const both[] = {"visible", "0"};
     assert_int_equal(tmk_selection_parse(f->devices, both, 2, &s, &err), TMK_EINVAL);
     assert_string_equal(err.text,
@@ -215,6 +219,8 @@ static void test_visible_with_others(void **state)
     assert_int_equal(tmk_selection_parse(f->devices, absent, 1, &s, &err), TMK_ENOENT);
     setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
     assert_string_equal(MEANT(f, "visible:0", "host"), "0"); /* the host in its place, once */
+    static const char *const cuda[] = {"cuda:0"};
+    assert_int_equal(tmk_selection_parse(f->devices, cuda, 1, &s, &err), TMK_ENOENT);
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
 

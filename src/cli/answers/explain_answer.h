@@ -7,6 +7,7 @@
 #include "cli/output/sheet.h"
 #include "kit/tree.h"
 #include "model/run.h"
+#include "passes/imbalance/imbalance.h"
 #include "passes/oom/explain.h"
 #include "passes/oom/oom_case.h"
 
@@ -20,6 +21,7 @@ struct tmk_explain_answer {
     struct tmk_run *run;
     struct tmk_explain_process *processes; /* those asked for */
     uint32_t n;
+    struct tmk_imbalance *ranks; /* all processes side by side; NULL: there is one, or --rank */
 };
 
 /* OOMs that happened in all of them. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/answers/explain_json.c - see explain_answer.h: for machines. */
 #include "cli/answers/explain_answer.h"
+#include "cli/answers/ranks_answer.h"
 #include "kit/amount.h"
 #include "kit/tree.h"
 #include "model/run.h"
@@ -182,5 +183,7 @@ void tmk_explain_json(const struct tmk_explain_answer *a, struct tmk_tree *t, co
     add_cases(t, a, "ooms", false);
     add_cases(t, a, "near_misses", true);
     tmk_tree_u64(t, "n_ooms", tmk_explain_n_ooms(a));
+    if (!key)
+        tmk_ranks_json(a->ranks, a->run, t);
     tmk_tree_end(t);
 }

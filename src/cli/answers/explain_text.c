@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/answers/ranks_answer.h"
 #include "cli/front/target.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
@@ -425,11 +426,33 @@ static void write_explain_process(const struct tmk_explain_answer *a, uint32_t i
     }
 }
 
+/* Say that a run has more processes than are explained. */
+static void write_left_out(const struct tmk_explain_answer *a, struct tmk_sheet *sheet)
+{
+    uint32_t n_all = tmk_run_n_processes(a->run);
+    if (a->n < n_all)
+        tmk_sheet_text(sheet,
+                       "%" PRIu32 " of %" PRIu32 " processes are explained: those that ran out of "
+                       "memory, the first ones first, or else the one with the largest peak. "
+                       "Another: --rank N.",
+                       a->n, n_all);
+}
+
 void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *sheet)
 {
-    for (uint32_t i = 0; i < a->n; i++)
+    uint64_t n_cases = 0;
+    if (a->ranks && a->ranks->n_ranks > 0) {
+        tmk_sheet_heading(sheet, "RANKS");
+        tmk_ranks_verdict_text(a->ranks, sheet);
+        write_left_out(a, sheet);
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        n_cases += tmk_explanation_n(a->processes[i].explanation);
         write_explain_process(a, i, sheet);
-    if (!sheet->is_begun)
+    }
+    if (n_cases == 0 && sheet->is_begun)
+        fputc('\n', sheet->out);
+    if (n_cases == 0)
         tmk_print(sheet->out, "%s never ran out of memory, nor came near it.\n",
                   tmk_run_path(a->run));
 }

@@ -6,10 +6,10 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "cli/answers/ranks_answer.h"
 #include "cli/front/target.h"
 #include "cli/output/chart.h"
 #include "cli/output/say.h"
-#include "cli/output/xalloc.h"
 #include "model/run.h"
 #include "passes/oom/ooms.h"
 #include "passes/steps.h"
@@ -17,7 +17,7 @@
 /* Explain the chosen process, which takes further sweeps. Only if it ran out of memory. */
 static int explain_chosen(struct tmk_report_answer *r)
 {
-    const struct tmk_process_answer *f = &r->processes[r->chosen];
+    const struct tmk_process_answer *f = &r->about;
     struct tmk_error err = {0};
     if (tmk_ooms_n(f->ooms) == 0)
         return 0;
@@ -33,32 +33,26 @@ int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, con
     struct tmk_process *chosen = tmk_target_pick(run, rank);
     if (!chosen)
         return TMK_EXIT_USAGE;
-    r->processes = tmk_xcalloc(r->n, sizeof *r->processes);
-    for (uint32_t i = 0; i < r->n; i++) {
-        struct tmk_process *p = tmk_run_process(run, i);
-        if (p == chosen)
-            r->chosen = i;
-        int status = tmk_process_answer_init(&r->processes[i], p, TMK_CHART_COLUMNS);
-        if (status != 0)
-            return status;
-    }
-    return explain_chosen(r);
+    while (tmk_run_process(run, r->chosen) != chosen)
+        r->chosen++;
+    int status = tmk_process_answer_init(&r->about, chosen, TMK_CHART_COLUMNS);
+    if (status == 0 && r->n > 1)
+        status = tmk_ranks_answer(run, &r->ranks);
+    return status == 0 ? explain_chosen(r) : status;
 }
 
 void tmk_report_answer_fini(struct tmk_report_answer *r)
 {
-    for (uint32_t i = 0; r->processes && i < r->n; i++)
-        tmk_process_answer_fini(&r->processes[i]);
+    tmk_process_answer_fini(&r->about);
     r->explanation = tmk_explanation_close(r->explanation);
-    free(r->processes);
-    r->processes = NULL;
+    r->ranks = tmk_imbalance_close(r->ranks);
 }
 
 uint64_t tmk_report_answer_end_ns(const struct tmk_report_answer *r)
 {
     uint64_t end = 0;
     for (uint32_t i = 0; i < r->n; i++) {
-        const struct tmk_process *p = r->processes[i].p;
+        const struct tmk_process *p = tmk_run_process(r->run, i);
         if (p->offset_ns + p->end_ns > end)
             end = p->offset_ns + p->end_ns;
     }

@@ -7,24 +7,29 @@
 #include "cli/answers/process_answer.h"
 #include "cli/output/sheet.h"
 #include "kit/tree.h"
+#include "passes/imbalance/imbalance.h"
 #include "passes/oom/explain.h"
 #include "passes/steps.h"
 
 struct tmk_report_answer {
     struct tmk_run *run;
-    struct tmk_process_answer *processes; /* by process, in the run's order */
-    uint32_t n;
+    uint32_t n;                          /* processes of it */
     uint32_t chosen;                     /* the process whose details go on the page */
+    struct tmk_process_answer about;     /* that process */
     struct tmk_explanation *explanation; /* of that, where it ran out of memory; else NULL */
+    struct tmk_imbalance *ranks;         /* all processes side by side; NULL: there is only one */
 };
 
-/* Sweep all processes; `rank` as for tmk_target_pick(). 0 or an exit status after a message; fini
- * in both cases. The run stays the caller's. */
+/* Sweep the process that the page is about; `rank` as for tmk_target_pick(). A run may have a
+ * thousand processes: the others are swept one after the other where their details are written, by
+ * tmk_report_json(). 0 or an exit status after a message; fini in both cases. The run stays the
+ * caller's. */
 int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, const char *rank);
 void tmk_report_answer_fini(struct tmk_report_answer *r);
 
 void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet);
-void tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *tree);
+/* Returns 0, or an exit status after a message: a process could not be read and is left out. */
+int tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *tree);
 /* Sections about one process. Each writes nothing where there is nothing to say. The accounts of
  * the GPUs that it used: */
 void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);

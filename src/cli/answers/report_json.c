@@ -7,8 +7,10 @@
 #include "cli/answers/explain_answer.h"
 #include "cli/answers/frag_answer.h"
 #include "cli/answers/process_answer.h"
+#include "cli/answers/ranks_answer.h"
 #include "cli/answers/report_answer.h"
 #include "cli/front/refused.h"
+#include "cli/output/chart.h"
 #include "cli/output/say.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"
@@ -426,7 +428,7 @@ static void add_report_process(struct tmk_tree *t, const struct tmk_process_answ
  * left out. */
 static void add_explanation(struct tmk_tree *t, const struct tmk_report_answer *r)
 {
-    struct tmk_explain_process chosen = {r->processes[r->chosen].p, r->explanation};
+    struct tmk_explain_process chosen = {r->about.p, r->explanation};
     struct tmk_explain_answer answer = {.run = r->run, .processes = &chosen, .n = 1};
     if (r->explanation)
         tmk_explain_json(&answer, t, "explain");
@@ -434,9 +436,31 @@ static void add_explanation(struct tmk_tree *t, const struct tmk_report_answer *
         tmk_tree_unknown(t, "explain");
 }
 
-void tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
+/* Write all about each process. A process is swept, written and forgotten before the next. */
+static int add_report_processes(struct tmk_tree *t, const struct tmk_report_answer *r)
 {
-    const struct tmk_process *first = r->processes[0].p;
+    int status = 0;
+    tmk_tree_list(t, "processes");
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct tmk_process_answer f;
+        if (i == r->chosen) {
+            add_report_process(t, &r->about);
+            continue;
+        }
+        int failed = tmk_process_answer_init(&f, tmk_run_process(r->run, i), TMK_CHART_COLUMNS);
+        if (failed == 0)
+            add_report_process(t, &f);
+        else
+            status = failed;
+        tmk_process_answer_fini(&f);
+    }
+    tmk_tree_end(t);
+    return status;
+}
+
+int tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
+{
+    const struct tmk_process *first = tmk_run_process(r->run, 0);
     char date[32];
     tmk_tree_object(t, NULL);
     tmk_tree_text(t, "run", tmk_run_path(r->run));
@@ -445,13 +469,12 @@ void tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
                   tmk_date_text(first->start_realtime_ns - first->offset_ns, date));
     tmk_tree_u64(t, "duration_ns", tmk_report_answer_end_ns(r));
     tmk_tree_u64(t, "chosen", r->chosen);
-    tmk_tree_list(t, "processes");
-    for (uint32_t i = 0; i < r->n; i++)
-        add_report_process(t, &r->processes[i]);
-    tmk_tree_end(t);
+    tmk_ranks_json(r->ranks, r->run, t);
+    int status = add_report_processes(t, r);
     tmk_tree_list(t, "not_recorded");
     tmk_refused_each(tmk_run_path(r->run), r->run, add_report_sentence, t);
     tmk_tree_end(t);
     add_explanation(t, r);
     tmk_tree_end(t);
+    return status;
 }

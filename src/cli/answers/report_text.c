@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "cli/answers/explain_answer.h"
 #include "cli/answers/process_answer.h"
+#include "cli/answers/ranks_answer.h"
 #include "cli/answers/report_answer.h"
 #include "cli/front/refused.h"
 #include "cli/front/target.h"
@@ -26,6 +27,7 @@
 #include "passes/oom/oom_causes.h"
 #include "passes/oom/ooms.h"
 #include "passes/peak.h"
+#include "passes/quality.h"
 #include "passes/sites.h"
 #include "passes/steps.h"
 #include "passes/timeline.h"
@@ -60,7 +62,7 @@ static void write_report_header(const struct tmk_report_answer *r, struct tmk_sh
                                                 {NULL, TMK_LEFT, TMK_SHRINK}};
     static const struct tmk_column titled[] = {{"about", TMK_LEFT, TMK_FIXED},
                                                {"", TMK_LEFT, TMK_SHRINK}};
-    const struct tmk_process_answer *f = &r->processes[r->chosen];
+    const struct tmk_process_answer *f = &r->about;
     char date[32], time[TMK_AMOUNT_BYTES], events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES];
     char frees[TMK_AMOUNT_BYTES];
     struct tmk_table *t = tmk_table_open(sheet->markdown ? titled : columns, 2);
@@ -83,32 +85,12 @@ static void write_report_header(const struct tmk_report_answer *r, struct tmk_sh
 
 static void write_processes(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
-    static const struct tmk_column columns[] = {
-        {"process", TMK_LEFT, TMK_FIXED},     {"host", TMK_LEFT, TMK_SHRINK},
-        {"peak", TMK_RIGHT, TMK_FIXED},       {"on", TMK_LEFT, TMK_FIXED},
-        {"after", TMK_RIGHT, TMK_FIXED},      {"allocations", TMK_RIGHT, TMK_FIXED},
-        {"at the end", TMK_RIGHT, TMK_FIXED},
-    };
-    struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    char label[40], device[24], text[TMK_AMOUNT_BYTES];
-    for (uint32_t i = 0; i < r->n; i++) {
-        const struct tmk_process_answer *f = &r->processes[i];
-        tmk_table_cellf(t, "%s%s", tmk_process_label(f->p, label), i == r->chosen ? " *" : "");
-        tmk_table_cell(t, f->p->host[0] ? f->p->host : NULL);
-        tmk_table_size(t, f->has_peak ? f->peak_bytes : TMK_BYTES_UNKNOWN);
-        tmk_table_cell(t, f->has_peak ? tmk_device_name(f->device, device) : NULL);
-        tmk_table_cell(
-            t, f->has_peak ? tmk_time_text(tmk_process_answer_run_ns(f, f->peak_ns), text) : NULL);
-        tmk_table_count(t, f->n_allocs);
-        tmk_table_size(t, f->live_bytes);
-    }
+    char label[40];
     struct tmk_arena words = {0};
-    tmk_sheet_heading(sheet, "PROCESSES");
-    tmk_sheet_table(sheet, t);
-    tmk_sheet_text(sheet,
-                   "* the rest of this page is about %s. Another: tidemark report %s --rank N",
-                   tmk_process_label(r->processes[r->chosen].p, label),
-                   tmk_xshell_word(&words, tmk_run_path(r->run)));
+    tmk_ranks_text(r->ranks, r->run, r->chosen, sheet);
+    tmk_sheet_text(
+        sheet, "* the rest of this page is about %s. Another: tidemark report %s --rank N",
+        tmk_process_label(r->about.p, label), tmk_xshell_word(&words, tmk_run_path(r->run)));
     tmk_arena_fini(&words);
 }
 
@@ -548,9 +530,11 @@ static unsigned write_other_losses(const struct tmk_report_answer *r, struct tmk
 {
     struct tmk_losses sum = {0};
     char text[TMK_LOSSES_TEXT_BYTES];
-    for (uint32_t i = 0; i < r->n; i++)
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct tmk_quality q = tmk_quality_of_status(tmk_run_process(r->run, i));
         if (i != r->chosen)
-            tmk_losses_add(&sum, &r->processes[i].quality);
+            tmk_losses_add(&sum, &q);
+    }
     if (sum.n_processes > 0) {
         char *sentence = tmk_xformat("There are losses %s.", tmk_losses_text(&sum, text));
         tmk_sheet_item(sheet, sentence);
@@ -562,7 +546,7 @@ static unsigned write_other_losses(const struct tmk_report_answer *r, struct tmk
 
 static void write_quality(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
-    const struct tmk_process_answer *f = &r->processes[r->chosen];
+    const struct tmk_process_answer *f = &r->about;
     tmk_sheet_heading(sheet, "HOW COMPLETE THIS IS");
     if (sheet->markdown)
         fputc('\n', sheet->out);
@@ -587,12 +571,12 @@ static void write_quality(const struct tmk_report_answer *r, struct tmk_sheet *s
 
 void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet)
 {
-    const struct tmk_process_answer *f = &r->processes[r->chosen];
+    const struct tmk_process_answer *f = &r->about;
     char *title = tmk_xformat("tidemark report: %s", tmk_run_path(r->run));
     tmk_sheet_title(sheet, title);
     free(title);
     write_report_header(r, sheet);
-    if (r->n > 1)
+    if (r->ranks)
         write_processes(r, sheet);
     write_ooms(f, sheet);
     write_why(r, sheet);

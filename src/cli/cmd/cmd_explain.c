@@ -7,6 +7,7 @@
 #include "cli/answers/explain_answer.h"
 #include "cli/answers/post_mortem.h"
 #include "cli/answers/process_answer.h"
+#include "cli/answers/ranks_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 #include "cli/front/target.h"
@@ -17,16 +18,60 @@
 #include "kit/progress.h"
 #include "kit/tree.h"
 #include "model/run.h"
+#include "passes/imbalance/imbalance.h"
+#include "passes/imbalance/rank_facts.h"
 #include "passes/oom/explain.h"
 #include "trace/replay.h"
 
+/* An explanation replays a process several times and stays in memory until all is written. */
+enum { MOST_EXPLAINED = 16 };
+
+static void add_explained(struct tmk_explain_answer *a, uint32_t row)
+{
+    a->processes[a->n++].p = tmk_run_process(a->run, row);
+}
+
+/* Returns the row with the earliest OOM after `after`; TMK_RANK_NONE: there is none. */
+static uint32_t next_explained_oom(const struct tmk_imbalance *b, uint32_t after)
+{
+    uint32_t best = TMK_RANK_NONE;
+    for (uint32_t i = 0; i < b->n_rows; i++) {
+        const struct tmk_rank_facts *f = &b->rows[i].facts;
+        bool is_later = after == TMK_RANK_NONE || f->oom_ns > b->rows[after].facts.oom_ns ||
+                        (f->oom_ns == b->rows[after].facts.oom_ns && i > after);
+        if (f->has_oom && is_later &&
+            (best == TMK_RANK_NONE || f->oom_ns < b->rows[best].facts.oom_ns))
+            best = i;
+    }
+    return best;
+}
+
+/* Of many processes choose those that ran out of memory, or else the one that is nearest to it. */
+static void choose_some(struct tmk_explain_answer *a)
+{
+    uint32_t row = TMK_RANK_NONE;
+    while (a->n < MOST_EXPLAINED && (row = next_explained_oom(a->ranks, row)) != TMK_RANK_NONE)
+        add_explained(a, row);
+    if (a->n == 0)
+        add_explained(a, a->ranks->is_judged ? a->ranks->highest : 0);
+}
+
 static int choose_explained(struct tmk_explain_answer *a, const char *rank)
 {
-    a->n = rank ? 1 : tmk_run_n_processes(a->run);
-    a->processes = tmk_xcalloc(a->n, sizeof *a->processes);
-    for (uint32_t i = 0; i < a->n; i++)
-        a->processes[i].p = rank ? tmk_target_pick(a->run, rank) : tmk_run_process(a->run, i);
-    return a->n > 0 && !a->processes[0].p ? TMK_EXIT_USAGE : 0;
+    uint32_t n = tmk_run_n_processes(a->run);
+    a->processes = tmk_xcalloc(MOST_EXPLAINED, sizeof *a->processes);
+    if (rank) {
+        a->processes[a->n++].p = tmk_target_pick(a->run, rank);
+        return a->processes[0].p ? 0 : TMK_EXIT_USAGE;
+    }
+    int status = n > 1 ? tmk_ranks_answer(a->run, &a->ranks) : 0;
+    if (status != 0)
+        return status;
+    if (n > MOST_EXPLAINED)
+        choose_some(a);
+    for (uint32_t i = 0; n <= MOST_EXPLAINED && i < n; i++)
+        add_explained(a, i);
+    return 0;
 }
 
 static int explain_processes(struct tmk_explain_answer *a)
@@ -91,6 +136,7 @@ static int run_explain(const struct tmk_args *args)
     for (uint32_t i = 0; a.processes && i < a.n; i++)
         tmk_explanation_close(a.processes[i].explanation);
     free(a.processes);
+    tmk_imbalance_close(a.ranks);
     tmk_run_close(a.run);
     return status;
 }
@@ -121,7 +167,8 @@ static const char notes[] =
     "json: {\"ooms\": [{\"time_ns\", \"step\", \"request_bytes\", \"cause\", \"device\", "
     "\"rank\",\n"
     "\"pid\", \"evidence\": {...}, \"fixes\": [{\"text\", \"saves_bytes\", \"proof\", \"kind\",\n"
-    "\"conf\", \"avoids\", \"factor\"}]}], \"near_misses\": [...], \"n_ooms\"}.\n";
+    "\"conf\", \"avoids\", \"factor\"}]}], \"near_misses\": [...], \"n_ooms\", \"ranks\": as\n"
+    "`tidemark report --json` has it}.\n";
 
 static const char *const examples[] = {
     "tidemark explain a.tmk",

@@ -18,6 +18,7 @@ struct writing {
     const struct tmk_report_answer *report;
     const char *format;
     bool is_safe;
+    int *status; /* of what is written */
 };
 
 static void write_report_to(FILE *out, const void *arg)
@@ -26,10 +27,10 @@ static void write_report_to(FILE *out, const void *arg)
     struct tmk_tree tree;
     if (strcmp(w->format, "json") == 0) {
         tmk_tree_init_json(&tree, out, 4);
-        tmk_report_json(w->report, &tree);
+        *w->status = tmk_report_json(w->report, &tree);
     } else if (strcmp(w->format, "csv") == 0) {
         tmk_tree_init_csv(&tree, out, w->is_safe);
-        tmk_report_json(w->report, &tree);
+        *w->status = tmk_report_json(w->report, &tree);
     } else {
         struct tmk_sheet sheet = {
             .out = out, .markdown = strcmp(w->format, "md") == 0, .colour = tmk_wants_colour(out)};
@@ -39,10 +40,12 @@ static void write_report_to(FILE *out, const void *arg)
 
 static int write_to(const char *path, const struct writing *w)
 {
-    if (path && strcmp(path, "-") != 0)
-        return tmk_output_file_write(path, write_report_to, w);
+    if (path && strcmp(path, "-") != 0) {
+        int status = tmk_output_file_write(path, write_report_to, w);
+        return status != 0 ? status : *w->status;
+    }
     write_report_to(stdout, w);
-    return TMK_EXIT_OK;
+    return *w->status;
 }
 
 static int run_report(const struct tmk_args *args)
@@ -63,7 +66,7 @@ static int run_report(const struct tmk_args *args)
     struct tmk_report_answer report;
     status = tmk_report_answer_init(&report, target, tmk_args_get(args, "rank"));
     if (status == 0)
-        status = write_to(path, &(struct writing){&report, format, is_safe});
+        status = write_to(path, &(struct writing){&report, format, is_safe, &status});
     tmk_report_answer_fini(&report);
     tmk_run_close(target);
     return status;
@@ -82,7 +85,7 @@ static const char notes[] =
     "json is one object: run, tidemark, started_utc, duration_ns, chosen (number of\n"
     "the process with the largest peak, or of --rank), not_recorded (why, in words),\n"
     "explain (of the chosen process, as `tidemark explain --json` has it; null when\n"
-    "it never ran out of memory) and processes, a list of:\n"
+    "it never ran out of memory), ranks (null without any) and processes, a list of:\n"
     "  file pid rank world_size host command start_ns end_ns trace_bytes\n"
     "  events allocations frees live_blocks live_bytes (live: at the end)\n"
     "  peak      time_ns step allocated reserved device, by_category by_module\n"
@@ -117,6 +120,14 @@ static const char notes[] =
     "            detail_from_ns untracked without_details unnamed replaced\n"
     "            unknown_frees lost_segments damaged_chunks stray_bytes\n"
     "            header_damaged, doubts (the same in words)\n"
+    "ranks is an object: verdict (balanced imbalanced null) n world_size missing\n"
+    "median_peak; highest: rank host pid peak device time_ns step times_median\n"
+    "compared_with more_bytes; why: category module stage (key more_bytes)\n"
+    "batch_factor; first_oom: rank host pid time_ns step only_died_of_it;\n"
+    "ended_early: rank host pid time_ns step end all; next_oom: rank host pid\n"
+    "forecast; clocks: hosts within_ns moved_ns steps; groups of processes that are\n"
+    "alike: ranks processes first least_peak most_peak end ran_out; says (the\n"
+    "verdict in words). docs/ranks.md has the rules.\n"
     "csv has the same figures, one a row: section,item,key,value. Section is the\n"
     "path of names, item the numbers of the list elements on it:\n"
     "  processes.peak.by_category,0.2,bytes,4096\n";

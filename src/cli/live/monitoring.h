@@ -30,7 +30,8 @@
     "is part 2 of card 0 (MIG). Without a card the host is device 0; in a container\n"             \
     "with a memory limit, that limit is its size. --devices visible: the cards that\n"             \
     "CUDA_VISIBLE_DEVICES leaves to programs started here, numbered as they number\n"              \
-    "them, visible:0 the first of these. One that is not there is said, and left out.\n"           \
+    "them, visible:0 or cuda:0 the first of these. One that is not there is said, and\n"           \
+    "left out.\n"                                                                                  \
     "A device that does not answer leaves a gap, not a zero. Of each at most 5 MB\n"               \
     "are kept.\n"
 

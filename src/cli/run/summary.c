@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cli/answers/post_mortem.h"
 #include "cli/answers/process_answer.h"
+#include "cli/answers/ranks_answer.h"
 #include "cli/answers/summary_line.h"
 #include "cli/front/refused.h"
 #include "cli/front/target.h"
@@ -23,6 +24,7 @@
 #include "kit/print.h"
 #include "model/run.h"
 #include "passes/group.h"
+#include "passes/imbalance/imbalance.h"
 #include "passes/peak.h"
 #include "passes/quality.h"
 #include "passes/steps.h"
@@ -169,6 +171,14 @@ static void line_recorded(const char *folder, struct tmk_run *run,
                      is_whole ? ", nothing was lost" : "");
 }
 
+static void line_ranks_verdict(struct tmk_run *run)
+{
+    struct tmk_imbalance *ranks = NULL;
+    if (tmk_run_n_processes(run) > 1 && tmk_ranks_answer(run, &ranks) == 0)
+        tmk_ranks_summary(ranks, stderr);
+    tmk_imbalance_close(ranks);
+}
+
 /* ---- all of it ---- */
 
 static void print_summary_headline(const char *name, const struct tmk_watch *w,
@@ -196,6 +206,7 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
         line_peak(&f);
         line_steps(&f);
         line_recorded(w->folder, run, &f);
+        line_ranks_verdict(run);
         bool ran_out = tmk_post_mortem_print(stderr, run, &f);
         tmk_print(stderr, "next: tidemark %s %s\n", ran_out ? "explain" : "report",
                   tmk_xshell_word(&words, name));

@@ -188,6 +188,7 @@ static struct tmk_python_method bridge_methods[] = {
     {"gradients", tmk_tensor_tags_gradients, TMK_PYTHON_VARARGS, NULL},
     {"begin", tmk_torch_calls_begin_update, TMK_PYTHON_VARARGS, NULL},
     {"end", tmk_torch_calls_end_update, TMK_PYTHON_VARARGS, NULL},
+    {"await_turn", tmk_torch_calls_await_turn, TMK_PYTHON_VARARGS, NULL},
     {"skip", tmk_torch_calls_skip_update, TMK_PYTHON_VARARGS, NULL},
     {"calm", say_whether_calm, TMK_PYTHON_VARARGS, NULL},
     {"hush", tmk_torch_calls_hush, TMK_PYTHON_VARARGS, NULL},
@@ -254,7 +255,8 @@ static bool find_python_functions(void)
     } functions[] = {
         {"learn", &tmk_bridge.learn},           {"called", &tmk_bridge.called},
         {"refresh", &tmk_bridge.refresh},       {"updated", &tmk_bridge.updated},
-        {"wrap_steps", &tmk_bridge.wrap_steps}, {"only_devices", &tmk_bridge.only_devices}};
+        {"wrap_steps", &tmk_bridge.wrap_steps}, {"only_devices", &tmk_bridge.only_devices},
+        {"find_turns", &tmk_bridge.find_turns}};
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         struct tmk_object *function = py->PyDict_GetItemString(tmk_bridge.names, functions[i].name);
         if (!function)

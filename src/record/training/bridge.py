@@ -4,7 +4,7 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: instances, named, forget, expect, tag, parameter, gradients,
-begin, end, skip, hush, calm, workspaces, categories. Nothing here keeps anything alive, nor changes an
+begin, end, await_turn, skip, hush, calm, workspaces, categories. Nothing here keeps anything alive, nor changes an
 object of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and
 before 2.0 zero_grad() are wrapped, and restored by disarm().
 """
@@ -281,9 +281,9 @@ def note_parameters():
             for key, tensor in list(module._buffers.items()):
                 if tensor is not None:
                     note_tensor(tensor, start + key, IS_BUFFER, BUFFER)
-    known = [(*entry, parameter_of(*entry[:2])) for entry in names.values()]
+    found = [(*entry, parameter_of(*entry[:2])) for entry in names.values()]
     gradients([(module, key, name, place(tensor)[0] or 0)
-               for module, key, name, tensor in known
+               for module, key, name, tensor in found
                if tensor is not None and tensor.requires_grad and name not in others])
 
 
@@ -343,6 +343,26 @@ def updated(optimizer):
     n = updates[id(optimizer)] = updates.get(id(optimizer), 0) + 1
     if n & (n - 1) == 0:
         refresh(optimizer)
+
+
+def thing_at(address):
+    reference = references.get(address)
+    return None if reference is None else reference()
+
+
+def find_turns(addresses, roots):
+    """Of these optimizers, tell C those that train a model that this step has called (`roots`) and that has had
+    no gradient yet."""
+    called_ones = set()
+    for root in filter(None, map(thing_at, roots)):
+        for module, _ in walk(root, "", set()):
+            called_ones.update(map(id, module._parameters.values()))
+    for address in addresses:
+        optimizer = thing_at(address)
+        tensors = [t for group in getattr(optimizer, "param_groups", ()) for t in group["params"]]
+        plain = all(type(t) in (torch.Tensor, torch.nn.Parameter) for t in tensors)
+        if plain and any(id(t) in called_ones for t in tensors) and all(t.grad is None for t in tensors):
+            await_turn(address)
 
 
 def wrap(step):

@@ -15,7 +15,7 @@ struct tmk_bridge {
     bool modules, categories;
     const struct tmk_python *py;
     struct tmk_object *names; /* bridge.py's namespace */
-    struct tmk_object *learn, *called, *refresh, *updated, *wrap_steps, *only_devices;
+    struct tmk_object *learn, *called, *refresh, *updated, *wrap_steps, *only_devices, *find_turns;
     struct tmk_object *tensor_class; /* torch.Tensor */
 };
 extern struct tmk_bridge tmk_bridge;

@@ -202,7 +202,7 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
     if (!lane)
         return torch.call_module(function, values, n, keywords);
     tmk_training_context_now(lane);
-    tmk_training_context_root(lane);
+    tmk_training_context_root(lane, values[0]);
     struct tmk_training_context before =
         tmk_training_context_open(lane, is_eval ? TMK_CONTEXT_EVAL : TMK_CONTEXT_FORWARD);
     bool has_module = tmk_bridge.modules && name;
@@ -346,6 +346,45 @@ static uint32_t class_name(struct tmk_lane *lane, struct tmk_object *name)
 /* The optimizer that this thread runs the step() of. */
 static __thread const void *updating __attribute__((tls_model("initial-exec")));
 
+static void append_address(struct tmk_object *list, const void *address)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *number = py->PyLong_FromLong((long)(intptr_t)address);
+    if (number)
+        py->PyList_Append(list, number);
+    py->Py_DecRef(number);
+}
+
+/* Before `optimizer` overtakes others for the first time: find which of them have a turn of their
+ * own. False when something was raised meanwhile that belongs to the program. */
+static bool find_turns(const struct tmk_object *optimizer)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    const void *address;
+    if (!tmk_bridge.categories || are_several || !tmk_training_context_overtaken(optimizer, 0) ||
+        !tmk_torch_calls_is_calm())
+        return true;
+    struct tmk_object *others = py->PyList_New(0), *roots = py->PyList_New(0);
+    for (unsigned i = 0; others && (address = tmk_training_context_overtaken(optimizer, i)); i++)
+        append_address(others, address);
+    for (unsigned i = 0; roots && (address = tmk_training_context_called_root(i)); i++)
+        append_address(roots, address);
+    bool ok = !others || !roots || tmk_bridge_call(tmk_bridge.find_turns, others, roots);
+    py->Py_DecRef(others);
+    py->Py_DecRef(roots);
+    return ok;
+}
+
+/* await_turn(address), for bridge.py */
+struct tmk_object *tmk_torch_calls_await_turn(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    long address = py->PyLong_AsLong(py->PyTuple_GetItem(arguments, 0));
+    (void)self;
+    tmk_training_context_await_turn((const void *)(intptr_t)address);
+    return py->Py_BuildValue("");
+}
+
 /* begin(optimizer), for bridge.py: a token, or None when there is nothing to end. */
 struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
                                                 struct tmk_object *arguments)
@@ -361,6 +400,11 @@ struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
     struct tmk_object *class = is_named ? py->PyObject_GetAttrString(optimizer, "__class__") : NULL;
     struct tmk_object *name = class ? py->PyObject_GetAttrString(class, "__name__") : NULL;
     struct tmk_object *token = NULL;
+    if (!is_inner && torch.is_in && !tmk_bridge_is_off() && !find_turns(optimizer)) {
+        py->Py_DecRef(name);
+        py->Py_DecRef(class);
+        return NULL;
+    }
     struct tmk_lane *lane =
         is_inner || !torch.is_in || tmk_bridge_is_off() ? NULL : tmk_lane_enter();
     if (lane) {
@@ -402,7 +446,7 @@ struct tmk_object *tmk_torch_calls_end_update(struct tmk_object *self, struct tm
         tmk_training_context_close(lane, &before);
         tmk_lane_leave(lane);
         enum tmk_training_update time = TMK_UPDATE_OTHER;
-        if (returned && tmk_training_context_end_update(optimizer, &time))
+        if (tmk_training_context_end_update(optimizer, returned, &time))
             tmk_fast_path_unsettle();
         updating = NULL;
         if (time != TMK_UPDATE_OTHER &&

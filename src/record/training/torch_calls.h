@@ -54,6 +54,8 @@ struct tmk_object *tmk_torch_calls_begin_update(struct tmk_object *self,
                                                 struct tmk_object *arguments);
 struct tmk_object *tmk_torch_calls_end_update(struct tmk_object *self,
                                               struct tmk_object *arguments);
+struct tmk_object *tmk_torch_calls_await_turn(struct tmk_object *self,
+                                              struct tmk_object *arguments);
 struct tmk_object *tmk_torch_calls_skip_update(struct tmk_object *self,
                                                struct tmk_object *arguments);
 struct tmk_object *tmk_torch_calls_hush(struct tmk_object *self, struct tmk_object *arguments);

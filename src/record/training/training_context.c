@@ -276,14 +276,19 @@ uint32_t tmk_training_context_leave_backward(void)
 
 /* ---- steps ---- */
 
-enum { MAX_OPTIMIZERS = 64, MANY = 2 };
+enum { MAX_OPTIMIZERS = 64, MAX_ROOTS = 8, MANY = 2, MOST_ROUNDS = 16 };
 
 /* A step ends when all optimizers that are waited for have stepped. At first that is all of them.
  * Those that others overtake are given up, and waited for again when they step after all, but not
- * for ever: one that steps every fifth time belongs to the step it falls into. */
+ * for ever: one that steps every fifth time belongs to the step it falls into.
+ *
+ * An optimizer has a turn of its own when a model that it trains is called in the step and has had
+ * no gradient yet: a GAN's generator, while its critic is updated five times. It is waited for
+ * through MOST_ROUNDS updates of the others. */
 struct optimizer {
     const void *object;
     bool is_awaited;
+    bool has_turn;
     bool stepped; /* in this step */
     uint8_t n_given_up;
     uint32_t n_updates;
@@ -295,8 +300,13 @@ static struct {
     bool begun;                      /* a step has begun */
     bool trains;                     /* it is a training, not mere inference */
     bool updates;                    /* an optimizer has stepped */
+    bool was_due;                    /* before the update that is under way */
     int64_t next;                    /* number of the next step */
     uint32_t n_backwards, n_updates; /* in this step */
+    uint32_t n_rounds;               /* updates in it that others were waited for nevertheless */
+    const void *first_root;          /* the first root module that was called */
+    const void *roots[MAX_ROOTS];    /* those called in this step; compared, never followed */
+    unsigned n_roots;
     unsigned n_optimizers;
     struct optimizer optimizers[MAX_OPTIMIZERS];
 } steps;
@@ -306,7 +316,9 @@ static void begin_training_step(struct tmk_lane *lane)
     if (steps.is_own)
         return;
     steps.begun = true;
-    steps.n_backwards = steps.n_updates = 0;
+    steps.was_due = false;
+    steps.n_backwards = steps.n_updates = steps.n_rounds = 0;
+    steps.n_roots = 0;
     atomic_store(&steps.is_due, false);
     end_lingering(lane, tmk_training_context_now(lane));
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)steps.next++, 0);
@@ -314,14 +326,32 @@ static void begin_training_step(struct tmk_lane *lane)
         steps.optimizers[i].stepped = false;
 }
 
+static bool is_root_called(const void *root)
+{
+    for (unsigned i = 0; i < steps.n_roots; i++)
+        if (steps.roots[i] == root)
+            return true;
+    return false;
+}
+
+static void note_root_called(const void *root)
+{
+    if (!steps.first_root)
+        steps.first_root = root;
+    if (steps.n_roots < MAX_ROOTS && !is_root_called(root))
+        steps.roots[steps.n_roots++] = root;
+}
+
 /* A training without an optimizer of torch's has made its update before the next forward. */
-void tmk_training_context_root(struct tmk_lane *lane)
+void tmk_training_context_root(struct tmk_lane *lane, const void *root)
 {
     bool by_hand = steps.n_optimizers == 0 && steps.n_backwards > 0;
-    if (!steps.begun || !steps.trains || by_hand)
+    bool is_answer = !steps.trains && (root == steps.first_root || is_root_called(root));
+    if (!steps.begun || is_answer || by_hand)
         begin_training_step(lane);
     else
         tmk_training_context_begin_due(lane);
+    note_root_called(root);
 }
 
 static void begin_training(struct tmk_lane *lane)
@@ -394,21 +424,70 @@ static void give_up_waiting(struct tmk_lane *lane)
         struct optimizer *o = &steps.optimizers[i];
         if (!o->is_awaited || o->stepped)
             continue;
-        o->is_awaited = false;
+        o->is_awaited = o->has_turn = false;
         if (o->n_given_up < MANY)
             o->n_given_up++;
     }
     begin_training_step(lane);
 }
 
+static bool awaits_turn(void)
+{
+    bool awaits = false;
+    for (unsigned i = 0; i < steps.n_optimizers; i++) {
+        const struct optimizer *o = &steps.optimizers[i];
+        awaits |= o->is_awaited && !o->stepped && o->has_turn;
+    }
+    return awaits && steps.n_rounds < MOST_ROUNDS;
+}
+
+const void *tmk_training_context_overtaken(const void *optimizer, unsigned i)
+{
+    const struct optimizer *by = find_known_optimizer(optimizer);
+    if (!by || !by->stepped || tmk_training_context_is_due() || steps.is_own)
+        return NULL;
+    for (unsigned k = 0; k < steps.n_optimizers; k++) {
+        const struct optimizer *o = &steps.optimizers[k];
+        if (o->is_awaited && !o->stepped && !o->has_turn && o->n_given_up == 0 && i-- == 0)
+            return o->object;
+    }
+    return NULL;
+}
+
+const void *tmk_training_context_called_root(unsigned i)
+{
+    return i < steps.n_roots ? steps.roots[i] : NULL;
+}
+
+void tmk_training_context_await_turn(const void *optimizer)
+{
+    struct optimizer *o = find_known_optimizer(optimizer);
+    if (o)
+        o->has_turn = true;
+}
+
+/* An update right behind another optimizer's, without a backward between, belongs to its step. */
+static bool joins_step_before(const struct optimizer *o)
+{
+    return o && !o->stepped && tmk_training_context_is_due();
+}
+
 void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimizer)
 {
+    struct optimizer *o = find_known_optimizer(optimizer);
+    if (joins_step_before(o)) {
+        steps.was_due = true;
+        atomic_store(&steps.is_due, false);
+        return;
+    }
     begin_training(lane);
     tmk_training_context_expect(optimizer);
-    struct optimizer *o = find_known_optimizer(optimizer);
+    o = find_known_optimizer(optimizer);
     if (!o)
         return;
-    if (o->stepped) {
+    if (o->stepped && awaits_turn()) {
+        steps.n_rounds++;
+    } else if (o->stepped) {
         o->is_awaited = true;
         give_up_waiting(lane);
     } else if (o->n_given_up < MANY) {
@@ -416,14 +495,9 @@ void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimi
     }
 }
 
-bool tmk_training_context_end_update(const void *optimizer, enum tmk_training_update *ret_time)
+static void count_update(struct optimizer *o)
 {
-    struct optimizer *o = find_known_optimizer(optimizer);
     unsigned n_left = 0;
-    uint32_t n = o ? ++o->n_updates : 0;
-    *ret_time = !o                   ? TMK_UPDATE_UNCOUNTED
-                : (n & (n - 1)) == 0 ? TMK_UPDATE_ROUND
-                                     : TMK_UPDATE_OTHER;
     steps.updates = true;
     steps.n_updates++;
     if (o)
@@ -433,6 +507,23 @@ bool tmk_training_context_end_update(const void *optimizer, enum tmk_training_up
     bool is_awaited = !o || o->is_awaited;
     if (n_left == 0 && is_awaited && !steps.is_own)
         atomic_store(&steps.is_due, true);
+}
+
+bool tmk_training_context_end_update(const void *optimizer, bool returned,
+                                     enum tmk_training_update *ret_time)
+{
+    struct optimizer *o = find_known_optimizer(optimizer);
+    uint32_t n = returned && o ? ++o->n_updates : 0;
+    *ret_time = TMK_UPDATE_OTHER;
+    if (returned && !o)
+        *ret_time = TMK_UPDATE_UNCOUNTED;
+    else if (returned && (n & (n - 1)) == 0)
+        *ret_time = TMK_UPDATE_ROUND;
+    if (returned)
+        count_update(o);
+    if (steps.was_due && !steps.is_own)
+        atomic_store(&steps.is_due, true);
+    steps.was_due = false;
     return tmk_training_context_is_due();
 }
 

@@ -88,25 +88,35 @@ uint32_t tmk_training_context_leave_backward(void);
 
 /* ---- steps; with the interpreter's lock ---- */
 
-/* Called when the program calls a root module. Without an optimizer and a backward so far, each
- * such call is a step. Without an optimizer, each call that follows a backward is one. */
-void tmk_training_context_root(struct tmk_lane *lane);
+/* Called when the program calls a root module. Without an optimizer and a backward so far, a step
+ * begins with each call of the first root, and with each call of one that the step has called
+ * already. Without an optimizer, it begins with each call that follows a backward. */
+void tmk_training_context_root(struct tmk_lane *lane, const void *root);
 /* Called when backward begins: this is a training. */
 void tmk_training_context_backward(struct tmk_lane *lane);
 /* Add an optimizer (by any address that stays its own) to those that are waited for, or remove
  * it. */
 void tmk_training_context_expect(const void *optimizer);
 void tmk_training_context_forget(const void *optimizer);
+/* The optimizers that this one is about to overtake: they are waited for, and it has stepped
+ * already. It is not known of them whether they have a turn of their own. `i` counts from 0; NULL:
+ * there are no more. */
+const void *tmk_training_context_overtaken(const void *optimizer, unsigned i);
+/* The roots that this step has called, for comparison only: they may be gone. */
+const void *tmk_training_context_called_root(unsigned i);
+/* The optimizer has a turn of its own: it is waited for though others step meanwhile. */
+void tmk_training_context_await_turn(const void *optimizer);
 /* Called before and after an optimizer's step(). end() is true when the next step is due, because
  * all optimizers that are waited for have stepped. *ret_time is which update of the optimizer this
- * was. */
+ * was; one that has not `returned` is none. */
 enum tmk_training_update {
     TMK_UPDATE_OTHER,
     TMK_UPDATE_ROUND,     /* its first, second, fourth, eighth ... */
     TMK_UPDATE_UNCOUNTED, /* too many optimizers to count */
 };
 void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimizer);
-bool tmk_training_context_end_update(const void *optimizer, enum tmk_training_update *ret_time);
+bool tmk_training_context_end_update(const void *optimizer, bool returned,
+                                     enum tmk_training_update *ret_time);
 /* Make the next step due without an update, if this one had a backward. */
 bool tmk_training_context_skip_update(void);
 bool tmk_training_context_is_due(void);

@@ -1,0 +1,72 @@
+"""Loops whose updates do not come one an iteration. Each case runs in a process of its own; "CASE PID" is
+printed for it."""
+import os
+
+import torch
+from torch import nn
+from torch.optim import SGD, RMSprop
+
+
+def critics():
+    """Eight iterations: five updates of the critic, then one of the generator."""
+    made, judge = nn.Linear(8, 32), nn.Linear(32, 1)
+    of_made, of_judge = RMSprop(made.parameters()), RMSprop(judge.parameters())
+    for _ in range(8):
+        for _ in range(5):
+            loss = judge(made(torch.randn(16, 8)).detach()).mean() - judge(torch.randn(16, 32)).mean()
+            of_judge.zero_grad()
+            loss.backward()
+            of_judge.step()
+        of_made.zero_grad()
+        (-judge(made(torch.randn(16, 8)))).mean().backward()
+        of_made.step()
+
+
+def unused():
+    """Forty iterations; the optimizer of a model that is only asked never steps."""
+    asked, model = nn.Linear(8, 8), nn.Linear(8, 4)
+    held, of_model = SGD(asked.parameters(), 0.1), RMSprop(model.parameters())
+    for _ in range(40):
+        of_model.zero_grad()
+        model(asked(torch.randn(4, 8)).detach()).mean().backward()
+        of_model.step()
+    return held
+
+
+def population():
+    """Seven generations of five models, each with an optimizer of its own."""
+    models = [nn.Linear(16, 16) for _ in range(5)]
+    optimizers = [SGD(model.parameters(), lr=0.1, momentum=0.9) for model in models]
+    for _ in range(7):
+        for model, optimizer in zip(models, optimizers):
+            optimizer.zero_grad()
+            model(torch.randn(4, 16)).square().mean().backward()
+            optimizer.step()
+
+
+def towers():
+    """Nine requests, each answered by three models and a module that is made on the spot."""
+    image, text, head = nn.Linear(48, 32).eval(), nn.Linear(24, 32).eval(), nn.Linear(64, 3).eval()
+    with torch.inference_mode():
+        for _ in range(9):
+            both = torch.cat([image(torch.randn(4, 48)), text(torch.randn(4, 24))], 1)
+            nn.Softmax(-1)(head(both))
+
+
+def tokens():
+    """Four requests of one call of an encoder and six of a decoder: each token is a step."""
+    encoder, decoder = nn.Linear(16, 32).eval(), nn.Linear(32, 32).eval()
+    with torch.no_grad():
+        for _ in range(4):
+            x = encoder(torch.randn(2, 16))
+            for _ in range(6):
+                x = decoder(x)
+
+
+for case in (critics, unused, population, towers, tokens):
+    pid = os.fork()
+    if pid == 0:
+        case()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    print(case.__name__, pid)
