@@ -21,6 +21,8 @@
 #include "monitor/selection.h"
 #include "monitor/visible.h"
 #include "monitor/watched_forecast.h"
+#include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 enum { HISTORY_ENTRIES = 512 }; /* of a device: 24 KiB */
 
@@ -297,15 +299,15 @@ static int visible_gpu(const struct tmk_devices *d, const struct tmk_process_fac
 static int device_of_use(const struct tmk_collector *c, const struct tmk_node *node,
                          const struct tmk_followed_job *j, const struct tmk_node_use *u)
 {
-    unsigned index;
-    if (strcmp(u->torch_name, "cpu") == 0)
+    enum { CUDA = TMK_DEVICE_TYPE_CUDA, HIP = 6 }; /* torch's types */
+    unsigned type = u->torch_device >> 8, index = u->torch_device & 0xff;
+    if (u->torch_device == TIDEMARK_HOST)
         return (int)tmk_devices_count(c->devices) - 1;
-    if (sscanf(u->torch_name, "cuda:%u", &index) != 1 &&
-        sscanf(u->torch_name, "hip:%u", &index) != 1)
+    if (type != CUDA && type != HIP)
         return -1;
     unsigned n_gpus = 0;
     for (unsigned i = 0; i < j->job.n_uses; i++)
-        n_gpus += strcmp(j->job.uses[i].torch_name, "cpu") != 0;
+        n_gpus += j->job.uses[i].torch_device != TIDEMARK_HOST;
     int only = n_gpus == 1 ? only_gpu_of(node, j->job.pid) : -1;
     return only >= 0 ? only : visible_gpu(c->devices, &j->facts, index);
 }

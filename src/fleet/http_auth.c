@@ -146,9 +146,9 @@ static void digest_of(const struct tmk_http_auth *a, const char *name, const cha
 {
     char all[SECRET_BYTES + TMK_WEB_NAME_BYTES + TMK_PASSWORD_BYTES + TMK_WEB_HASH_BYTES] = {0};
     memcpy(all, a->secret, SECRET_BYTES);
-    memcpy(all + SECRET_BYTES, name, strlen(name));
-    memcpy(all + SECRET_BYTES + TMK_WEB_NAME_BYTES, password, strlen(password));
-    memcpy(all + SECRET_BYTES + TMK_WEB_NAME_BYTES + TMK_PASSWORD_BYTES, hash, strlen(hash));
+    strcpy(all + SECRET_BYTES, name);
+    strcpy(all + SECRET_BYTES + TMK_WEB_NAME_BYTES, password);
+    strcpy(all + SECRET_BYTES + TMK_WEB_NAME_BYTES + TMK_PASSWORD_BYTES, hash);
     SHA256((const unsigned char *)all, sizeof all, ret);
     OPENSSL_cleanse(all, sizeof all);
 }

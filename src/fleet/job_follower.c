@@ -206,17 +206,17 @@ static double step_growth_of(const struct tmk_job_follower *f, uint16_t device)
 
 static struct tmk_node_use *need_use(struct tmk_node_job *job, uint16_t device)
 {
-    char name[24];
-    tmk_device_name(device, name);
     for (unsigned i = 0; i < job->n_uses; i++)
-        if (strcmp(job->uses[i].torch_name, name) == 0)
+        if (job->uses[i].torch_device == device)
             return &job->uses[i];
     if (job->n_uses == TMK_NODE_JOB_DEVICES)
         return NULL;
     struct tmk_node_use *u = &job->uses[job->n_uses++];
-    *u = (struct tmk_node_use){
-        .device = -1, .cached_bytes = TMK_BYTES_UNKNOWN, .largest_free_bytes = TMK_BYTES_UNKNOWN};
-    memcpy(u->torch_name, name, sizeof name);
+    *u = (struct tmk_node_use){.device = -1,
+                               .torch_device = device,
+                               .cached_bytes = TMK_BYTES_UNKNOWN,
+                               .largest_free_bytes = TMK_BYTES_UNKNOWN};
+    tmk_device_name(device, u->torch_name);
     return u;
 }
 

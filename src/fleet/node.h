@@ -43,8 +43,9 @@ struct tmk_node_process {
 
 /* A watched process's memory on one device. */
 struct tmk_node_use {
-    int device;          /* index into devices; -1: none of them fits */
-    char torch_name[24]; /* "cuda:0" */
+    int device;            /* index into devices; -1: none of them fits */
+    uint16_t torch_device; /* its number in the trace (trace/layout.h) */
+    char torch_name[24];   /* "cuda:0" */
     uint64_t allocated_bytes, reserved_bytes;
     uint64_t peak_allocated_bytes, peak_reserved_bytes;
     uint64_t limit_bytes;

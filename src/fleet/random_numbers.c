@@ -4,7 +4,6 @@
 #include "fleet/random_numbers.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/random.h>
 
 void arc4random_buf(void *buffer, size_t n)
@@ -13,7 +12,7 @@ void arc4random_buf(void *buffer, size_t n)
     while (n > 0) {
         ssize_t got = getrandom(at, n, 0);
         if (got < 0 && errno != EINTR)
-            abort();
+            __builtin_trap();
         at += got > 0 ? got : 0;
         n -= got > 0 ? (size_t)got : 0;
     }

@@ -527,8 +527,9 @@ struct tmk_server *tmk_server_close(struct tmk_server *s)
         return NULL;
     if (s->listener)
         evconnlistener_free(s->listener);
-    while (!TAILQ_EMPTY(&s->connections))
-        close_connection(TAILQ_FIRST(&s->connections));
+    struct connection *c;
+    while ((c = TAILQ_FIRST(&s->connections)) != NULL) /* closing takes it off the list */
+        close_connection(c);                           /* NOLINT(clang-analyzer-unix.Malloc) */
     if (s->pause)
         event_free(s->pause);
     if (s->checked)
