@@ -23,10 +23,11 @@ def run(watch, call, limit_s, *args):
 
 
 def run_once(watch, call, *args):
-    env = dict(watch.environment(preload=False), LD_PRELOAD=program("slow_disk.so"), SLOW_DISK=call)
+    slow = f'LD_PRELOAD="$LD_PRELOAD {program("slow_disk.so")}" SLOW_DISK={call} exec "$@"'  # not for `run` itself
     began = time.monotonic()
-    done = subprocess.run([program("tidemark"), "run", "-o", watch.run, "--", program("sandboxed"), *args],
-                          env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([program("tidemark"), "run", "-o", watch.run, "--", "sh", "-c", slow, "sh",
+                           program("sandboxed"), *args], env=watch.environment(preload=False),
+                          capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     return time.monotonic() - began, done.stderr
 
