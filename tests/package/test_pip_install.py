@@ -95,8 +95,8 @@ def test_watched_job_sees_nothing_of_python(place, tmp_path, rings):
 
 
 def test_import_records(place, tmp_path, rings):
-    out = run(place / "bin/python", "-c", "import tidemark; print(tidemark.is_watched(), tidemark._library.find(), "
-              "tidemark._library.program())", cwd=tmp_path, TIDEMARK_RING_DIR=rings)[0]
+    out = run(place / "bin/python", "-c", "import tidemark; tidemark.step(); print(tidemark.is_watched(), "
+              "tidemark._library.find(), tidemark._library.program())", cwd=tmp_path, TIDEMARK_RING_DIR=rings)[0]
     inner = packages_of(place) / "tidemark"
     assert out.split() == ["True", str(inner / "lib/libtidemark.so"), str(inner / "bin/tidemark")]
     (folder,) = tmp_path.glob("*.tmk")

@@ -504,7 +504,7 @@ static const struct clock_case clock_cases[] = {
      .n = 3,
      .ranks = {{0, 3, "a", 100, 1000, .n_steps = 20},
                {1, 3, "b", 2100, 7000, .n_steps = 20},
-               {2, 3, "b", 9999, 7003}},
+               {2, 3, "b", 9999, 7003, .n_steps = 0}},
      .match = {.n_hosts = 2, .n_measured = 2, .n_steps = 20, .moved_ns = 2000 * (uint64_t)MS},
      .offset_ms = {0, 0, 3}},
     {.name = "two hosts in step: a millisecond is left alone",

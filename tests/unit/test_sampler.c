@@ -136,7 +136,8 @@ static void test_processes_come_and_go(void **state)
 }
 
 /* A process that grows beside one that does not, for 40 looks. False: we were kept waiting for so
- * long that the curve is not what it should be. */
+ * long that the curve is not what it should be. Many busy processes on one core make each other
+ * wait for some 40 ms, so the looks are far enough apart for that. */
 static bool grow(struct fixture *f)
 {
     uint64_t before = tmk_clock_monotonic_ns();
@@ -144,8 +145,8 @@ static bool grow(struct fixture *f)
     for (unsigned i = 0; i < 40; i++) {
         set_card(f, 41, 100 + 10 * i, "process 42 209715200\n");
         look(f);
-        usleep(2000);
-        good &= tmk_clock_monotonic_ns() - before < 12 * MS_NS;
+        usleep(20000);
+        good &= tmk_clock_monotonic_ns() - before < 120 * MS_NS;
         before = tmk_clock_monotonic_ns();
     }
     return good;

@@ -31,16 +31,22 @@ static void add_explained(struct tmk_explain_answer *a, uint32_t row)
     a->processes[a->n++].p = tmk_run_process(a->run, row);
 }
 
+/* OOMs in order of time; those of one moment, in order of rows. */
+static bool comes_before(const struct tmk_imbalance *b, uint32_t row, uint32_t other)
+{
+    uint64_t at = b->rows[row].facts.oom_ns;
+    uint64_t other_at = b->rows[other].facts.oom_ns;
+    return at < other_at || (at == other_at && row < other);
+}
+
 /* Returns the row with the earliest OOM after `after`; TMK_RANK_NONE: there is none. */
 static uint32_t next_explained_oom(const struct tmk_imbalance *b, uint32_t after)
 {
     uint32_t best = TMK_RANK_NONE;
     for (uint32_t i = 0; i < b->n_rows; i++) {
-        const struct tmk_rank_facts *f = &b->rows[i].facts;
-        bool is_later = after == TMK_RANK_NONE || f->oom_ns > b->rows[after].facts.oom_ns ||
-                        (f->oom_ns == b->rows[after].facts.oom_ns && i > after);
-        if (f->has_oom && is_later &&
-            (best == TMK_RANK_NONE || f->oom_ns < b->rows[best].facts.oom_ns))
+        bool is_later = after == TMK_RANK_NONE || comes_before(b, after, i);
+        if (b->rows[i].facts.has_oom && is_later &&
+            (best == TMK_RANK_NONE || comes_before(b, i, best)))
             best = i;
     }
     return best;

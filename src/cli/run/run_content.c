@@ -53,6 +53,7 @@ struct content_look {
     int fd; /* of it */
     unsigned n_ours;
     bool is_living, is_foreign;
+    bool is_named; /* the text says which process records */
     char *text;
 };
 
@@ -170,11 +171,18 @@ static bool may_be_recorded(const struct tmk_reader *r, const char *path)
     return is_fresh(path) || (is_same_host(r) && is_same_boot(r) && is_process(pid));
 }
 
+/* Other files than traces say that somebody records; who it is, a trace that is read later may. */
+static void tell_recorded(struct content_look *l, const char *text)
+{
+    l->is_living = true;
+    tell_content(l, "%s", text);
+}
+
 static void tell_living(struct content_look *l, const struct tmk_reader *r)
 {
     uint64_t pid = 0;
     (void)tmk_reader_info_u64(r, "pid", &pid);
-    l->is_living = true;
+    l->is_living = l->is_named = true;
     if (is_same_host(r) && is_process(pid))
         tell_content(l, "is a run that process %" PRIu64 " still records into", pid);
     else
@@ -226,10 +234,8 @@ static void look_at_trace(struct content_look *l, const char *name)
 static void look_at_run_ring(struct content_look *l, const char *name)
 {
     char *path = tmk_xformat("%s/%s", l->folder, name);
-    if (tmk_ring_file_is_held_at(path) > 0) {
-        l->is_living = true;
-        tell_content(l, "is a run that a process still records into");
-    }
+    if (tmk_ring_file_is_held_at(path) > 0)
+        tell_recorded(l, "is a run that a process still records into");
     free(path);
 }
 
@@ -259,16 +265,14 @@ static void look_at_entry(struct content_look *l, const char *name)
         return;
     }
     l->n_ours++;
-    if (l->is_living)
+    if (l->is_named)
         return;
-    if (name_ends_in(name, ".trace")) {
+    if (name_ends_in(name, ".trace"))
         look_at_trace(l, name);
-    } else if (name_ends_in(name, ".ring")) {
+    else if (!l->is_living && name_ends_in(name, ".ring"))
         look_at_run_ring(l, name);
-    } else if (is_locked(l, name)) {
-        l->is_living = true;
-        tell_content(l, "is a run that is still recorded into");
-    }
+    else if (!l->is_living && is_locked(l, name))
+        tell_recorded(l, "is a run that is still recorded into");
 }
 
 static enum tmk_run_content look_into(struct content_look *l)
