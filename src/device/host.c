@@ -64,7 +64,7 @@ static int host_memory(struct tmk_devices *d, const struct tmk_device *device,
 
 /* Read the resident bytes from statm's second number, which counts pages. 0: there is no such
  * process, or it is a kernel thread. */
-static uint64_t resident_bytes(const char *proc, const char *pid)
+static uint64_t resident_bytes_of_process(const char *proc, const char *pid)
 {
     char text[128];
     long numbers[2] = {0};
@@ -85,7 +85,7 @@ static int host_processes(struct tmk_devices *d, const struct tmk_device *device
         return tmk_fail_os(err, TMK_EIO, errno, "cannot list %s", d->roots.proc);
     while ((entry = readdir(folder))) {
         long pid = strtol(entry->d_name, NULL, 10);
-        uint64_t bytes = pid > 0 ? resident_bytes(d->roots.proc, entry->d_name) : 0;
+        uint64_t bytes = pid > 0 ? resident_bytes_of_process(d->roots.proc, entry->d_name) : 0;
         if (bytes >= TMK_HOST_PROCESS_LEAST)
             tmk_processes_add(ret, (pid_t)pid, bytes);
     }
@@ -142,7 +142,7 @@ uint64_t tmk_host_resident_bytes(const struct tmk_device_roots *roots, pid_t pid
 {
     char text[16];
     snprintf(text, sizeof text, "%d", (int)pid);
-    return resident_bytes(roots->proc, text);
+    return resident_bytes_of_process(roots->proc, text);
 }
 
 int tmk_host_process_read(const struct tmk_device_roots *roots, pid_t pid,

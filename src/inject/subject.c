@@ -209,8 +209,8 @@ static int check_kind(const struct tmk_subject *s, const struct tmk_asker *us,
     return 0;
 }
 
-static int check_owner(const struct tmk_subject *s, const struct tmk_asker *us,
-                       struct tmk_error *err)
+static int check_owner_of_subject(const struct tmk_subject *s, const struct tmk_asker *us,
+                                  struct tmk_error *err)
 {
     if (us->may_trace || (s->uid == us->uid && !s->mixed_uid))
         return 0;
@@ -230,7 +230,7 @@ int tmk_subject_check(const struct tmk_subject *s, const struct tmk_asker *us,
 {
     int rc = check_kind(s, us, err);
     if (rc == 0)
-        rc = check_owner(s, us, err);
+        rc = check_owner_of_subject(s, us, err);
     if (rc < 0)
         return rc;
     if (s->tracer > 0)

@@ -267,8 +267,8 @@ static void count_allocated(struct tmk_caching_allocator *a, uint64_t bytes)
         s->peak_allocated_bytes = s->allocated_bytes;
 }
 
-static int serve_request(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
-                         uint32_t *ret_block)
+static int serve_block(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
+                       uint32_t *ret_block)
 {
     uint32_t lane, b;
     if (bytes > max_request) {
@@ -299,7 +299,7 @@ static int serve_request(struct tmk_caching_allocator *a, uint64_t bytes, uint32
 int tmk_caching_malloc(struct tmk_caching_allocator *a, uint64_t bytes, uint32_t stream,
                        uint32_t *ret_block)
 {
-    int rc = serve_request(a, bytes, stream, ret_block);
+    int rc = serve_block(a, bytes, stream, ret_block);
     TMK_CACHING_ASSERT_VALID(a, rc);
     return rc;
 }

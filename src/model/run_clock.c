@@ -132,7 +132,7 @@ static int by_step_number(const void *va, const void *vb)
     return (a->step > b->step) - (a->step < b->step);
 }
 
-static int by_value(const void *va, const void *vb)
+static int compare_clock_values(const void *va, const void *vb)
 {
     const int64_t *a = va, *b = vb;
     return (*a > *b) - (*a < *b);
@@ -166,11 +166,11 @@ static void match_boot(struct boot_clock *b, int64_t *differences, uint32_t n,
 {
     if (n < LEAST_STEPS)
         return;
-    qsort(differences, n, sizeof *differences, by_value);
+    qsort(differences, n, sizeof *differences, compare_clock_values);
     int64_t median = differences[n / 2];
     for (uint32_t i = 0; i < n; i++)
         differences[i] = absolute_ns(differences[i] - median);
-    qsort(differences, n, sizeof *differences, by_value);
+    qsort(differences, n, sizeof *differences, compare_clock_values);
     int64_t spread = differences[(uint64_t)n * 9 / 10], apart = absolute_ns(median);
     bool moves = apart > SLACK_NS && apart < MOST_APART_NS && apart / CLEARLY_APART > spread;
     b->moved_ns = moves ? -median : 0;

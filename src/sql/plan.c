@@ -93,7 +93,8 @@ static bool take_bound(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index
 
 /* Equality with a text is left for SQLite to confirm: comparing with a number may follow other
  * rules than comparing bytes. */
-static bool take_key(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_info *info, int i)
+static bool take_plan_key(struct tmk_store *s, struct tmk_plan *plan, sqlite3_index_info *info,
+                          int i)
 {
     int column = info->aConstraint[i].iColumn;
     if (!(s->def->specs[column].flags & TMK_FEW) || plan->n_keys == TMK_MAX_KEYS ||
@@ -125,7 +126,7 @@ static int take_constraints(struct tmk_store *s, struct tmk_plan *plan, sqlite3_
             *n_rows /= op == TMK_FILTER_EQ        ? GUESS_EQUAL
                        : op < TMK_FILTER_NOT_NULL ? GUESS_RANGE
                                                   : 1;
-        } else if (op == TMK_FILTER_EQ && take_key(s, plan, info, i)) {
+        } else if (op == TMK_FILTER_EQ && take_plan_key(s, plan, info, i)) {
             *n_rows /= GUESS_KEY;
         }
     }

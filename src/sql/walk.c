@@ -112,7 +112,7 @@ static void set_walk_reserved(struct tmk_walk *w, uint16_t device, uint64_t byte
 
 /* ---- a chunk ---- */
 
-static void take_head(struct tmk_walk *w, const struct tmk_context_head *head)
+static void take_walk_head(struct tmk_walk *w, const struct tmk_context_head *head)
 {
     w->n_devices = 0;
     w->devices[TMK_MAX_DEVICES] = (struct tmk_walk_device){0};
@@ -147,7 +147,7 @@ static int take_context(struct tmk_walk *w, const struct tmk_chunk_header *h, bo
         rc = tmk_reserved_read(w->cursor.reserved, &head);
     if (rc < 0)
         return rc;
-    take_head(w, &head);
+    take_walk_head(w, &head);
     w->step = h->first_step;
     if (w->want_local_step)
         w->local_step = tmk_source_local_step(w->source, w->step_start_ns, w->step);

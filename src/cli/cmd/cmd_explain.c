@@ -32,7 +32,7 @@ static void add_explained(struct tmk_explain_answer *a, uint32_t row)
 }
 
 /* OOMs in order of time; those of one moment, in order of rows. */
-static bool comes_before(const struct tmk_imbalance *b, uint32_t row, uint32_t other)
+static bool ran_out_before(const struct tmk_imbalance *b, uint32_t row, uint32_t other)
 {
     uint64_t at = b->rows[row].facts.oom_ns;
     uint64_t other_at = b->rows[other].facts.oom_ns;
@@ -44,9 +44,9 @@ static uint32_t next_explained_oom(const struct tmk_imbalance *b, uint32_t after
 {
     uint32_t best = TMK_RANK_NONE;
     for (uint32_t i = 0; i < b->n_rows; i++) {
-        bool is_later = after == TMK_RANK_NONE || comes_before(b, after, i);
+        bool is_later = after == TMK_RANK_NONE || ran_out_before(b, after, i);
         if (b->rows[i].facts.has_oom && is_later &&
-            (best == TMK_RANK_NONE || comes_before(b, i, best)))
+            (best == TMK_RANK_NONE || ran_out_before(b, i, best)))
             best = i;
     }
     return best;

@@ -133,7 +133,7 @@ static bool read_version_file(const char *python, char *text)
 
 /* Take the text in quotes on the line of `name`, such as "cuda: Optional[str] = '13.0'"; "" for
  * None. */
-static void take_version(const char *text, const char *name, char *to, size_t size)
+static void take_version_text(const char *text, const char *name, char *to, size_t size)
 {
     const char *line = tmk_lines_field(text, name);
     size_t n = strcspn(line, "\n");
@@ -154,8 +154,8 @@ bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret)
     }
     if (!read_version_file(ret->python, text))
         return false;
-    take_version(text, "__version__", ret->version, sizeof ret->version);
-    take_version(text, "cuda", ret->cuda, sizeof ret->cuda);
-    take_version(text, "hip", ret->hip, sizeof ret->hip);
+    take_version_text(text, "__version__", ret->version, sizeof ret->version);
+    take_version_text(text, "cuda", ret->cuda, sizeof ret->cuda);
+    take_version_text(text, "hip", ret->hip, sizeof ret->hip);
     return ret->version[0] != '\0';
 }

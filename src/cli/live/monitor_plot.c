@@ -36,7 +36,7 @@ static struct axis time_axis(uint64_t elapsed_ns)
 
 /* ---- data ---- */
 
-static void put_point(FILE *out, const struct tmk_history_entry *e, double unit_s)
+static void plot_point(FILE *out, const struct tmk_history_entry *e, double unit_s)
 {
     fprintf(out, "%.4f %.6f %.6f %.6f\n", (double)e->end_ns / 1e9 / unit_s,
             (double)e->min_bytes / GIB, (double)e->max_bytes / GIB, (double)e->last_bytes / GIB);
@@ -51,7 +51,7 @@ static void put_history(FILE *out, const struct tmk_history *h, double unit_s)
     for (uint64_t i = 0; i < h->n; i++) {
         const struct tmk_history_entry *e = &h->entries[i];
         if (n == at_once || e->after_gap) {
-            put_point(out, &point, unit_s);
+            plot_point(out, &point, unit_s);
             n = 0;
         }
         if (e->after_gap)
@@ -66,7 +66,7 @@ static void put_history(FILE *out, const struct tmk_history *h, double unit_s)
         point.max_bytes = e->max_bytes > point.max_bytes ? e->max_bytes : point.max_bytes;
     }
     if (n)
-        put_point(out, &point, unit_s);
+        plot_point(out, &point, unit_s);
 }
 
 /* Returns the height of the picture: the size of the largest device when its use comes near it,

@@ -205,7 +205,7 @@ static void add_watched_job(struct tmk_watched_jobs *jobs, const struct tmk_watc
 }
 
 /* Those that are not in the list any more have ended; they are due for the last time. */
-static void list_watched_jobs(struct tmk_watched_jobs *jobs)
+static void list_jobs_of_monitor(struct tmk_watched_jobs *jobs)
 {
     struct tmk_watched *found = NULL;
     uint32_t n = 0;
@@ -295,7 +295,7 @@ void tmk_watched_jobs_look(struct tmk_watched_jobs *jobs, bool now)
 {
     uint64_t start = tmk_clock_monotonic_ns();
     if (now || jobs->list_due_ns <= start) {
-        list_watched_jobs(jobs);
+        list_jobs_of_monitor(jobs);
         jobs->list_due_ns = job_due_again(start);
     }
     for (uint64_t i = 0; i < jobs->n; i++) {

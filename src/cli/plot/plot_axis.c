@@ -66,7 +66,7 @@ static void choose_rows(struct tmk_plot_axis *a)
         a->n_rows++;
 }
 
-static int by_step_number(const void *va, const void *vb)
+static int compare_durations(const void *va, const void *vb)
 {
     uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
     return a < b ? -1 : a > b;
@@ -80,7 +80,7 @@ static uint64_t end_of_last(const struct tmk_plot_axis *a)
     uint64_t n = a->n_rows - 1, *took = tmk_xcalloc(a->n_rows, sizeof *took);
     for (uint64_t i = 0; i < n; i++)
         took[i] = shown_row(a, i)->end_ns - shown_row(a, i)->start_ns;
-    qsort(took, n, sizeof *took, by_step_number);
+    qsort(took, n, sizeof *took, compare_durations);
     uint64_t usual = n ? took[n / 2] : last->end_ns - last->start_ns;
     free(took);
     uint64_t end = last->start_ns + usual + usual / 4;

@@ -37,7 +37,7 @@ static uint32_t n_bars(const struct tmk_survey *g)
 
 /* ---- choosing configurations ---- */
 
-static int by_peak(const void *va, const void *vb)
+static int compare_bars_by_peak(const void *va, const void *vb)
 {
     const struct tmk_survey_config *a = va, *b = vb;
     uint64_t x = a->cell->peak_allocated, y = b->cell->peak_allocated;
@@ -52,7 +52,7 @@ static struct tmk_survey_config *pick_largest_configs(const struct tmk_survey *g
     for (uint32_t i = 0; i < g->n_configs; i++)
         if (g->configs[i].has_peak)
             picked[n++] = g->configs[i];
-    qsort(picked, n, sizeof *picked, by_peak);
+    qsort(picked, n, sizeof *picked, compare_bars_by_peak);
     return picked;
 }
 

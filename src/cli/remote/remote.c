@@ -166,7 +166,7 @@ static void read_input(struct remote_job *job)
     job->request.input = input;
 }
 
-static void make_request(struct remote_job *job, bool has_screen)
+static void make_remote_request(struct remote_job *job, bool has_screen)
 {
     job->request.host = job->host;
     job->request.settings = tmk_remote_settings(&job->texts, job->host, has_screen);
@@ -349,7 +349,7 @@ static int run_remote_job(struct remote_job *job)
         tmk_say("%s", reason);
     if (status == 0) {
         read_input(job);
-        make_request(job, !path && isatty(STDOUT_FILENO) == 1);
+        make_remote_request(job, !path && isatty(STDOUT_FILENO) == 1);
         fflush(stdout);
         status = path ? run_into_file(job, &s, path) : run_there(job, &s, STDOUT_FILENO);
     }

@@ -39,7 +39,7 @@ void tmk_request_write(FILE *out, const struct tmk_request *request)
 }
 
 /* Take the next word of a line, which ends at a blank. False: it is missing, or does not fit. */
-static bool take_word(const char **at, char *to, size_t size)
+static bool take_request_word(const char **at, char *to, size_t size)
 {
     size_t n = strcspn(*at, " ");
     if (n == 0 || n >= size)
@@ -54,8 +54,8 @@ static bool take_number(const char **at, size_t most, size_t *ret)
 {
     char word[24];
     int64_t number;
-    if (!take_word(at, word, sizeof word) || tmk_integer_parse(word, &number) < 0 || number < 0 ||
-        (uint64_t)number > most)
+    if (!take_request_word(at, word, sizeof word) || tmk_integer_parse(word, &number) < 0 ||
+        number < 0 || (uint64_t)number > most)
         return false;
     *ret = (size_t)number;
     return true;
@@ -65,16 +65,16 @@ int tmk_request_parse_line(const char *line, struct tmk_request_line *ret, struc
 {
     struct tmk_request_line found = {0};
     char name[16];
-    if (!take_word(&line, name, sizeof name) || strcmp(name, "tidemark-remote") != 0 ||
+    if (!take_request_word(&line, name, sizeof name) || strcmp(name, "tidemark-remote") != 0 ||
         !take_number(&line, UINT32_MAX, &found.protocol) ||
-        !take_word(&line, found.version, sizeof found.version))
+        !take_request_word(&line, found.version, sizeof found.version))
         return tmk_fail(err, TMK_EFORMAT, "this is not a request of another tidemark");
     if (found.protocol != TMK_REQUEST_PROTOCOL)
         return tmk_fail(err, TMK_EVERSION,
                         "tidemark %s on that machine and %s here do not understand each other; "
                         "install the same version on both",
                         TMK_VERSION, found.version);
-    if (!take_word(&line, found.host, sizeof found.host) ||
+    if (!take_request_word(&line, found.host, sizeof found.host) ||
         !take_number(&line, TMK_REQUEST_TEXT_MAX, &found.n_text) ||
         !take_number(&line, TMK_REQUEST_INPUT_MAX, &found.n_input) || *line != '\0')
         return tmk_fail(err, TMK_EFORMAT, "the request of the other tidemark is damaged");

@@ -150,7 +150,7 @@ static bool is_same_host(const struct tmk_reader *r)
     return then && gethostname(host, sizeof host - 1) == 0 && strcmp(host, then) == 0;
 }
 
-static bool is_fresh(const char *path)
+static bool is_fresh_trace(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && time(NULL) - st.st_mtime < FRESH_S;
@@ -168,7 +168,7 @@ static bool may_be_recorded(const struct tmk_reader *r, const char *path)
 {
     uint64_t pid = 0;
     (void)tmk_reader_info_u64(r, "pid", &pid);
-    return is_fresh(path) || (is_same_host(r) && is_same_boot(r) && is_process(pid));
+    return is_fresh_trace(path) || (is_same_host(r) && is_same_boot(r) && is_process(pid));
 }
 
 /* Other files than traces say that somebody records; who it is, a trace that is read later may. */
@@ -253,7 +253,7 @@ static void show_name(const char *name, char to[SHOWN_NAME_BYTES])
             *c = '?';
 }
 
-static void look_at_entry(struct content_look *l, const char *name)
+static void look_at_run_entry(struct content_look *l, const char *name)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return;
@@ -286,7 +286,7 @@ static enum tmk_run_content look_into(struct content_look *l)
         return TMK_RUN_CONTENT_FOREIGN;
     }
     for (struct dirent *entry; !l->is_foreign && (entry = readdir(dir)) != NULL;)
-        look_at_entry(l, entry->d_name);
+        look_at_run_entry(l, entry->d_name);
     closedir(dir);
     if (l->is_foreign)
         return TMK_RUN_CONTENT_FOREIGN;

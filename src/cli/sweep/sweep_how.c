@@ -77,8 +77,8 @@ static int refuse_other(const struct tmk_devices *d, unsigned index)
 
 /* Give each GPU one configuration at a time. GPUs are named by the driver's id, which does not
  * depend on CUDA's order. */
-static int take_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
-                        const struct tmk_selection *s)
+static int take_sweep_devices(struct tmk_sweep_plan *p, const struct tmk_devices *d,
+                              const struct tmk_selection *s)
 {
     p->devices = tmk_xcalloc(s->n + 1, sizeof *p->devices);
     p->n_jobs = 0;
@@ -113,7 +113,7 @@ static int read_devices(struct tmk_sweep_plan *p, const char *text)
     } else {
         if (strcmp(text, "all") == 0)
             choose_allowed_devices(d, &s);
-        status = take_devices(p, d, &s);
+        status = take_sweep_devices(p, d, &s);
     }
     tmk_devices_close(d);
     return status;

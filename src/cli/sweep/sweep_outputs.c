@@ -45,7 +45,7 @@ struct output_write {
     const struct tmk_sweep_answer *v;
 };
 
-static void write_answer(FILE *out, const void *arg)
+static void write_sweep_answer(FILE *out, const void *arg)
 {
     const struct output_write *w = arg;
     w->write(out, w->v);
@@ -55,7 +55,7 @@ static void write_answer(FILE *out, const void *arg)
 static int write_output(const struct tmk_sweep_answer *v, const char *name, writer *write)
 {
     char *path = tmk_xformat("%s/%s", v->r->folder, name);
-    int status = tmk_output_file_write(path, write_answer, &(struct output_write){write, v});
+    int status = tmk_output_file_write(path, write_sweep_answer, &(struct output_write){write, v});
     free(path);
     return status;
 }

@@ -53,7 +53,7 @@ enum event_type { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER =
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 enum { MESSAGE_BYTES = 32768, PART_BYTES = 16384, LONGEST_TEXT = 4096 };
 
-static void put_number(struct tmk_sink *s, unsigned field, uint64_t value)
+static void put_packet_number(struct tmk_sink *s, unsigned field, uint64_t value)
 {
     tmk_sink_varint(s, (uint64_t)field << 3 | WIRE_VARINT);
     tmk_sink_varint(s, value);
@@ -84,9 +84,9 @@ static void write_packet(struct tmk_packets *k, struct tmk_sink *packet)
 {
     uint8_t head[2 * TMK_VARINT_MAX_BYTES];
     struct tmk_sink h = tmk_sink_of(head, sizeof head);
-    put_number(packet, PACKET_SEQUENCE, k->sequence);
-    put_number(packet, PACKET_FLAGS,
-               k->has_begun ? FLAG_NEEDS_STATE : FLAG_CLEARED | FLAG_NEEDS_STATE);
+    put_packet_number(packet, PACKET_SEQUENCE, k->sequence);
+    put_packet_number(packet, PACKET_FLAGS,
+                      k->has_begun ? FLAG_NEEDS_STATE : FLAG_CLEARED | FLAG_NEEDS_STATE);
     k->has_begun = true;
     if (packet->full)
         return;
@@ -104,18 +104,18 @@ static void put_owner(struct tmk_sink *s, const struct tmk_track *track)
     struct tmk_sink part = tmk_sink_of(bytes, sizeof bytes);
     switch (track->kind) {
     case TMK_TRACK_PROCESS:
-        put_number(&part, PROCESS_PID, track->pid);
+        put_packet_number(&part, PROCESS_PID, track->pid);
         put_wire_text(&part, PROCESS_NAME, track->name);
         put_part(s, TRACK_PROCESS, &part);
         break;
     case TMK_TRACK_THREAD:
-        put_number(&part, THREAD_PID, track->pid);
-        put_number(&part, THREAD_TID, track->tid);
+        put_packet_number(&part, THREAD_PID, track->pid);
+        put_packet_number(&part, THREAD_TID, track->tid);
         put_wire_text(&part, THREAD_NAME, track->name);
         put_part(s, TRACK_THREAD, &part);
         break;
     case TMK_TRACK_COUNTER:
-        put_number(&part, COUNTER_UNIT, UNIT_BYTES);
+        put_packet_number(&part, COUNTER_UNIT, UNIT_BYTES);
         put_part(s, TRACK_COUNTER, &part);
         break;
     case TMK_TRACK_PLAIN:
@@ -128,14 +128,14 @@ void tmk_packets_track(struct tmk_packets *k, const struct tmk_track *track)
     uint8_t bytes[MESSAGE_BYTES], inner[PART_BYTES];
     struct tmk_sink packet = tmk_sink_of(bytes, sizeof bytes);
     struct tmk_sink t = tmk_sink_of(inner, sizeof inner);
-    put_number(&t, TRACK_ID, track->id);
+    put_packet_number(&t, TRACK_ID, track->id);
     if (track->parent)
-        put_number(&t, TRACK_PARENT, track->parent);
+        put_packet_number(&t, TRACK_PARENT, track->parent);
     put_wire_text(&t, TRACK_NAME, track->name);
     put_owner(&t, track);
     if (track->kind == TMK_TRACK_PROCESS)
-        put_number(&t, TRACK_CHILD_ORDERING, BY_ORDER);
-    put_number(&t, TRACK_ORDER, (uint64_t)track->order);
+        put_packet_number(&t, TRACK_CHILD_ORDERING, BY_ORDER);
+    put_packet_number(&t, TRACK_ORDER, (uint64_t)track->order);
     put_part(&packet, PACKET_TRACK, &t);
     write_packet(k, &packet);
 }
@@ -144,14 +144,14 @@ void tmk_packets_track(struct tmk_packets *k, const struct tmk_track *track)
 
 static void put_event(struct tmk_sink *e, enum event_type type, uint64_t track)
 {
-    put_number(e, EVENT_TYPE, type);
-    put_number(e, EVENT_TRACK, track);
+    put_packet_number(e, EVENT_TYPE, type);
+    put_packet_number(e, EVENT_TRACK, track);
 }
 
 static void write_event(struct tmk_packets *k, struct tmk_sink *packet, const struct tmk_sink *e,
                         uint64_t ns)
 {
-    put_number(packet, PACKET_TIMESTAMP, ns);
+    put_packet_number(packet, PACKET_TIMESTAMP, ns);
     put_part(packet, PACKET_EVENT, e);
     write_packet(k, packet);
     k->n_events++;
@@ -162,7 +162,7 @@ static void put_interned(struct tmk_sink *packet, const struct tmk_packet_name *
     uint8_t outer_bytes[PART_BYTES], inner_bytes[PART_BYTES];
     struct tmk_sink outer = tmk_sink_of(outer_bytes, sizeof outer_bytes);
     struct tmk_sink inner = tmk_sink_of(inner_bytes, sizeof inner_bytes);
-    put_number(&inner, INTERNED_NUMBER, name->number);
+    put_packet_number(&inner, INTERNED_NUMBER, name->number);
     put_wire_text(&inner, INTERNED_TEXT, name->text);
     put_part(&outer, INTERNED_NAME, &inner);
     put_part(packet, PACKET_INTERNED, &outer);
@@ -177,7 +177,7 @@ void tmk_packets_begin(struct tmk_packets *k, uint64_t track, uint64_t ns,
     if (name->text)
         put_interned(&packet, name);
     put_event(&e, TYPE_BEGIN, track);
-    put_number(&e, EVENT_NAME_NUMBER, name->number);
+    put_packet_number(&e, EVENT_NAME_NUMBER, name->number);
     write_event(k, &packet, &e, ns);
 }
 
@@ -196,7 +196,7 @@ void tmk_packets_value(struct tmk_packets *k, uint64_t track, uint64_t ns, uint6
     struct tmk_sink packet = tmk_sink_of(bytes, sizeof bytes);
     struct tmk_sink e = tmk_sink_of(inner, sizeof inner);
     put_event(&e, TYPE_COUNTER, track);
-    put_number(&e, EVENT_VALUE, value);
+    put_packet_number(&e, EVENT_VALUE, value);
     write_event(k, &packet, &e, ns);
 }
 
@@ -208,7 +208,7 @@ static void put_wire_note(struct tmk_sink *e, const struct tmk_packet_note *note
     if (note->text)
         put_wire_text(&part, NOTE_TEXT, note->text);
     else
-        put_number(&part, NOTE_NUMBER, note->number);
+        put_packet_number(&part, NOTE_NUMBER, note->number);
     put_part(e, EVENT_NOTE, &part);
 }
 

@@ -124,7 +124,7 @@ static const char *take_text(struct cell_machine *m, uint64_t n)
     return text ? text : "";
 }
 
-static const char *take_line(struct cell_machine *m)
+static const char *take_pickle_line(struct cell_machine *m)
 {
     const uint8_t *end = memchr(m->at, '\n', (size_t)(m->end - m->at));
     if (!end) {
@@ -522,8 +522,8 @@ static bool run_naming_opcode(struct cell_machine *m, enum tmk_pickle_op op)
 {
     switch (op) {
     case TMK_OP_GLOBAL: {
-        const char *module = take_line(m);
-        push_name(m, module, take_line(m));
+        const char *module = take_pickle_line(m);
+        push_name(m, module, take_pickle_line(m));
         return true;
     }
     case TMK_OP_STACK_GLOBAL:

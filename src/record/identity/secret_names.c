@@ -283,7 +283,7 @@ static size_t longest_run(const char *text, size_t n)
     return longest;
 }
 
-static bool is_token(const char *text, size_t n)
+static bool is_service_token(const char *text, size_t n)
 {
     for (size_t i = 0; i < sizeof service_tokens / sizeof service_tokens[0]; i++) {
         size_t n_begin = strlen(service_tokens[i].begin);
@@ -298,7 +298,7 @@ static bool is_token(const char *text, size_t n)
 size_t tmk_secret_token(const char *word, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if ((i == 0 || !isalnum((unsigned char)word[i - 1])) && is_token(word + i, n - i))
+        if ((i == 0 || !isalnum((unsigned char)word[i - 1])) && is_service_token(word + i, n - i))
             return i;
     return n;
 }
