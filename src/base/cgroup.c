@@ -64,8 +64,8 @@ static void visit_group_limit(const struct generation *g, const char *folder,
     visit(arg, limit, used);
 }
 
-/* A container without a namespace for groups has the host's path, of which only the root exists.
- * The walk ends there. */
+/* Visits the group and those above it. In a container that has no namespace of its own for groups
+ * the path is the host's, and only its root exists: the walk ends there. */
 static void walk_up(const char *sys, const struct generation *g, char *group,
                     tmk_cgroup_visit *visit, void *arg)
 {

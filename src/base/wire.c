@@ -27,7 +27,7 @@ int tmk_wire_connect(int folder, const char *name)
 {
     struct sockaddr_un address;
     tmk_wire_address(&address, folder, name);
-    const struct timeval patience = {.tv_sec = CONNECT_S}; /* when too many wait there already */
+    const struct timeval patience = {.tv_sec = CONNECT_S}; /* for a listener whose queue is full */
     int fd = tmk_fd_raise(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)

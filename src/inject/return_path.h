@@ -8,11 +8,11 @@
  *   1  the return path (arch.h) is written into bytes of the target's code pages that nothing uses,
  *      with the thread's registers and signal mask in it. The thread has not noticed yet
  *   2  one PTRACE_SETREGSET sends it into the return path; then its signals are blocked
- *   3  another one sends it to the system call in the return path. Behind that it returns, unless
- *      we, still there, stop it and send it to the next one
- *   4  another one sends it into the stub, which ends in the return path too
- *   5  we put its registers back: vector registers, then step 2 with its own signal mask, and last
- *      the general ones
+ *   3  a second PTRACE_SETREGSET sends it to the system call in the return path. After that call it
+ *      returns by itself, unless we are still there: then we stop it and send it to the next call
+ *   4  a third one sends it into the stub, which ends in the return path, too
+ *   5  we put its registers back: the vector registers, then its own signal mask as in step 2, and
+ *      last the general registers
  *
  * The unused bytes lie between the end of a library's code and the end of the page
  * (tmk_module_tail). After step 5 they are put back as they were. If we are killed they stay, and

@@ -32,11 +32,11 @@ int tmk_watched_list(struct tmk_watched **ret_list, uint32_t *ret_n, struct tmk_
  * returns it. */
 const char *tmk_watched_folder(const struct tmk_watched *w, char *buffer, size_t size);
 
-/* This setting says that the command is asked from another machine, and what that calls this one
- * (cli/remote/remote.h). */
+/* This variable is set when the command is asked from another machine. Its value is the name that
+ * the other machine has for this one (cli/remote/remote.h). */
 #define TMK_WATCHED_HOST "TIDEMARK_ENDPOINT_HOST"
 
-/* Returns that name; NULL when the command is asked here. */
+/* Return that name, NULL when the command is asked on this machine. */
 const char *tmk_watched_host(void);
 
 enum { TMK_WATCHED_NAME_BYTES = 300 };

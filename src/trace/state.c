@@ -90,7 +90,7 @@ static uint64_t entry_hash(uint16_t device, uint64_t address)
     return tmk_hash_u64(address ^ ((uint64_t)device << 48));
 }
 
-/* The number of the entry; 0 when there is none. */
+/* Returns the number of the entry, 0 when there is none. */
 static inline uint32_t find_block_entry(const struct tmk_state *s, uint64_t hash, uint16_t device,
                                         uint64_t address)
 {
@@ -318,7 +318,7 @@ static void index_contexts(struct tmk_state *s, uint32_t n_slots)
     }
 }
 
-/* The number of the context; 0 when there is none. */
+/* Returns the number of the context, 0 when there is none. */
 static uint32_t find_context(const struct tmk_state *s, uint64_t hash, uint32_t parent,
                              uint8_t kind, uint32_t name)
 {
@@ -408,8 +408,8 @@ void tmk_state_open_range(struct tmk_state *s, uint32_t thread, uint8_t kind, ui
     ASSERT_VALID(s);
 }
 
-/* Finds when the first of the open backward stages began, after the earlier first one has closed.
- * This is rare. */
+/* Finds when the oldest of the open backward stages began, after an older one was closed. This is
+ * rare. */
 static void find_backward_start(struct tmk_state *s)
 {
     s->backward_start_ns = UINT64_MAX;
@@ -510,7 +510,7 @@ static bool is_of_this_backward(const struct tmk_state *s, const struct tmk_bloc
     return s->n_backward > 0 && b->alloc_ns >= s->backward_start_ns;
 }
 
-/* The category of a block without telling tags that `thread` frees now. */
+/* The category of a block that `thread` frees now, when tags do not say what it is. */
 static uint8_t category_at_free(const struct tmk_state *s, const struct tmk_block *b,
                                 uint32_t thread)
 {

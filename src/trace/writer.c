@@ -25,15 +25,15 @@ enum {
 
 /* ---- plain reading and writing ---- */
 
-/* Takes the lock that says that the process lives, for readers that cannot ask its ring. */
+/* Takes the lock that tells readers that the process lives, if they cannot ask its ring. */
 static void hold_trace_lock(const struct tmk_writer *w)
 {
     if (w->is_held)
         (void)tmk_file_lock(w->fd, TMK_LOCK_SHARED, 0);
 }
 
-/* A program may close descriptors it does not know, and another file may then get the number: this
- * makes sure that the number still is the trace before every use. */
+/* Checks before every use that the descriptor still leads to the trace: a program may close
+ * descriptors that it does not know, and another file may get the number. */
 static int check_trace_fd(struct tmk_writer *w)
 {
     struct stat st;
@@ -101,7 +101,8 @@ static void seal_status(struct tmk_status *s)
     s->crc = tmk_crc32(0, s, offsetof(struct tmk_status, crc));
 }
 
-/* A range that found no room in the state is missing where reading begins at a checkpoint. */
+/* Counts the ranges that found no room in the state: they are in no checkpoint, so a reader that
+ * begins at one does not know them. */
 static void note_unnamed(struct tmk_status *status, const struct tmk_state *s)
 {
     uint64_t n = s->n_unnamed + (status->n_given_up ? s->n_unplaced : 0);
@@ -168,8 +169,8 @@ static int write_trace_header(struct tmk_writer *w, const uint8_t trace_id[16], 
     return write_file_at(w, &part, 1, 0);
 }
 
-/* A file of the name `path` is a trace from its first moment on: until it has its header it is
- * called TRACE.part, which a SIGKILL may leave behind. */
+/* Gives the file its name once it has its header, so that a file called `path` always is a trace.
+ * Until then it is called TRACE.part, which a SIGKILL may leave behind. */
 static int put_trace_name(const char *part, const char *path, struct tmk_error *err)
 {
     int rc = access(path, F_OK) == 0                         ? EEXIST
@@ -215,8 +216,8 @@ int tmk_writer_create(struct tmk_writer *w, const char *path, const uint8_t trac
     return 0;
 }
 
-/* Cuts the bytes after the last chunk that counts, which are left from the round before: a reader
- * would take them for damage. This comes only after the status that gave them up. */
+/* Cuts what the round before has left behind the last chunk that counts: a reader would take it for
+ * damage. The status that gives those bytes up is written before. */
 static void cut_leftovers(struct tmk_writer *w)
 {
     uint64_t end = w->wrapped ? w->end : w->status.head;
@@ -335,8 +336,8 @@ static int retire_oldest(struct tmk_writer *w, const struct tmk_chunk_header *ol
     return 0;
 }
 
-/* Retire chunks from the tail until `is_enough`; carrying more than half the file means that
- * there is nothing left to give up. */
+/* Retire chunks from the tail until `is_enough`. When more than half of the file was carried to the
+ * head, there is nothing left to give up. */
 static int retire_until(struct tmk_writer *w,
                         bool (*is_enough)(const struct tmk_writer *, uint64_t), uint64_t need)
 {

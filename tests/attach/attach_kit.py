@@ -115,7 +115,7 @@ class Workshop:
             target.close()
 
 
-def settled(look, wanted, seconds=5):
+def settled(look, wanted, seconds=TIME_LIMIT_S):
     """Wait until look() gives `wanted`; what it gave last."""
     limit = time.monotonic() + seconds
     while look() != wanted and time.monotonic() < limit:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A library in the place of libtidemark.so, with the function that `tidemark attach` calls. It puts
  * down in RUN/calls how it was called: the test reads that. What the folder's name begins with says
- * what else to do: refuse, slow. */
+ * what else to do: refuse, slow (until FOLDER.go is there). */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +25,15 @@ static int n_blocked(void)
     return n;
 }
 
+/* Wait until there is a file of the folder's name with this end, for a minute at most. */
+static void wait_for_file(const char *folder, const char *end)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s%s", folder, end);
+    for (int i = 0; i < 6000 && access(path, F_OK) != 0; i++)
+        usleep(10000);
+}
+
 int tidemark_attach(const char *options, char *message, size_t size)
 {
     char folder[512] = "", path[600];
@@ -38,7 +47,7 @@ int tidemark_attach(const char *options, char *message, size_t size)
         return -1;
     }
     if (strncmp(name, "/slow", 5) == 0)
-        sleep(2);
+        wait_for_file(folder, ".go");
     mkdir(folder, 0777);
     snprintf(path, sizeof path, "%s/calls", folder);
     FILE *out = fopen(path, "a");

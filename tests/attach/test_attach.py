@@ -55,21 +55,47 @@ def test_vector_registers(shop):
     assert target.end() == "wrong 0"
 
 
+SLOW_TRIES = 5
+
+
+def attach_in_second_half(shop, target, wait_ms):
+    """Attach three times to a target that waits; False if it was no longer there."""
+    time.sleep(wait_ms / 2000)
+    for _ in range(3):
+        try:
+            shop.attach(target.pid)
+        except AssertionError:
+            if target.process.poll() is None:
+                raise
+            return False
+    return True
+
+
+def attached_in_wait(shop, wait):
+    """A target that was attached to in the second half of its wait, and how long that is. On a busy
+    machine attaching takes longer, and waits end late, as that of a target which nobody touches
+    shows: then others wait twice as long."""
+    for i in range(SLOW_TRIES):
+        wait_ms = 1600 << i
+        target, control = shop.target("wait", wait, wait_ms), shop.target("wait", wait, wait_ms)
+        is_attached = attach_in_second_half(shop, target, wait_ms)
+        if is_attached and int(control.wait().split()[5]) < 1.25 * wait_ms:
+            return target, wait_ms
+    return pytest.fail("this machine is too busy for waits")
+
+
 @pytest.mark.parametrize("wait, result, error", [
     ("sleep", 0, 0), ("poll", 0, 0), ("select", 0, 0), ("epoll", 0, 0),
     ("sigtimedwait", -1, errno.EAGAIN), ("condition", errno.ETIMEDOUT, 0), ("child", 7, 0)])
 def test_waits_go_on(shop, wait, result, error):
     """Nobody sees EINTR, and time that was waited counts, except where the kernel has no memory of
     it (epoll, sigtimedwait: from the beginning, as after SIGSTOP they would not go on at all)."""
-    target = shop.target("wait", wait, "1600")
-    time.sleep(0.8)
-    for _ in range(3):
-        shop.attach(target.pid)
+    target, wait_ms = attached_in_wait(shop, wait)
     said = target.wait().split()
     assert said[:5] == ["result", str(result), "errno", str(error), "after"]
-    assert int(said[5]) >= 1590
+    assert int(said[5]) >= wait_ms - 10
     if wait not in ("epoll", "sigtimedwait"):
-        assert int(said[5]) < 2400, "it has begun again"
+        assert int(said[5]) < 1.5 * wait_ms, "it has begun again"
 
 
 def test_read_goes_on(shop):
@@ -108,35 +134,41 @@ def test_always_in_malloc(shop):
 
 def test_inside_an_allocator(shop):
     """The only thread sleeps within malloc(), with its lock: it is left alone until it is out."""
-    target = shop.start(program("attach_allocator"), "inside", "1200")
-    start = time.monotonic()
-    time.sleep(0.3)  # it is on its way there
-    said, calls, _ = shop.attach(target.pid)
-    assert is_called(calls, target.pid)
-    assert time.monotonic() - start > 0.8
-    assert stops_of(said) <= 2, said  # once it may be met on its way out
-    assert target.end() == "error 0"
+    n_stops = []
+    while len(n_stops) < SLOW_TRIES and min(n_stops, default=9) > 2:
+        target = shop.start(program("attach_allocator"), "inside", "1200")
+        start = time.monotonic()
+        time.sleep(0.3)  # it is on its way there
+        said, calls, _ = shop.attach(target.pid)
+        assert is_called(calls, target.pid)
+        assert time.monotonic() - start > 0.8
+        assert target.end() == "error 0"
+        n_stops.append(stops_of(said))
+    assert min(n_stops) <= 2, n_stops  # once it may be met on its way out, on a busy machine more often
 
 
 def test_beside_an_allocator(shop):
     """The lock is held by code that looks harmless: what was begun is taken back, and tried again
     until it works. The sleep in which the thread was disturbed is not cut short."""
-    target = shop.start(program("attach_allocator"), "beside", "1200")
-    start = time.monotonic()
-    time.sleep(0.3)  # it is on its way there
-    said, calls, _ = shop.attach(target.pid)
-    assert is_called(calls, target.pid)
-    assert time.monotonic() - start > 0.8
-    assert stops_of(said) > 1
-    assert target.end() == "error 0"
+    n_stops = []
+    while len(n_stops) < SLOW_TRIES and max(n_stops, default=0) <= 1:  # it may be out before we are there
+        target = shop.start(program("attach_allocator"), "beside", str(1200 << len(n_stops)))
+        start = time.monotonic()
+        time.sleep(0.3)  # it is on its way there
+        said, calls, _ = shop.attach(target.pid)
+        assert is_called(calls, target.pid)
+        assert time.monotonic() - start > 0.8
+        assert target.end() == "error 0"
+        n_stops.append(stops_of(said))
+    assert max(n_stops) > 1
 
 
 def test_signals_are_kept(shop):
-    """3,000 queued signals, 1,000 a second, and a timer: all come, in order."""
+    """3,000 queued signals and more, 1,000 a second, and a timer: all come, in order."""
     target = shop.target("signals", "3000")
     for _ in range(15):
         shop.attach(target.pid)
-    assert target.wait() == "signals 3000 disorder 0 ticks 1 errors 0"
+    assert target.end() == "signals 1 lost 0 disorder 0 ticks 1 errors 0"
 
 
 def test_one_thread_is_stopped(shop):
@@ -194,11 +226,15 @@ def test_library_cannot_be_loaded(shop):
 
 
 def test_timeout(shop):
-    """A recorder that takes two seconds, given a half: said, and nobody is hurt."""
-    target = shop.target("loop")
-    done = shop.tidemark("attach", target.pid, "-o", "slow.tmk", "--timeout", "0.5")
-    assert done.returncode == 1
+    """A recorder that takes longer than it is given: said, and nobody is hurt."""
+    for i in range(SLOW_TRIES):  # on a busy machine half a second may be too short to load it
+        target = shop.target("loop")
+        done = shop.tidemark("attach", target.pid, "-o", f"slow{i}.tmk", "--timeout", str(0.5 * 2 ** i))
+        assert done.returncode == 1
+        if "is loaded into process" in done.stderr:
+            break
     assert "is loaded into process" in done.stderr and "has not started yet" in done.stderr
+    (shop.folder / f"slow{i}.tmk.go").touch()
     assert settled(lambda: len(target.threads()), 1) == 1
     assert target.end() == "rounds 1 wrong 0 errno 77 mask 1 trap 1"
 

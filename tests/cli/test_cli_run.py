@@ -15,7 +15,7 @@ import pytest
 from test_golden import BUILD, SMALL, environment, shell
 
 TIDEMARK = os.path.join(BUILD, "tidemark")
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 # Says "ready", then each signal it gets, until it has got SIGTERM or SIGINT.
 LISTENER = """

@@ -61,6 +61,14 @@ def stand_still(pid):
         pass
 
 
+def runs(pid):
+    """Whether there is such a process that has not ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
 def interrupt(args, folder, number, begun, path=None):
     """Start it, and send the signal once `begun` says so, which may have stopped it; returns its status."""
     env = environment()
@@ -122,12 +130,9 @@ def test_plot(run, tmp_path, number):
     assert status == -number
     assert os.listdir(folder) == []
     end = time.monotonic() + LONG_S
-    while os.path.exists(f"/proc/{pid.read_text().strip()}/cmdline") and time.monotonic() < end:
-        if pathlib.Path(f"/proc/{pid.read_text().strip()}/stat").read_text().split()[2] == "Z":
-            break
-        time.sleep(0.01)
-    else:
+    while runs(pid.read_text().strip()):
         assert time.monotonic() < end, "gnuplot goes on"
+        time.sleep(0.01)
 
 
 def test_import(tmp_path):

@@ -58,6 +58,17 @@ def background(line, folder, **more):
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.pid, signal.SIGKILL)
+            wait_until("the end of all", lambda: not is_alive(job.pid))
+
+
+def is_alive(group):
+    """Whether a process of this group has not ended."""
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        with contextlib.suppress(OSError), open(stat, encoding="utf-8", errors="replace") as file:
+            state, _, its_group = file.read().rpartition(") ")[2].split()[:3]
+            if int(its_group) == group and state not in "ZX":
+                return True
+    return False
 
 
 def traces(folder):

@@ -117,12 +117,28 @@ def test_memory_of_another_process(watch, cards):
 
 # ---- ends
 
-def hold_and_kill(watch, cards, after_s):
+LIMIT_S = 60
+
+
+def wait_for_looks(watch, n):
+    """Wait until the recorder has looked at the card so often, of which the last is one that began
+    after this."""
+    def n_looks():
+        return int(watch.tidemark("query", watch.run, "--format", "csv", "SELECT count(*) FROM samples").split()[-1])
+
+    wanted, end = n_looks() + n, time.monotonic() + LIMIT_S
+    while n_looks() < wanted:
+        assert time.monotonic() < end, "the recorder does not look"
+        time.sleep(0.05)
+
+
+def hold_and_kill(watch, cards, n_looks):
     command, env = watch.command([cards.program("cuda_loaded"), "proc", "hold"])
     with subprocess.Popen(command, env={**env, **cards.environment()}, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         lines = listed("".join(run.stdout.readline() for _ in range(22)))
-        time.sleep(after_s)
+        if n_looks > 0:
+            wait_for_looks(watch, n_looks)
         os.kill(lines[0]["pid"], signal.SIGKILL)
         _, talk = run.communicate(timeout=60)
     assert run.returncode == 128 + signal.SIGKILL
@@ -135,9 +151,9 @@ def test_killed(watch, cards):
 
 
 def test_accounts(watch, cards):
-    """The card's memory, taken apart. The recorder looks once a second."""
+    """The card's memory, taken apart."""
     cards.make(4 * GIB, more=f"reserved {100 * MIB}\nprocess 1 {200 * MIB}\n")
-    seen = hold_and_kill(watch, cards, 1.5)
+    seen = hold_and_kill(watch, cards, 2)
     assert_same(seen)
     held = sum(line["size"] for line in seen.lines if not line["freed"] and
                line["family"] in ("device", "array", "physical", "pool"))

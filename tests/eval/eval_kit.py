@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ REPO = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("TIDEMARK_BUILD", REPO / "build"))
 TIDEMARK = str(BUILD / "tidemark")
 DEBIAN = "/usr/bin/python3"
+WAIT_S = 60
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 # A process is watched from its first event on: a mark is one.
@@ -131,6 +133,15 @@ def value_of(pid, code, *options):
 
 def answer_of(pid, code, *options):
     return json.loads(evaluate(pid, code, "--json", *options).stdout)
+
+
+def wait_until(is_so, what):
+    """Wait until is_so() says something true; what that is."""
+    deadline = time.monotonic() + WAIT_S
+    while not (found := is_so()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+    return found
 
 
 def need_root():

@@ -25,10 +25,13 @@ while True:
 
 def test_growing(shop):
     pid = shop.target(GROWING)
-    done = tidemark("leak", pid, "--json", "--duration", "1.5")
-    assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
-    assert told["verdict"] == "leak" and told["duration_s"] == 1.5
+    for duration_s in (1.5, 3, 6, 12):  # on a busy machine looks may be missed
+        done = tidemark("leak", pid, "--json", "--duration", duration_s)
+        assert done.returncode == 1, done.stderr
+        told = json.loads(done.stdout)
+        if told["python"]["looks"] >= 7:
+            break
+    assert told["verdict"] == "leak" and told["duration_s"] == duration_s
     (leak,) = told["leaks"]
     assert (leak["file"], leak["line"], leak["function"]) == ("train.py", 7, "step")
     assert (leak["bytes_per_step"], leak["blocks_per_step"], leak["first_step"]) == (0x20000, 1, 0)

@@ -28,11 +28,12 @@
  *   forks orphan                    three blocks and a child that outlives it
  *   forks parent N [OTHERS]         N children that are killed; prints how many rings are left
  *   forks dropper                   a child that drops its user ID; prints how many rings are left
- *   forks holders N BURST ROUNDS    N threads report a block each and stay; then the first thread
- *                                   reports BURST at once, and 60 in each round of 5 ms
+ *   forks holders N BURST ROUNDS MS N threads report a block each and stay; then the first thread
+ *                                   reports BURST at once, and 60 in each round of so many ms
  *   forks handler N                 reports while a signal handler forks N times, and returns in
  *                                   each child; prints how many of them crash
- *   forks churn N FILE              2,000 blocks stay, N come and go; makes FILE after a quarter
+ *   forks churn N FILE US           2,000 blocks stay, N come and go, and after each 4,000 is a
+ *                                   pause; makes FILE after a quarter
  *   forks moved A B EVENTS          renames A to B, then reports a lot */
 #include <dirent.h>
 #include <fcntl.h>
@@ -530,7 +531,7 @@ static void do_holders(char **v)
     report((uint64_t)atoi(v[3]));
     for (int i = 0; i < atoi(v[4]); i++) {
         report(60);
-        usleep(5000);
+        usleep((unsigned)atoi(v[5]) * 1000);
     }
 }
 
@@ -578,7 +579,7 @@ static void do_churn(char **v)
             tidemark_alloc(TIDEMARK_HOST, (void *)address, (size_t)(i * 31 % 1000000) + 1);
             tidemark_free(TIDEMARK_HOST, (void *)address);
             if (i % 4000 == 0)
-                usleep(2000);
+                usleep((unsigned)atoi(v[4]));
         }
     }
 }
@@ -593,11 +594,11 @@ int main(int n, char **v)
         {"workers", 2, do_workers}, {"crowd", 1, do_crowd},     {"hogs", 5, do_hogs},
         {"filler", 2, do_filler},   {"cost", 0, do_cost},       {"few", 1, do_few},
         {"wait", 1, do_wait},       {"closer", 1, do_closer},   {"orphan", 0, do_orphan},
-        {"parent", 1, do_parent},   {"dropper", 0, do_dropper}, {"churn", 2, do_churn},
+        {"parent", 1, do_parent},   {"dropper", 0, do_dropper}, {"churn", 3, do_churn},
         {"moved", 3, do_moved},     {"large", 0, do_large},     {"pipes", 1, do_pipes},
         {"locked", 1, do_locked},   {"refused", 2, do_refused}, {"numbers", 2, do_numbers},
         {"hoard", 1, do_hoard},     {"slow", 1, do_slow},       {"counts", 1, do_counts},
-        {"holders", 3, do_holders}, {"handler", 1, do_handler},
+        {"holders", 4, do_holders}, {"handler", 1, do_handler},
     };
     for (size_t i = 0; n > 1 && i < sizeof modes / sizeof modes[0]; i++)
         if (strcmp(v[1], modes[i].name) == 0 && n - 2 >= modes[i].n_arguments) {

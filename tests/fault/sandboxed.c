@@ -5,16 +5,16 @@
  *     sandboxed launch FILTER -- PROGRAM [ARGUMENT...]     become a program under a filter
  *
  * WHEN: "early" (no event before the filter), "late" (100 events before it), "twice" (a second
- * filter after the first), "fork" (the filter in a forked child), "vfork" (in one that shares its
- * parent's memory), "vforkexec" (that becomes another program, and the parent ends by _exit()),
- * "slow" (events over four seconds), "wait" (for a line first), "probe" (calls that only ask
- * whether there is seccomp), "threads" (others report meanwhile). HOW: "prctl", "prctl_call" (the
- * same by syscall()), "seccomp" (this thread), "tsync" (all). FILTER: "kill:NAME" (one system call
- * kills; a number will do), "errno:NAME" (it fails, as if the kernel did not have it), "allow" (all
- * but a few kill), "writing" (opening a file for writing, or making one, kills), "plain" (so does
- * opening one in any way but the loader's), "output" (so does writing to anything but 1 and 2),
- * "limits" (so does asking for a limit that the loader does not ask for), "strict"
- * (SECCOMP_MODE_STRICT, in a thread of its own), "none". */
+ * filter after the first), "again" (after one that kills getpid), "fork" (the filter in a forked
+ * child), "vfork" (in one that shares its parent's memory), "vforkexec" (that becomes another
+ * program, and the parent ends by _exit()), "slow" (events over four seconds), "wait" (for a line
+ * first), "probe" (calls that only ask whether there is seccomp), "threads" (others report
+ * meanwhile). HOW: "prctl", "prctl_call" (the same by syscall()), "seccomp" (this thread), "tsync"
+ * (all). FILTER: "kill:NAME" (one system call kills; a number will do), "errno:NAME" (it fails, as
+ * if the kernel did not have it), "allow" (all but a few kill), "writing" (opening a file for
+ * writing, or making one, kills), "plain" (so does opening one in any way but the loader's),
+ * "output" (so does writing to anything but 1 and 2), "limits" (so does asking for a limit that the
+ * loader does not ask for), "strict" (SECCOMP_MODE_STRICT, in a thread of its own), "none". */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -374,7 +374,7 @@ int main(int argc, char **argv)
     how = argv[2];
     bool is_strict = strcmp(filter, "strict") == 0, is_none = strcmp(filter, "none") == 0;
     setvbuf(stdout, NULL, _IONBF, 0);
-    if (strcmp(when, "late") == 0 || strcmp(when, "twice") == 0)
+    if (strcmp(when, "late") == 0 || strcmp(when, "twice") == 0 || strcmp(when, "again") == 0)
         report(0, 100);
     if (strcmp(when, "wait") == 0) {
         char line[8];
@@ -399,6 +399,8 @@ int main(int argc, char **argv)
     } else {
         if (strcmp(when, "twice") == 0)
             install("kill:fdatasync");
+        if (strcmp(when, "again") == 0)
+            install("kill:getpid");
         if (!is_none)
             install(filter);
         report_on();

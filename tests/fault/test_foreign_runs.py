@@ -77,9 +77,18 @@ class Place:
                                 user=user, group=user, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
     def read(self, user=READER):
-        """What the user's tidemark says of the run: (allocations, seconds)."""
-        start = time.monotonic()
-        return count_of(self.start_reading(user)), time.monotonic() - start
+        """What the user's tidemark says of the run: the number of allocations."""
+        return count_of(self.start_reading(user))
+
+    def read_within(self, limit_s, user=READER):
+        """The same, said within so many seconds; of five times once, because the machine may be busy."""
+        seconds = []
+        while len(seconds) < 5 and min(seconds, default=limit_s) >= limit_s:
+            start = time.monotonic()
+            found = self.read(user)
+            seconds.append(time.monotonic() - start)
+        assert min(seconds) < limit_s, seconds
+        return found
 
 
 def count_of(reader):
@@ -105,11 +114,10 @@ def snapshot(folder):
 def test_foreign_run_is_read_not_merged(place, user):
     """The ring's events are there, and neither file has changed; for root, too."""
     before = snapshot(place.folder)
-    found, _ = place.read(user)
+    found = place.read(user)
     assert found == N_ALLOCATIONS  # all of them in the ring
     assert snapshot(place.folder) == before
-    own, _ = place.read(ATTACKER)
-    assert own == found
+    assert place.read(ATTACKER) == found
     assert not place.ring.exists()
 
 
@@ -188,8 +196,8 @@ def test_what_is_no_file_is_not_opened(place, name):
     fifo.chmod(0o666)
     (place.run / name).symlink_to(fifo)
     with noticed(fifo, IN_OPEN) as wait:
-        assert place.read()[0] == N_ALLOCATIONS
-        assert place.read(0)[0] == N_ALLOCATIONS
+        assert place.read() == N_ALLOCATIONS
+        assert place.read(0) == N_ALLOCATIONS
         assert not wait(0)
 
 
@@ -258,12 +266,10 @@ def test_locked_ring_does_not_hold_a_reader(place):
     with open(place.ring, "r+b") as ring:
         lock = struct.pack("hhqqi", fcntl.F_WRLCK, 0, 1, 1, 0)
         fcntl.fcntl(ring, 37, lock)  # F_OFD_SETLK
-        found, seconds = place.read()
-        assert found == N_ALLOCATIONS and seconds < 2
-        own, seconds = place.read(ATTACKER)
-        assert own == found and seconds < 3
+        assert place.read_within(2) == N_ALLOCATIONS
+        assert place.read_within(3, ATTACKER) == N_ALLOCATIONS
         assert place.ring.exists()
-    assert place.read(ATTACKER)[0] == found
+    assert place.read(ATTACKER) == N_ALLOCATIONS
     assert not place.ring.exists()
 
 
@@ -284,8 +290,7 @@ def test_rings_that_seem_busy_do_not_hold_a_reader(place):
     for path in (*place.run.iterdir(), *place.rings.iterdir()):
         os.chown(path, ATTACKER, ATTACKER)
         path.chmod(0o644)
-    found, seconds = place.read()
-    assert found == N_ALLOCATIONS and seconds < 3
+    assert place.read_within(3) == N_ALLOCATIONS
     for file in held:
         file.close()
 
@@ -298,5 +303,5 @@ def test_control_socket_elsewhere_is_not_removed(place):
         server.bind(str(path))
     os.chown(path, ATTACKER, ATTACKER)
     place.name(b"control=", path)
-    assert place.read(ATTACKER)[0] == N_ALLOCATIONS
+    assert place.read(ATTACKER) == N_ALLOCATIONS
     assert not place.ring.exists() and path.exists()

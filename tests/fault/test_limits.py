@@ -6,7 +6,7 @@ import resource
 import subprocess
 
 import pytest
-from fault_kit import has_tidemark, program
+from fault_kit import has_tidemark, program, unmount
 
 STEADY = ("steady", 2, 60_000, 2000)
 LONG = ("steady", 2, 400_000, 1500)  # some 5 MB of trace
@@ -63,7 +63,7 @@ def test_disk_full(watch, size):
         check_stopped(watch, 12, "the run's share of the disk")
         assert list(watch.rings.iterdir()) == []
     finally:
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
 
 
 @needs_root
@@ -82,7 +82,7 @@ def test_disk_full_from_the_start(watch):
         assert watch.traces() == []
         assert list(watch.rings.iterdir()) == []
     finally:
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
 
 
 @needs_root
@@ -105,7 +105,7 @@ def test_disk_full_while_merging(watch):
         (disk / "filler").unlink()
         assert watch.check("--exact")["events"] == 20_000
     finally:
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
 
 
 def limit_file_size(size):
@@ -139,7 +139,7 @@ def test_ring_folder_too_small(watch):
         assert list(small.iterdir()) == []
         assert watch.check("--exact")["events"] == 120_000
     finally:
-        subprocess.run(["umount", small], check=True)
+        unmount(small)
 
 
 def unshared(script, *args):
@@ -201,7 +201,7 @@ def test_no_room_anywhere(watch):
         for trace in watch.traces():
             subprocess.run([program("trace_dump"), trace], capture_output=True, check=True)
     finally:
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
 
 
 def test_folder_not_writable(watch):

@@ -27,7 +27,8 @@ def same_as_plain(watch, done, mode, *numbers):
 
 @ALONE
 def test_sixteen_writers(watch, alone):
-    done = watch.report("steady", 16, 20_000, 20_000, alone=alone)
+    done = watch.without_drops(lambda pace_ns: watch.report("steady", 16, 20_000, pace_ns, alone=alone),
+                               20_000, 50_000, 120_000)
     same_as_plain(watch, done, "steady", 16, 100)
     figures = watch.check("--exact")
     assert figures == {**figures, "events": 320_000, "dropped": 0, "traces": 1}

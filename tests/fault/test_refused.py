@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from fault_kit import program
+from fault_kit import program, unmount
 from test_limits import mount_tmpfs, needs_root
 
 
@@ -115,7 +115,7 @@ def test_full_disk(watch):
         assert done.returncode == 0, done.stderr
         assert "missing 1 process: the run's share of the disk" in " ".join(done.stderr.split())
     finally:
-        subprocess.run(["umount", disk], check=True)
+        unmount(disk)
 
 
 @pytest.mark.parametrize("what", ["rm -rf", "mv -T"], ids=["removed", "moved"])

@@ -68,9 +68,9 @@ def test_call_kills(watch, call):
 
 
 @pytest.mark.parametrize("how", ["prctl", "prctl_call", "seccomp", "tsync"])
-@pytest.mark.parametrize("when", ["early", "late", "twice"])
+@pytest.mark.parametrize("when", ["early", "late", "twice", "again"])
 def test_allow_list(watch, when, how):
-    """All calls but nine kill; `twice`: after another filter."""
+    """All calls but nine kill; `twice` and `again`: after another filter."""
     same(watch, when, how, "allow")
     if when != "early":
         assert stopped(watch) == [["stopped", RESTRICTED, "100"]]

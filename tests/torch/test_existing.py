@@ -84,14 +84,14 @@ def test_alive_before_attach(tmp_path, rings):
     assert job.stdout.readline() == "ready\n"
     subprocess.run([TIDEMARK, "attach", str(job.pid), "-o", str(run)], env=env, check=True,
                    capture_output=True)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while query(str(job.pid), "SELECT count(*) FROM allocations") != [["151"]]:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     job.stdin.write("go on\n")
     job.stdin.flush()
     assert job.stdout.readline() == "done\n"
-    job.communicate("end\n", timeout=20)
+    job.communicate("end\n", timeout=60)
     assert job.returncode == 0
     check(run)
     rows = query(run, "SELECT f.function, count(*), sum(a.size), sum(a.free_ns IS NOT NULL), min(a.device) "

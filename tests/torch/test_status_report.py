@@ -44,7 +44,7 @@ for step in range(20):
     objects += [Kept() for _ in range(25)]
 block = torch.ones(64 << 20, dtype=torch.uint8)
 assert other.stdout.readline() == "ready\\n"
-time.sleep(1)  # a report is that of the last sample, and samples come ten times a second
+time.sleep(2)  # a report is that of the last sample, and samples come ten times a second
 report = debugger.get_status_report()
 other.communicate("")
 debugger.stop_monitoring()

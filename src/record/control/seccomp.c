@@ -43,6 +43,8 @@ static bool is_vfork_child(void)
 
 void tmk_seccomp_close(void)
 {
+    if (tmk_seal_has_closed()) /* before this filter there was another one, which may kill */
+        return;
     if (is_vfork_child()) {
         if (!tmk_lane.busy) /* otherwise it is a handler's, that interrupted an event */
             tmk_lane.busy = TMK_LANE_LENT;

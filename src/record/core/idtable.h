@@ -25,7 +25,8 @@ struct tmk_idtable {
     struct tmk_region memory;
 };
 
-/* Make the table, or empty it, for a new trace. n_slots is a power of two. 0 or TMK_ENOMEM. */
+/* Make the table, or empty one that was made, for a new trace. n_slots is a power of two. 0 or
+ * TMK_ENOMEM. */
 int tmk_idtable_reset(struct tmk_idtable *t, uint32_t n_slots);
 
 /* Make a hash that is never 0. */
@@ -38,7 +39,8 @@ static inline uint64_t tmk_idtable_hash(uint64_t hash)
  * crowded. */
 struct tmk_idslot *tmk_idtable_find(const struct tmk_idtable *t, uint64_t hash);
 
-/* The id of a hash; 0: it has none yet. Mostly the first slot has it. */
+/* Return the id of a hash, 0 when it has none yet. The first slot that is looked at mostly has it.
+ */
 static inline uint32_t tmk_idtable_known(const struct tmk_idtable *t, uint64_t hash)
 {
     struct tmk_idslot *slot = &t->slots[(uint32_t)hash & t->mask];
@@ -54,8 +56,7 @@ static inline uint32_t tmk_idtable_known(const struct tmk_idtable *t, uint64_t h
 uint32_t tmk_idtable_new(struct tmk_idtable *t, uint64_t hash);
 
 /* Check the table's invariant, in tests, while nobody changes it: each hash is found in its slot,
- * and each id was handed out.
- * */
+ * and each id was handed out. */
 bool tmk_idtable_is_valid(const struct tmk_idtable *t);
 
 /* Remember that `hash` is `id`. Losing the race for the slot is fine: both ids are defined. */

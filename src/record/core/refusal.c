@@ -22,7 +22,8 @@ struct refusal_counts { /* a page that forked children share */
 
 static struct refusal_counts *shared_counts; /* NULL: it was not made */
 
-/* Prefer the page: a child that has become another user has an account too, but a separate one. */
+/* Prefers the page to the account: a child that has become another user has an account of its own,
+ * which nobody reads. */
 static void count_refusal(enum tmk_stop reason)
 {
     if (shared_counts && (unsigned)reason < TMK_ACCOUNT_REASONS)
@@ -34,7 +35,7 @@ static void count_refusal(enum tmk_stop reason)
 void tmk_refusal_note(enum tmk_stop reason, int os_error)
 {
     static _Atomic uint32_t said =
-        UINT32_MAX; /* the process that said it: a forked child says its own */
+        UINT32_MAX; /* the process that has said it; a forked child has reasons of its own */
     int before = errno;
     uint32_t pid = (uint32_t)getpid();
     const char *folder = tmk_recorder.settings.run_folder;

@@ -14,6 +14,11 @@ static const uint64_t calls_limit_ns = 200000000u;
 
 _Atomic uint32_t tmk_seal_state;
 
+bool tmk_seal_has_closed(void)
+{
+    return atomic_load(&tmk_seal_state) >= CLOSED;
+}
+
 /* ---- our calls on threads of the program ---- */
 
 bool tmk_seal_enter(void)

@@ -20,6 +20,9 @@ static inline bool tmk_seal_is_closed(void)
     return atomic_load_explicit(&tmk_seal_state, memory_order_seq_cst) != 0;
 }
 
+/* True when it has closed, for good: nobody is left who may make a system call. */
+bool tmk_seal_has_closed(void);
+
 /* Enter before making system calls on a thread of the program, and leave afterwards. False: the
  * caller must not make them and must not leave. May be nested. */
 bool tmk_seal_enter(void);

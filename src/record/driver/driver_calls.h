@@ -106,8 +106,8 @@ enum tmk_driver_call {
         TMK_N_CALLS,
 };
 
-/* Our function for each of them. By its own name its address is ours, whoever else defines the
- * driver's. */
+/* Our function for each of them. Its own name leads to ours even where another library defines the
+ * driver's name, too. */
 int tmk_cuMemAlloc_v2(tmk_cu_pointer *ret, size_t n);
 int tmk_cuMemAllocPitch_v2(tmk_cu_pointer *ret, size_t *pitch, size_t width, size_t height,
                            unsigned element);
@@ -157,10 +157,11 @@ int tmk_cuGetProcAddress_v2(const char *name, void **ret, int version, uint64_t 
     extern __typeof__(tmk_##symbol)(symbol)                                                        \
         __attribute__((alias("tmk_" #symbol), visibility("default")));
 
-/* The driver's function; NULL: there is none. */
+/* Return the driver's function, NULL when no driver is loaded or it has none. */
 void *tmk_driver_real(enum tmk_driver_call call);
 
-/* Call the driver's function; where there is none, the program found its name without a driver. */
+/* Call the driver's function. A program may find ours by its name where no driver is loaded: it
+ * then gets the driver's own error for that. */
 #define TMK_DRIVER(symbol, ...)                                                                    \
     __extension__({                                                                                \
         __typeof__(tmk_##symbol) *real_ =                                                          \
@@ -190,7 +191,7 @@ uint16_t tmk_driver_device(void);
 int tmk_driver_refused(int rc, uint64_t size, int device);
 /* When the driver has failed to free, bring back what was noted as gone. Returns rc. */
 int tmk_driver_ended(int rc, bool was_there, const struct tmk_driver_segment *gone);
-/* The same for a pointer of any kind; a pool may have shrunk by the free. */
+/* The same for a pointer of any kind. Note also if a pool has shrunk by the free. */
 int tmk_driver_ended_pointer(int rc, bool was_there, const struct tmk_driver_segment *gone);
 
 #endif

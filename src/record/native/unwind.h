@@ -29,7 +29,7 @@
 enum {
     TMK_REG_SP,
     TMK_REG_FP,
-    TMK_REG_RBX, /* from here on: known only where a signal came in */
+    TMK_REG_RBX, /* this one and the next are known only in a signal's frame */
     TMK_REG_R10,
     TMK_REG_R12,
     TMK_REG_R13,
@@ -94,8 +94,8 @@ tmk_unwind_load(uintptr_t at, uintptr_t lowest, uintptr_t top, uintptr_t *ret)
     return true;
 }
 
-/* Step to the caller: its registers go into *regs. False: the walk ends, and *regs is of no more
- * use. Inline is the step from a call to its caller. */
+/* Step to the caller: its registers go into *regs. False: the walk ends, and *regs must not be used
+ * any more. Only the usual step, from a call to its caller, is inline. */
 static inline bool tmk_unwind_step(const struct tmk_unwind_rule *rule, struct tmk_unwind_regs *regs,
                                    const struct tmk_stack_bounds *bounds)
 {
