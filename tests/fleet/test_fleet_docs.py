@@ -2,11 +2,13 @@
 """docs/fleet.md: the ten minutes from nothing to alerts are run as they stand there, at other ports and with
 quicker scrapes; what it says of deploy/ is there."""
 import contextlib
+import json
 import os
 import re
 import signal
 import subprocess
 
+import yaml
 from agent_kit import REPO
 from deploy_kit import install
 from test_fleet_prometheus import free_port
@@ -79,3 +81,22 @@ def test_paths_of_the_commands(tmp_path):
     assert len(copied) >= 3
     for pattern in copied:
         assert list((package / "share" / "tidemark" / "deploy").glob(pattern)), pattern
+
+
+def test_plan(tmp_path):
+    """Prometheus takes its configurations; what is kept for years are the series of whole jobs, and only those."""
+    drop, keep = (yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", section("A plan to 10,000 GPUs"),
+                                                               re.S | re.M))
+    config = yaml.safe_load((REPO / "deploy/prometheus/scrape-file.yml").read_text(encoding="utf-8"))
+    config["scrape_configs"][0].update(drop)
+    config.update(keep)
+    del config["rule_files"]
+    (tmp_path / "prometheus.yml").write_text(json.dumps(config), encoding="utf-8")
+    done = subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=tmp_path, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = re.findall(r"^\| `(tidemark:\S+)` \| ([^|]+) \|", section("Recording rules"), re.M)
+    of_jobs = {name for name, labels in rows if labels in ("`job`", "–")}
+    pattern = keep["remote_write"][0]["write_relabel_configs"][0]["regex"]
+    assert {name for name, _ in rows if re.fullmatch(pattern, name)} == of_jobs
+    assert f"{len(of_jobs) - 1} series a job" in section("A plan to 10,000 GPUs")
