@@ -220,11 +220,17 @@ static struct tmk_node_use *need_use(struct tmk_node_job *job, uint16_t device)
     return u;
 }
 
+/* Steps have every device, the host too, whether or not the process has anything there. */
+static bool was_used(const struct tmk_device_use *d)
+{
+    return d->max_bytes > 0 || (d->has_reserved && d->max_reserved_bytes > 0);
+}
+
 static void take_uses(const struct tmk_job_follower *f, struct tmk_node_job *job)
 {
     for (uint32_t i = 0; i < f->rp.state.n_devices; i++) {
         const struct tmk_device_use *d = &f->rp.state.devices[i];
-        struct tmk_node_use *u = need_use(job, d->device);
+        struct tmk_node_use *u = was_used(d) ? need_use(job, d->device) : NULL;
         if (!u)
             continue;
         u->allocated_bytes = d->allocated_bytes;

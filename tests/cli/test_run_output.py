@@ -372,10 +372,12 @@ def test_ring_that_cannot_be_seen(tmp_path):
     hidden = f"unshare -mu sh -c 'hostname other; mount -t tmpfs none /dev/shm; exec {line}'"
     with background(hidden, tmp_path) as job:
         wait_until("a trace", lambda: traces(tmp_path / "a.tmk"))
+        program = child_of(job.pid)
         job.kill()
         job.wait()
         done = run("a.tmk", tmp_path)
         assert done.returncode == 1 and "on another machine, or in a container" in done.stderr
+    wait_until("its end", lambda: not os.path.exists(f"/proc/{program}"))
     trace, = traces(tmp_path / "a.tmk")
     os.utime(tmp_path / "a.tmk" / trace, (time.time() - 3600,) * 2)
     assert "it is a.tmk.1 now" in run("a.tmk", tmp_path).stderr

@@ -137,8 +137,10 @@ def watched_fixture(folder, machine):
     strange.do("alloc host 0 5000 2")
     done = Watched(folder, "done.tmk", {**env, "LD_LIBRARY_PATH": ""})
     done.do("alloc host 0 7000", "free host 0", "oom host 1", "oom host 2")
-    yield {"train": train, "strange": strange, "done": done}
-    for job in train, strange, done:
+    gpu_only = Watched(folder, "gpu.tmk", env)
+    gpu_only.do("alloc 0 0 3000 1", "steps 3 0")
+    yield {"train": train, "strange": strange, "done": done, "gpu_only": gpu_only}
+    for job in train, strange, done, gpu_only:
         job.end()
 
 
@@ -194,6 +196,14 @@ def test_same_as_frag(jobs, watched):
     metrics = jobs.metrics()
     assert frag["largest_free"] == metrics.value("tidemark_job_largest_free_bytes", pid=pid)
     assert frag["free"] == metrics.value("tidemark_job_cached_bytes", pid=pid)
+
+
+def test_devices_never_allocated_on(jobs, watched):
+    """Steps have the host's memory too; a job without a byte there has no series of it."""
+    pid = str(watched["gpu_only"].pid)
+    metrics = jobs.wait_metrics("its steps", lambda m: m.of("tidemark_job_steps_total", pid=pid))
+    found = {labels["gpu"] for _, labels, _ in metrics.samples if labels.get("pid") == pid and "gpu" in labels}
+    assert found == {"0"}
 
 
 def test_hostile_name(jobs, watched):

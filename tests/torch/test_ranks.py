@@ -3,6 +3,7 @@
 report and explain. One has twice the batch; one is killed; one runs out of memory and the others die
 of it."""
 import json
+import re
 import socket
 import subprocess
 
@@ -63,8 +64,8 @@ wait
         self.ranks = json.loads(report.stdout)["ranks"]
         check(self.run)
 
-    def told(self, command):
-        done = subprocess.run([TIDEMARK, command, str(self.run)], capture_output=True, text=True, check=False)
+    def told(self, command, *options):
+        done = subprocess.run([TIDEMARK, command, str(self.run), *options], capture_output=True, text=True, check=False)
         return " ".join(done.stdout.split())
 
 
@@ -88,6 +89,10 @@ def test_twice_the_batch(training):
         assert "category activation" in text
         assert "2 times as large: it has a larger batch" in text
     assert "ranks 0, 1, 3" in it.told("report")
+    line = re.fullmatch(r"peak ([\d.]+) MiB of [\d.]+ GiB of CPU memory on rank 2; IMBALANCED, ([\d.]+) times the median",
+                        it.told("report", "--format", "line"))
+    assert line and line[1] == f"{ranks['highest']['peak'] / 2**20:.1f}"
+    assert line[2] == f"{ranks['highest']['times_median']:.2f}"
 
 
 def test_killed(training):
@@ -98,6 +103,7 @@ def test_killed(training):
     assert it.ranks["first_oom"] is None
     assert "ENDED EARLY: rank 1" in it.summary
     assert "a signal killed it" in it.told("report")
+    assert it.told("report", "--format", "line").endswith("; ENDED EARLY: 1")
 
 
 def test_out_of_memory(training):
@@ -109,3 +115,4 @@ def test_out_of_memory(training):
     assert it.ranks["ended_early"] is None
     assert "OUT OF MEMORY: rank 3 was the first" in it.summary
     assert "Ranks 0-2 only ended because of that" in it.told("explain")
+    assert it.told("report", "--format", "line").endswith(f"; OUT OF MEMORY on rank 3 in step {first['step']}")

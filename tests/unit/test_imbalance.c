@@ -265,6 +265,8 @@ static void fill_rows(struct tmk_imbalance *b, const struct row *rows, uint32_t 
             .rank = rows[i].rank,
             .world_size = world,
             .host = "",
+            .pid = 4242 + i,
+            .device = CUDA0,
             .has_peak = rows[i].peak > 0,
             .peak_bytes = rows[i].peak,
             .peak_step = TMK_NO_STEP,
@@ -318,6 +320,96 @@ static void test_judge(void **state)
     (void)state;
     for (size_t i = 0; i < TMK_N(judged); i++)
         check_case(&judged[i]);
+}
+
+/* ---- the line ---- */
+
+#define GIB ((uint64_t)1 << 30)
+
+struct line_case {
+    const char *line;
+    int64_t world;
+    uint64_t limit;
+    struct row rows[4]; /* up to the first with end_ms 0 */
+};
+
+static const struct line_case lines[] = {
+    {"peak 72.00 of 80.00 GiB on rank 3; IMBALANCED, 1.44 times the median; 2 ranks used less than "
+     "half of the peak: 0, 1",
+     4,
+     80 * GIB,
+     {{0, 30 * GIB, 9, 50, 0, CLOSED, 0},
+      {1, 30 * GIB, 9, 50, 0, CLOSED, 0},
+      {2, 70 * GIB, 9, 50, 0, CLOSED, 0},
+      {3, 72 * GIB, 9, 50, 0, CLOSED, 0}}},
+    {"peak 1000 B on rank 1; IMBALANCED, 1.33 times the median",
+     2,
+     0,
+     {{0, 500, 9, 50, 0, CLOSED, 0}, {1, 1000, 9, 50, 0, CLOSED, 0}, {1, 10, 0, 50, 0, CLOSED, 0}}},
+    {"peak 1001 B of 1.00 GiB on rank 2; 1 rank used less than half of the peak: 0",
+     3,
+     GIB,
+     {{0, 500, 9, 50, 0, CLOSED, 0},
+      {1, 1000, 9, 50, 0, CLOSED, 0},
+      {2, 1001, 9, 50, 0, CLOSED, 0}}},
+    {"peak 500 B in process 4243; OUT OF MEMORY in process 4243",
+     -1,
+     0,
+     {{-1, 100, 9, 50, 0, CLOSED, 0}, {-1, 500, 9, 50, 49, CLOSED, 0}}},
+    {"peak 150 B on rank 1; OUT OF MEMORY on rank 1; IMBALANCED, 1.50 times the median; ENDED "
+     "EARLY: "
+     "3; 2 of 6 ranks MISSING: 4, 5",
+     6,
+     0,
+     {{0, 100, 9, 61, 0, CLOSED, 0},
+      {1, 150, 9, 62, 60, CLOSED, 0},
+      {2, 100, 9, 61, 0, KILLED, 0},
+      {3, 100, 9, 40, 0, KILLED, 0}}},
+    {"peak unknown: no memory was recorded; 1 of 2 ranks MISSING: 1",
+     2,
+     GIB,
+     {{0, 0, 0, 50, 0, CLOSED, 0}}},
+};
+
+static void check_line(const struct line_case *c)
+{
+    struct tmk_imbalance b;
+    char line[TMK_IMBALANCE_LINE_BYTES];
+    uint32_t n = 0;
+    while (n < TMK_N(c->rows) && c->rows[n].end_ms > 0)
+        n++;
+    fill_rows(&b, c->rows, n, c->world);
+    for (uint32_t i = 0; i < n; i++)
+        b.rows[i].facts.forecast.capacity_bytes = c->limit;
+    assert_int_equal(tmk_imbalance_judge(&b), 0);
+    assert_string_equal(tmk_imbalance_line(&b, line), c->line);
+    free_rows(&b);
+}
+
+/* Names of hosts are told where there are several, and the step of an OOM where one had begun. */
+static void check_line_of_hosts(void)
+{
+    static const struct row rows[] = {{0, 100, 9, 50, 49, CLOSED, 0}, {1, 90, 9, 50, 0, CLOSED, 0}};
+    struct tmk_imbalance b;
+    char line[TMK_IMBALANCE_LINE_BYTES];
+    fill_rows(&b, rows, 2, 2);
+    b.clock.n_hosts = 2;
+    b.rows[0].facts.host = "node7";
+    b.rows[0].facts.device = TIDEMARK_HOST;
+    b.rows[0].facts.oom_step = 10;
+    assert_int_equal(tmk_imbalance_judge(&b), 0);
+    assert_string_equal(tmk_imbalance_line(&b, line),
+                        "peak 100 B of CPU memory on rank 0 (node7); OUT OF MEMORY on rank 0 "
+                        "(node7) in step 10");
+    free_rows(&b);
+}
+
+static void test_line(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < TMK_N(lines); i++)
+        check_line(&lines[i]);
+    check_line_of_hosts();
 }
 
 /* 300 ranks that are alike are one group; one that differs is another, and so are those that were
@@ -561,10 +653,8 @@ static void test_clocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_judge),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_traces),
-        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_judge),  cmocka_unit_test(test_line),   cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_traces), cmocka_unit_test(test_clocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,9 @@ void tmk_ranks_verdict_text(const struct tmk_imbalance *b, struct tmk_sheet *she
 /* Print the verdict as lines of a summary. */
 void tmk_ranks_summary(const struct tmk_imbalance *b, FILE *out);
 
+/* Compare the ranks and print the run in one line. Returns 0, or an exit status after a message. */
+int tmk_ranks_line(struct tmk_run *run, FILE *out);
+
 /* The object "ranks"; null where no process of the run has a rank. */
 void tmk_ranks_json(const struct tmk_imbalance *b, struct tmk_run *run, struct tmk_tree *t);
 

@@ -11,6 +11,7 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/print.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/imbalance/imbalance.h"
@@ -27,6 +28,18 @@ int tmk_ranks_answer(struct tmk_run *run, struct tmk_imbalance **ret)
         return 0;
     tmk_say("%s: %s", tmk_run_path(run), err.text[0] ? err.text : tmk_result_text(rc));
     return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
+}
+
+int tmk_ranks_line(struct tmk_run *run, FILE *out)
+{
+    struct tmk_imbalance *b;
+    char line[TMK_IMBALANCE_LINE_BYTES];
+    int status = tmk_ranks_answer(run, &b);
+    if (status != 0)
+        return status;
+    tmk_print(out, "%s\n", tmk_imbalance_line(b, line));
+    tmk_imbalance_close(b);
+    return 0;
 }
 
 /* ---- the table ---- */

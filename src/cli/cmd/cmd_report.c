@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/answers/ranks_answer.h"
 #include "cli/answers/report_answer.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
@@ -48,6 +49,27 @@ static int write_to(const char *path, const struct writing *w)
     return *w->status;
 }
 
+struct line_writing {
+    struct tmk_run *run;
+    int *status;
+};
+
+static void write_line_to(FILE *out, const void *arg)
+{
+    const struct line_writing *w = arg;
+    *w->status = tmk_ranks_line(w->run, out);
+}
+
+static int write_line(const char *path, struct tmk_run *run)
+{
+    int status = 0;
+    struct line_writing w = {run, &status};
+    if (!path || strcmp(path, "-") == 0)
+        return tmk_ranks_line(run, stdout);
+    int written = tmk_output_file_write(path, write_line_to, &w);
+    return written != 0 ? written : status;
+}
+
 static int run_report(const struct tmk_args *args)
 {
     const char *format = tmk_args_get(args, "format");
@@ -63,6 +85,11 @@ static int run_report(const struct tmk_args *args)
     int status = tmk_target_open(args->operands[0], &target);
     if (status != 0)
         return status;
+    if (strcmp(format, "line") == 0) {
+        status = write_line(path, target);
+        tmk_run_close(target);
+        return status;
+    }
     struct tmk_report_answer report;
     status = tmk_report_answer_init(&report, target, tmk_args_get(args, "rank"));
     if (status == 0)
@@ -73,7 +100,8 @@ static int run_report(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"format", 0, "FORMAT", "text|json|csv|md", "text (the default), json, csv or md"},
+    {"format", 0, "FORMAT", "text|json|csv|md|line",
+     "text (the default), json, csv, md, or the run in one line"},
     {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
     {"output", 'o', "FILE", NULL, "write to FILE instead of the screen"},
@@ -128,6 +156,9 @@ static const char notes[] =
     "forecast; clocks: hosts within_ns moved_ns steps; groups of processes that are\n"
     "alike: ranks processes first least_peak most_peak end ran_out; says (the\n"
     "verdict in words). docs/ranks.md has the rules.\n"
+    "line is for a batch system's log: the largest peak, its limit where that is\n"
+    "known, and whose it is; an OOM; ranks that are imbalanced, used less than half\n"
+    "of the peak, ended early or are missing.\n"
     "csv has the same figures, one a row: section,item,key,value. Section is the\n"
     "path of names, item the numbers of the list elements on it:\n"
     "  processes.peak.by_category,0.2,bytes,4096\n";
@@ -139,13 +170,15 @@ static const char *const examples[] = {
     "the same to put into an issue",
     "tidemark report a.tmk --json | jq .processes[0].peak.allocated",
     "for a script",
+    "tidemark report a.tmk --format line",
+    "the job's end in a line: peak 71.3 of 80.0 GiB on rank 5; ...",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_report = {
     .name = "report",
     .summary = "Show everything about a run on one page",
-    .usage = "RUN|[HOST:]PID [--format text|json|csv|md] [-o FILE] [--rank N] [--csv-safe]",
+    .usage = "RUN|[HOST:]PID [--format text|json|csv|md|line] [-o FILE] [--rank N] [--csv-safe]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

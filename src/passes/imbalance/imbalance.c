@@ -112,6 +112,13 @@ static int judge_peaks(struct tmk_imbalance *b)
     find_highest(b);
     b->is_imbalanced = (double)b->rows[b->highest].facts.peak_bytes * 100 >
                        b->median_bytes * TMK_IMBALANCE_PERCENT;
+    uint64_t highest_bytes = b->rows[b->highest].facts.peak_bytes;
+    for (uint32_t i = 0; i < b->n_rows; i++) {
+        struct tmk_rank_row *row = &b->rows[i];
+        row->is_under_half =
+            is_judged_row(row) && row->facts.peak_bytes < highest_bytes - highest_bytes / 2;
+        b->n_under_half += row->is_under_half;
+    }
     return 0;
 }
 

@@ -41,10 +41,11 @@ enum {
 /* A process of the run. Rows are in the run's order. */
 struct tmk_rank_row {
     struct tmk_rank_facts facts;
-    bool is_main;     /* it stands for its rank */
-    bool died_of_it;  /* it only ended because of the first OOM */
-    bool ended_early; /* and not because of that */
-    uint32_t group;   /* number of its group */
+    bool is_main;       /* it stands for its rank */
+    bool died_of_it;    /* it only ended because of the first OOM */
+    bool ended_early;   /* and not because of that */
+    bool is_under_half; /* its peak is less than half of the largest */
+    uint32_t group;     /* number of its group */
 };
 
 struct tmk_rank_group {
@@ -73,9 +74,10 @@ struct tmk_imbalance {
     uint32_t n_ranks;   /* with a process here */
     int64_t world_size; /* -1: not known */
     int64_t n_missing;  /* of the world; 0 where it is not known */
-    bool is_judged;     /* two ranks or more have a peak: the next five are known */
+    bool is_judged;     /* two ranks or more have a peak: the next six are known */
     bool is_imbalanced;
     uint32_t highest, typical; /* rows */
+    uint32_t n_under_half;     /* ranks with a peak of less than half of the largest */
     double median_bytes;
     struct tmk_imbalance_why why;
     uint32_t first_oom;   /* row; TMK_RANK_NONE: no rank ended with one */
@@ -98,6 +100,16 @@ int tmk_imbalance_judge(struct tmk_imbalance *b);
 unsigned tmk_imbalance_tell(const struct tmk_imbalance *b,
                             void (*sentence)(void *arg, const char *text), void *arg);
 
+/* Write the run in one line into the caller's buffer of TMK_IMBALANCE_LINE_BYTES: the largest peak
+ * and its limit, whose it is, and what else a reader of many jobs has to know:
+ *
+ *     peak 71.3 of 80.0 GiB on rank 5; 3 ranks used less than half of the peak: 0-2
+ *
+ * A limit that is not known is left out. Processes without ranks are named by their PIDs. Returns
+ * the buffer. */
+enum { TMK_IMBALANCE_LINE_BYTES = 600 };
+const char *tmk_imbalance_line(const struct tmk_imbalance *b, char *buffer);
+
 /* Write the ranks of the rows that `wanted` chooses, "0-2, 5", into the caller's buffer of
  * TMK_RANK_LIST_BYTES; what does not fit is "...". Returns it. */
 enum { TMK_RANK_LIST_BYTES = 80 };
@@ -108,6 +120,7 @@ const char *tmk_rank_list_text(const struct tmk_imbalance *b,
 bool tmk_rank_is_in_group(const struct tmk_rank_row *row, uint32_t group);
 bool tmk_rank_died_of_it(const struct tmk_rank_row *row, uint32_t unused);
 bool tmk_rank_ended_early(const struct tmk_rank_row *row, uint32_t unused);
+bool tmk_rank_is_under_half(const struct tmk_rank_row *row, uint32_t unused);
 /* The ranks of the world without a process here, likewise. */
 const char *tmk_rank_missing_text(const struct tmk_imbalance *b, char *buffer);
 

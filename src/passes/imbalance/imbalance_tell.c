@@ -96,6 +96,12 @@ bool tmk_rank_ended_early(const struct tmk_rank_row *row, uint32_t unused)
     return row->ended_early;
 }
 
+bool tmk_rank_is_under_half(const struct tmk_rank_row *row, uint32_t unused)
+{
+    (void)unused;
+    return row->is_under_half;
+}
+
 /* ---- sentences ---- */
 
 struct rank_teller {
