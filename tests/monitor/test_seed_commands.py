@@ -49,6 +49,9 @@ def short(line, before, after):
     return line.replace(before, after)
 
 
+TOO_SHORT = re.compile(r"too short to tell: watched for \d\.\d s; a verdict takes \d+ s and 12 samples")
+
+
 def test_lines(machine):
     """A card that is at 87.5 %, and an empty one."""
     machine.cards([f"process 41 {14 * GIB}"], [])
@@ -69,8 +72,11 @@ def test_lines(machine):
     assert status == 1 and out.startswith(WARNING)
     assert told(machine, once)[0] == 0  # 87.5 % is below 90 %
     status, out = told(machine, leak, "--duration", "0.3")
-    assert status == 1 and out.startswith("too short to tell: watched for 0.3 s; a verdict takes 30 s and 12 samples")
-    status, out = told(machine, leak, "--duration", "1.5", "--warm-up", "1")
+    assert status == 1 and TOO_SHORT.match(out)
+    for duration in ("1.5", "3", "6"):  # on a busy machine samples may be missed
+        status, out = told(machine, leak, "--duration", duration, "--warm-up", "1")
+        if not TOO_SHORT.match(out):
+            break
     assert status == 0 and out.startswith("clean")
     status, out = ended(machine, everything)
     assert status == 1 and WARNING in out
