@@ -24,6 +24,7 @@ const struct tmk_command *const tmk_commands[] = {
     &tmk_cmd_oom,
     &tmk_cmd_monitor,
     &tmk_cmd_agent,
+    &tmk_cmd_fleet,
     &tmk_cmd_sweep,
     &tmk_cmd_model,
     &tmk_cmd_plot,
