@@ -179,6 +179,7 @@ static struct tmk_cluster_rank *rank_row(struct tmk_cluster *c,
             .limit_bytes = TMK_BYTES_UNKNOWN,
             .host_bytes = TMK_BYTES_UNKNOWN,
             .growth_bytes = NAN,
+            .peak_growth_bytes = NAN,
             .oom_s = NAN,
             .oom_low_s = NAN,
             .oom_high_s = NAN,
@@ -312,6 +313,8 @@ static void take_rank_bytes(struct tmk_cluster_rank *r, const char *what, double
         r->limit_bytes = bytes_of(value);
     else if (strcmp(what, "step_growth_bytes") == 0)
         r->growth_bytes = value;
+    else if (strcmp(what, "peak_growth_bytes") == 0)
+        r->peak_growth_bytes = value;
 }
 
 static int take_rank(void *arg, const struct tmk_prometheus_series *s)

@@ -56,7 +56,8 @@ struct tmk_cluster_rank {
     int64_t rank; /* -1: it has none */
     int64_t pid;  /* -1: what stands there is no number */
     uint64_t allocated_bytes, reserved_bytes, peak_bytes, limit_bytes;
-    double growth_bytes; /* kept more after each step */
+    double growth_bytes;      /* kept more after each step */
+    double peak_growth_bytes; /* needed more in each step, as the forecast sees it */
     double oom_s, oom_low_s, oom_high_s, confidence;
     enum tmk_risk risk;
     double against_median; /* its peak ÷ the median of the job's ranks */

@@ -95,8 +95,8 @@ static const char *const texts[] = {
     [TMK_QUERY_GPU_INFO] = "max by (host, gpu, kind, model) (tidemark_gpu_info)",
     [TMK_QUERY_RANKS] =
         "max by (__name__, job, rank, host, gpu, uuid, pid, namespace, pod, container) ("
-        "{__name__=~\"tidemark_job_(allocated|reserved|peak_allocated|limit|step_growth)_bytes|"
-        "tidemark_job_oom_(risk|(low_|high_)?seconds|confidence_ratio)\",$J})",
+        "{__name__=~\"tidemark_job_(allocated|reserved|peak_allocated|limit|step_growth|"
+        "peak_growth)_bytes|tidemark_job_oom_(risk|(low_|high_)?seconds|confidence_ratio)\",$J})",
     [TMK_QUERY_RANK_INFO] = "max by (job, host, gpu, pid, cause, run) (tidemark_job_info{$J})",
     [TMK_QUERY_JOBS] = "label_replace(" N_RANKS ", \"figure\", \"ranks\", \"\", \"\") or "
                        "label_replace(" WORLD_SIZE ", \"figure\", \"world\", \"\", \"\") or "

@@ -152,7 +152,8 @@ static int find_address(struct tmk_http_get *h, struct tmk_error *err)
                         NI_NUMERICHOST);
     }
     freeaddrinfo(list);
-    return h->address[0] ? 0 : tmk_fail_os(err, TMK_EIO, problem, "cannot connect");
+    return h->address[0] ? 0
+                         : tmk_fail(err, TMK_EIO, "cannot connect: %s", strerror(problem));
 }
 
 /* ---- one request ---- */

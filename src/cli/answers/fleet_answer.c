@@ -15,6 +15,11 @@
 
 /* ---- order ---- */
 
+double tmk_fleet_growth(const struct tmk_cluster_rank *r)
+{
+    return fmax(r->growth_bytes, r->peak_growth_bytes); /* one of them, where the other is NAN */
+}
+
 static const struct tmk_cluster *sorted;
 static enum tmk_fleet_sort sorted_by;
 
@@ -31,6 +36,12 @@ static double used_key(const struct tmk_cluster_rank *r)
                : (double)r->peak_bytes / (double)r->limit_bytes;
 }
 
+static double growth_key(const struct tmk_cluster_rank *r)
+{
+    double growth = tmk_fleet_growth(r);
+    return isnan(growth) ? -INFINITY : growth;
+}
+
 /* What is larger comes first; unknown last. */
 static double sort_key(const struct tmk_cluster_rank *r, enum tmk_fleet_sort by)
 {
@@ -44,7 +55,7 @@ static double sort_key(const struct tmk_cluster_rank *r, enum tmk_fleet_sort by)
     case TMK_FLEET_BY_USED:
         return used_key(r);
     case TMK_FLEET_BY_GROWTH:
-        return isnan(r->growth_bytes) ? -INFINITY : r->growth_bytes;
+        return growth_key(r);
     case TMK_FLEET_BY_RANK:
         return r->rank < 0 ? -INFINITY : -(double)r->rank;
     default:
@@ -110,6 +121,12 @@ static const char *process_command(struct tmk_arena *a, const char *verb,
                              *bracket ? "]" : "", pid);
 }
 
+static bool is_leak(const struct tmk_cluster *c, const struct tmk_cluster_finding *f)
+{
+    const char *cause = f->row == UINT32_MAX ? NULL : c->ranks[f->row].cause;
+    return cause && strcmp(cause, "leak") == 0;
+}
+
 static const char *host_command(struct tmk_arena *a, const char *before, const char *host,
                                 const char *behind)
 {
@@ -147,6 +164,7 @@ const char *tmk_fleet_command(const struct tmk_fleet_answer *a,
     switch (f->kind) {
     case TMK_FINDING_OOM_SOON:
     case TMK_FINDING_OOM_LIKELY:
+        return process_command(texts, is_leak(a->cluster, f) ? "leak" : "report", f);
     case TMK_FINDING_LEAK:
         return process_command(texts, "leak", f);
     case TMK_FINDING_OOM:

@@ -28,6 +28,9 @@ struct tmk_fleet_answer {
     uint64_t n_order;
 };
 
+/* Growth of a step's peak or of what is kept after it, whichever is more; NAN: not known. */
+double tmk_fleet_growth(const struct tmk_cluster_rank *r);
+
 /* Sort the ranks. `order` is the caller's to free. */
 void tmk_fleet_sort_ranks(struct tmk_fleet_answer *a, enum tmk_fleet_sort by);
 

@@ -105,6 +105,7 @@ static void put_rank(struct tmk_tree *t, const struct tmk_cluster_rank *r)
     tmk_tree_bytes(t, "limit", r->limit_bytes);
     tmk_tree_bytes(t, "host_allocated", r->host_bytes);
     tmk_tree_double(t, "bytes_per_step", r->growth_bytes);
+    tmk_tree_double(t, "peak_bytes_per_step", r->peak_growth_bytes);
     tmk_tree_double(t, "against_median", r->against_median);
     tmk_tree_text(t, "risk", tmk_risk_text(r->risk));
     tmk_tree_double(t, "seconds_to_oom", r->oom_s);

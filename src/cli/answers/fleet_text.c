@@ -24,7 +24,7 @@
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 
-enum { INDENT = 2, WIDE = 100, WIDEST = 120, COLUMNS_MOST = 16, NODE_ROWS = 8 };
+enum { INDENT = 2, WIDE = 100, WIDEST = 120, COLUMNS_MOST = 16 };
 
 struct fleet_page {
     const struct tmk_fleet_answer *a;
@@ -92,9 +92,12 @@ static void write_verdict(const struct fleet_page *p)
     else if (n_critical + n_warnings == 0)
         text = tmk_xformat("Nothing is wrong: no rank is heading for an OOM or leaks.");
     else {
+        char critical[40] = "";
         severity = n_critical ? TMK_SEVERITY_CRITICAL : TMK_SEVERITY_WARNING;
-        text = tmk_xformat("%" PRIu64 " critical, %" PRIu64 " warning%s: %s.", n_critical,
-                           n_warnings, plural(n_warnings), c->findings[0].text);
+        if (n_critical)
+            snprintf(critical, sizeof critical, "%" PRIu64 " critical, ", n_critical);
+        text = tmk_xformat("%s%" PRIu64 " warning%s: %s.", critical, n_warnings, plural(n_warnings),
+                           c->findings[0].text);
     }
     fputs(severity_colour(p, severity), p->sheet.out);
     tmk_sheet_wrap(p->sheet.out, text, "");
@@ -388,7 +391,8 @@ static void put_limit(struct tmk_table *t, const struct tmk_cluster_rank *r)
 
 static void put_growth(struct tmk_table *t, const struct tmk_cluster_rank *r)
 {
-    tmk_table_size(t, isnan(r->growth_bytes) ? TMK_BYTES_UNKNOWN : tmk_size_whole(r->growth_bytes));
+    double growth = tmk_fleet_growth(r);
+    tmk_table_size(t, isnan(growth) ? TMK_BYTES_UNKNOWN : tmk_size_whole(growth));
 }
 
 static void put_median(struct tmk_table *t, const struct tmk_cluster_rank *r)

@@ -22,7 +22,7 @@
 #define NS_PER_S 1000000000u
 #define LONGEST_WINDOW_S (30 * 86400u)
 
-enum { SECRET_BYTES = 2048, USUAL_ROWS = 12 };
+enum { SECRET_BYTES = 2048, USUAL_ROWS = 8 };
 
 struct fleet_wants {
     struct tmk_http_get_settings http;
@@ -271,7 +271,7 @@ static const struct tmk_option options[] = {
     {"prometheus", 0, "URL", NULL, "Prometheus' address (TIDEMARK_PROMETHEUS)"},
     {"job", 0, "NAME", NULL, "one job: its ranks side by side"},
     {"sort", 0, "KEY", TMK_FLEET_SORTS, "order of the ranks (risk)"},
-    {"rows", 0, "N", NULL, "lines of each table; 0: all (12; with --job all)"},
+    {"rows", 0, "N", NULL, "lines of each table; 0: all (8; with --job all)"},
     {"window", 0, "S", NULL, "how far back gaps and OOMs are looked for (1h)"},
     {"watch", 0, "S", NULL, "look again every S seconds, until interrupted"},
     {"json", 0, NULL, NULL, "one object; with --watch one a line"},
@@ -308,8 +308,8 @@ static const char notes[] =
     "risk seconds_to_oom; jobs: job ranks world_size missing nodes allocated peak\n"
     "limit median_peak imbalance bytes_per_step risk seconds_to_oom; ranks: job rank\n"
     "host pid gpu uuid namespace pod container run ended allocated reserved peak limit\n"
-    "host_allocated bytes_per_step against_median risk seconds_to_oom seconds_low\n"
-    "seconds_high confidence cause; gaps_not_looked_for. Sizes are bytes, times Unix\n"
+    "host_allocated bytes_per_step peak_bytes_per_step against_median risk\n"
+    "seconds_to_oom seconds_low seconds_high confidence cause; gaps_not_looked_for. Sizes are bytes, times Unix\n"
     "seconds; null: not known.\n";
 
 static const char *const examples[] = {
