@@ -160,6 +160,8 @@ static void read_result(struct answer_reader *r)
                 give_series(r, &s);
         }
     }
+    if (is_scalar && r->n_series != 1)
+        fail_reader(r, "a scalar is no time and a value");
 }
 
 static void read_data(struct answer_reader *r)
