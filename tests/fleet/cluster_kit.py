@@ -7,11 +7,10 @@ import re
 import shutil
 import socket
 import subprocess
-import urllib.error
 import urllib.parse
 import urllib.request
 
-from agent_kit import LIMIT_S, REPO, Agent, Machine, Watched, program, wait_for
+from agent_kit import LIMIT_S, PYTHON, REPO, Agent, Machine, Watched, program, wait_for
 
 NAMESPACE = ["unshare", *([] if os.geteuid() == 0 else ["-Ur"]), "--pid", "--fork", "--mount-proc"]
 CAN_MAKE_NODES = subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode == 0
@@ -29,6 +28,15 @@ def fleet(url, *arguments, **environment):
                           check=False, timeout=2 * LIMIT_S, stdin=subprocess.DEVNULL,
                           env={"PATH": "/usr/bin:/bin", "TZ": "UTC", **environment})
     return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def python(source, *arguments, **environment):
+    """(exit status, stdout, stderr) of a Python program with the package."""
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(REPO / "python"), "PYTHONDONTWRITEBYTECODE": "1",
+           "TIDEMARK_LIBRARY": program("libtidemark.so"), "TIDEMARK_PROGRAM": program("tidemark"), "TIDEMARK_OFF": "1"}
+    done = subprocess.run([PYTHON, "-c", source, *arguments], capture_output=True, text=True, check=False,
+                          timeout=2 * LIMIT_S, env={**env, **environment})
+    return done.returncode, done.stdout, done.stderr
 
 
 class Node:

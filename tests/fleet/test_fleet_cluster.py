@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 from agent_kit import Agent, Machine, program, wait_for
-from cluster_kit import CAN_MAKE_NODES, Node, fleet, start_prometheus, start_victoria_metrics
+from cluster_kit import CAN_MAKE_NODES, Node, fleet, python, start_prometheus, start_victoria_metrics
 
 pytestmark = pytest.mark.skipif(not CAN_MAKE_NODES, reason="no PID namespaces for this user")
 MIB = 1 << 20
@@ -215,6 +215,29 @@ def test_watch(cluster):
     process.communicate()
     assert all(names(look) == WRONG for look in looks)
     assert looks[0]["time"] < looks[1]["time"] < looks[2]["time"]
+
+
+PYTHON_VIEW = """
+import json, sys, tidemark
+view = tidemark.fleet(sys.argv[1])
+job = tidemark.fleet(sys.argv[1], "uneven", sort="rank", timeout=30, window=600)
+print(json.dumps([view.answer, repr(view), str(job), view.is_critical, job.is_critical,
+                  [len(part) for part in (view.nodes, view.gpus, view.jobs, view.ranks, view.findings)],
+                  [(row["rank"], row["against_median"]) for row in job.ranks], job.answer["window_seconds"], view.time]))
+"""
+
+
+def test_python(cluster):
+    """tidemark.fleet() is what the command answers."""
+    status, printed, said = python(PYTHON_VIEW, cluster.prometheus.url)
+    assert (status, said) == (0, "")
+    answer, text, job_text, is_critical, job_is_critical, counts, ranks, window, time = json.loads(printed)
+    assert names(answer) == WRONG and time == answer["time"]
+    assert text == "Fleet(64 nodes, 126 devices, 6 jobs, 9 ranks, 6 findings)"
+    assert re.fullmatch("warning: uneven: rank 2 on node-07 peaks at 3.00 times the median of the ranks", job_text)
+    assert (is_critical, job_is_critical, window) == (True, False, 600)
+    assert counts == [64, 126, 6, 9, 6]
+    assert ranks == [[0, 1], [1, 1], [2, 3]]
 
 
 def test_promtool_accepts_the_metrics_of_a_job(cluster):

@@ -14,7 +14,7 @@ import urllib.parse
 
 import pytest
 from agent_kit import program
-from cluster_kit import fleet, free_port
+from cluster_kit import fleet, free_port, python
 
 NOW = 1795000000.5
 USAGE, NO_ANSWER = 2, 4
@@ -418,3 +418,17 @@ def test_nothing_of_ours():
     assert (status, said) == (0, "")
     assert page.startswith("Prometheus has nothing of tidemark's agents.\n")
     assert "Run tidemark agent on each node" in page
+
+
+def test_python_says_why(tmp_path):
+    """RuntimeError with the command's words; nothing is asked with TIDEMARK=0."""
+    url = f"http://127.0.0.1:{free_port()}"
+    source = "import sys, tidemark\ntry:\n    tidemark.fleet(sys.argv[1])\nexcept RuntimeError as reason:\n    print(reason)"
+    assert python(source, url) == (0, f"tidemark: {url}: cannot connect: Connection refused\n", "")
+    off = "import tidemark\nview = tidemark.fleet('http://x')\nprint(view.nodes, view.findings, view.time, view)"
+    assert python(off, TIDEMARK="0") == (0, "[] [] None nothing is wrong\n", "")
+    (tmp_path / "token").write_text("tok", encoding="ascii")
+    with Server(but()) as server:
+        source = "import pathlib, sys, tidemark\nprint(tidemark.fleet(token_file=pathlib.Path(sys.argv[1])))"
+        assert python(source, str(tmp_path / "token"), TIDEMARK_PROMETHEUS=server.url) == (0, "nothing is wrong\n", "")
+        assert {head["Authorization"] for head in server.heads} == {"Bearer tok"}
