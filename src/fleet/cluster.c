@@ -325,7 +325,8 @@ static int take_rank(void *arg, const struct tmk_prometheus_series *s)
     struct tmk_cluster_rank *r = rank_row(c, s);
     if (!r)
         return TMK_ENOMEM;
-    const char *what = strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : "";
+    const char *what =
+        strncmp(name, prefix, sizeof prefix - 1) == 0 ? name + sizeof prefix - 1 : "";
     if (strcmp(what, "oom_seconds") == 0)
         r->oom_s = seconds_of(s->value);
     else if (strcmp(what, "oom_low_seconds") == 0)
@@ -407,8 +408,7 @@ static int take_finding(void *arg, const struct tmk_prometheus_series *s)
 {
     struct tmk_cluster *c = arg;
     enum tmk_finding_kind kind = kind_of(or_empty(tmk_prometheus_label(s, "finding")));
-    struct tmk_cluster_finding *f =
-        kind < TMK_FINDING_KINDS ? tmk_cluster_add_finding(c) : NULL;
+    struct tmk_cluster_finding *f = kind < TMK_FINDING_KINDS ? tmk_cluster_add_finding(c) : NULL;
     if (!f)
         return kind < TMK_FINDING_KINDS ? TMK_ENOMEM : 0;
     f->kind = kind;
@@ -437,8 +437,7 @@ static const struct tmk_cluster *compared; /* qsort() has no argument for it */
 static int compare_findings(const void *a, const void *b)
 {
     const struct tmk_cluster_finding *x = a, *y = b;
-    int by_severity =
-        (int)tmk_finding_severity(x->kind) - (int)tmk_finding_severity(y->kind);
+    int by_severity = (int)tmk_finding_severity(x->kind) - (int)tmk_finding_severity(y->kind);
     if (by_severity != 0 || x->kind != y->kind)
         return by_severity ? by_severity : (int)x->kind - (int)y->kind;
     double s = urgency(compared, x), t = urgency(compared, y);
@@ -507,10 +506,10 @@ static int ask_all(struct tmk_cluster *c, struct tmk_prometheus *p,
         enum tmk_cluster_query query;
         int (*take)(void *arg, const struct tmk_prometheus_series *s);
     } list[] = {
-        {TMK_QUERY_AGENTS, take_agent}, {TMK_QUERY_VERSIONS, take_version},
-        {TMK_QUERY_GPUS, take_gpu},     {TMK_QUERY_GPU_INFO, take_gpu_info},
-        {TMK_QUERY_RANKS, take_rank},   {TMK_QUERY_RANK_INFO, take_rank_info},
-        {TMK_QUERY_JOBS, take_job},     {TMK_QUERY_RULES, take_rules},
+        {TMK_QUERY_AGENTS, take_agent},     {TMK_QUERY_VERSIONS, take_version},
+        {TMK_QUERY_GPUS, take_gpu},         {TMK_QUERY_GPU_INFO, take_gpu_info},
+        {TMK_QUERY_RANKS, take_rank},       {TMK_QUERY_RANK_INFO, take_rank_info},
+        {TMK_QUERY_JOBS, take_job},         {TMK_QUERY_RULES, take_rules},
         {TMK_QUERY_FINDINGS, take_finding},
     };
     int rc = 0;

@@ -26,8 +26,8 @@ struct tmk_prometheus;
 struct tmk_prometheus_series;
 
 struct tmk_cluster_question {
-    const char *job;   /* NULL: all */
-    double window_s;   /* how far back gaps, OOMs and agents that vanished are looked for */
+    const char *job; /* NULL: all */
+    double window_s; /* how far back gaps, OOMs and agents that vanished are looked for */
 };
 
 enum tmk_agent_state { TMK_AGENT_UP, TMK_AGENT_SILENT, TMK_AGENT_GONE };
@@ -35,7 +35,7 @@ enum tmk_agent_state { TMK_AGENT_UP, TMK_AGENT_SILENT, TMK_AGENT_GONE };
 /* A scrape target: an agent, and so a node. */
 struct tmk_cluster_agent {
     const char *instance, *scrape_job;
-    const char *host;    /* NULL: it never answered in the window */
+    const char *host; /* NULL: it never answered in the window */
     const char *version;
     enum tmk_agent_state state;
     double answered_s; /* Unix time of its last answer, where that was looked for; NAN */
@@ -60,19 +60,20 @@ struct tmk_cluster_rank {
     double peak_growth_bytes; /* needed more in each step, as the forecast sees it */
     double oom_s, oom_low_s, oom_high_s, confidence;
     enum tmk_risk risk;
-    double against_median; /* its peak ÷ the median of the job's ranks */
-    uint64_t host_bytes;   /* allocated on the host by the same process; of a GPU's row */
-    bool is_over;          /* the process has ended: peaks are all that is left */
-    bool is_aside;         /* the host's memory of a process that has a GPU */
+    double against_median;     /* its peak ÷ the median of the job's ranks */
+    uint64_t host_bytes;       /* allocated on the host by the same process; of a GPU's row */
+    bool is_over;              /* the process has ended: peaks are all that is left */
+    bool is_aside;             /* the host's memory of a process that has a GPU */
     uint32_t job_row, process; /* number of its job, of its process */
 };
 
 struct tmk_cluster_job {
     const char *name;
-    uint32_t n_ranks;      /* numbers seen */
-    int64_t world_size;    /* -1: not known */
+    uint32_t n_ranks;   /* numbers seen */
+    int64_t world_size; /* -1: not known */
     uint32_t n_nodes;
-    uint64_t allocated_bytes, peak_bytes, limit_bytes; /* peak: the highest of a rank, on a device; limit: of that one */
+    uint64_t allocated_bytes, peak_bytes,
+        limit_bytes; /* peak: the highest of a rank, on a device; limit: of that one */
     double median_bytes, imbalance;
     uint32_t highest; /* row with that peak; UINT32_MAX: none */
     uint32_t soonest; /* row with the shortest time to an OOM; UINT32_MAX: none */
@@ -103,24 +104,24 @@ enum tmk_severity { TMK_SEVERITY_CRITICAL, TMK_SEVERITY_WARNING, TMK_SEVERITY_IN
 
 struct tmk_cluster_finding {
     enum tmk_finding_kind kind;
-    double value;                         /* what the expression gave */
+    double value; /* what the expression gave */
     const char *job, *host, *gpu, *pid, *instance;
-    int64_t rank;                         /* -1: none */
-    uint32_t row;                         /* of the rank it is about; UINT32_MAX: none */
-    double from_s, to_s;                  /* of a gap, Unix time; to NAN: it goes on */
-    bool is_everywhere;                   /* a gap of Prometheus itself */
-    bool has_failed;                      /* a gap in which scrapes failed; else there were none */
-    const char *text;                     /* the verdict: a sentence without full stop */
-    const char *evidence;                 /* numbers; NULL: there are none */
+    int64_t rank;         /* -1: none */
+    uint32_t row;         /* of the rank it is about; UINT32_MAX: none */
+    double from_s, to_s;  /* of a gap, Unix time; to NAN: it goes on */
+    bool is_everywhere;   /* a gap of Prometheus itself */
+    bool has_failed;      /* a gap in which scrapes failed; else there were none */
+    const char *text;     /* the verdict: a sentence without full stop */
+    const char *evidence; /* numbers; NULL: there are none */
 };
 
 struct tmk_cluster {
     struct tmk_arena texts;
-    struct tmk_textmap names;             /* each text once */
-    double now_s;                         /* by Prometheus' clock */
+    struct tmk_textmap names; /* each text once */
+    double now_s;             /* by Prometheus' clock */
     double window_s;
-    const char *job;                      /* that was asked for; NULL: all */
-    bool has_rules;                       /* the recording rules are evaluated there */
+    const char *job; /* that was asked for; NULL: all */
+    bool has_rules;  /* the recording rules are evaluated there */
     struct tmk_cluster_agent *agents;
     struct tmk_cluster_gpu *gpus;
     struct tmk_cluster_rank *ranks;

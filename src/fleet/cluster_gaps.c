@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster_gaps.c - when agents were cut off: times of the window in which they have no sample.
+/* fleet/cluster_gaps.c - when agents were cut off: times of the window in which they have no
+ * sample.
  *
  * Prometheus first counts the scrapes of each agent, all and good ones. Only those with fewer good
  * ones than the best are then asked for, sample by sample, and the best itself, which shows when
@@ -50,8 +51,8 @@ static int take_count(void *arg, const struct tmk_prometheus_series *s)
     const char *job = tmk_cluster_text(g->c, tmk_prometheus_label(s, "job"));
     const char *instance = tmk_cluster_text(g->c, tmk_prometheus_label(s, "instance"));
     const char *figure = tmk_prometheus_label(s, "figure");
-    const char *key = job && instance ? tmk_arena_format(&g->c->texts, "%s\x1f%s", job, instance)
-                                      : NULL;
+    const char *key =
+        job && instance ? tmk_arena_format(&g->c->texts, "%s\x1f%s", job, instance) : NULL;
     uint32_t i;
     if (!key || !figure)
         return 0; /* no target has neither */
@@ -212,8 +213,8 @@ static int search_gaps(struct gap_search *g, struct tmk_prometheus *p, struct tm
     g->best = &best;
     int rc = ask_scrapes(g, p, &best, 1, err); /* first: it says when Prometheus was away */
     qsort(g->counts, g->n, sizeof *g->counts, compare_counts);
-    while (n < g->n && (g->counts[n].n_good < g->counts[n].n_all ||
-                        g->counts[n].n_good < best.n_good - 1))
+    while (n < g->n &&
+           (g->counts[n].n_good < g->counts[n].n_all || g->counts[n].n_good < best.n_good - 1))
         n++;
     for (uint64_t i = 0; i < n; i++)
         if (g->counts[i].instance == best.instance && g->counts[i].job == best.job)

@@ -76,11 +76,11 @@ static const struct {
 };
 
 static const char *const names[] = {
-    [TMK_QUERY_FINDINGS] = "findings",   [TMK_QUERY_AGENTS] = "agents",
-    [TMK_QUERY_VERSIONS] = "versions",   [TMK_QUERY_SCRAPES] = "scrapes",
-    [TMK_QUERY_GPUS] = "gpus",           [TMK_QUERY_GPU_INFO] = "gpu_info",
-    [TMK_QUERY_RANKS] = "ranks",         [TMK_QUERY_RANK_INFO] = "rank_info",
-    [TMK_QUERY_JOBS] = "jobs",           [TMK_QUERY_RULES] = "rules",
+    [TMK_QUERY_FINDINGS] = "findings", [TMK_QUERY_AGENTS] = "agents",
+    [TMK_QUERY_VERSIONS] = "versions", [TMK_QUERY_SCRAPES] = "scrapes",
+    [TMK_QUERY_GPUS] = "gpus",         [TMK_QUERY_GPU_INFO] = "gpu_info",
+    [TMK_QUERY_RANKS] = "ranks",       [TMK_QUERY_RANK_INFO] = "rank_info",
+    [TMK_QUERY_JOBS] = "jobs",         [TMK_QUERY_RULES] = "rules",
 };
 
 static const char *const texts[] = {
@@ -155,7 +155,8 @@ static const char *fill_query(struct tmk_arena *a, const char *text,
         return NULL;
     }
     for (; *text; text++) {
-        bool is_job = text[0] == '$' && text[1] == 'J', is_window = text[0] == '$' && text[1] == 'W';
+        bool is_job = text[0] == '$' && text[1] == 'J',
+             is_window = text[0] == '$' && text[1] == 'W';
         if (is_job)
             fprintf(out, "job%s%s", question->job ? "=" : "!=", job);
         else if (is_window)
@@ -184,7 +185,7 @@ static const char *findings_text(struct tmk_arena *a, bool of_job)
 const char *tmk_cluster_query_text(struct tmk_arena *a, enum tmk_cluster_query query,
                                    const struct tmk_cluster_question *question)
 {
-    const char *text = query == TMK_QUERY_FINDINGS ? findings_text(a, question->job != NULL)
-                                                   : texts[query];
+    const char *text =
+        query == TMK_QUERY_FINDINGS ? findings_text(a, question->job != NULL) : texts[query];
     return text ? fill_query(a, text, question) : NULL;
 }

@@ -76,7 +76,8 @@ static void count_ranks(struct tmk_cluster *c, const struct tmk_textmap *hosts,
     }
 }
 
-/* An agent that was moved, or that answered in the window only, is no row where it is not missed. */
+/* An agent that was moved, or that answered in the window only, is no row where it is not missed.
+ */
 static int forget_agents(struct tmk_cluster *c)
 {
     struct tmk_textmap missed = {0};

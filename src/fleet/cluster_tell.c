@@ -87,9 +87,9 @@ static const char *rank_evidence(struct tmk_arena *a, const struct tmk_cluster_r
     if (text && r->peak_bytes != TMK_BYTES_UNKNOWN) {
         if (r->limit_bytes != TMK_BYTES_UNKNOWN)
             of = tmk_arena_format(a, " of %s", tmk_size_text(r->limit_bytes, limit));
-        text = of ? tmk_arena_format(a, "%s: peak %s%s", text, tmk_size_text(r->peak_bytes, peak),
-                                     of)
-                  : NULL;
+        text =
+            of ? tmk_arena_format(a, "%s: peak %s%s", text, tmk_size_text(r->peak_bytes, peak), of)
+               : NULL;
     }
     if (text && r->growth_bytes > 0)
         text = tmk_arena_format(a, "%s; keeps %s more after each step", text,
@@ -98,8 +98,7 @@ static const char *rank_evidence(struct tmk_arena *a, const struct tmk_cluster_r
         text = tmk_arena_format(a, "%s; needs %s more in each step", text,
                                 tmk_size_text(tmk_size_whole(r->peak_growth_bytes), growth));
     if (text && r->oom_low_s >= 0 && r->oom_high_s >= 1)
-        text = tmk_arena_format(a, "%s; between %s and %s", text,
-                                duration_text(r->oom_low_s, low),
+        text = tmk_arena_format(a, "%s; between %s and %s", text, duration_text(r->oom_low_s, low),
                                 duration_text(r->oom_high_s, high));
     if (text && r->cause && strcmp(r->cause, "none") != 0)
         text = tmk_arena_format(a, "%s; cause: %s", text, r->cause);
@@ -149,15 +148,15 @@ static int tell_process(struct tmk_cluster *c, struct tmk_cluster_finding *f)
         return TMK_ENOMEM;
     if (f->kind == TMK_FINDING_OOM) {
         f->text = tmk_arena_format(a, "%s: %s ran out of memory", job, who);
-        f->evidence = tmk_arena_format(a, "%.0f time%s in the last %s", f->value,
-                                       f->value > 1.5 ? "s" : "",
-                                       duration_text(c->window_s, amount));
+        f->evidence =
+            tmk_arena_format(a, "%.0f time%s in the last %s", f->value, f->value > 1.5 ? "s" : "",
+                             duration_text(c->window_s, amount));
     } else if (f->kind == TMK_FINDING_FIGURES_OLD) {
         f->text = tmk_arena_format(a, "%s: the agent has not read %s for %s", job, who,
                                    duration_text(f->value, amount));
     } else {
-        f->text = tmk_arena_format(a, "%s: events of %s were lost; its figures may be off", job,
-                                   who);
+        f->text =
+            tmk_arena_format(a, "%s: events of %s were lost; its figures may be off", job, who);
     }
     return f->text ? 0 : TMK_ENOMEM;
 }
@@ -203,10 +202,9 @@ static int tell_missing(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     const struct tmk_cluster_job *j = job_of(c, f);
     int64_t world = j ? j->world_size : -1;
     if (j && j->missing)
-        f->text = tmk_arena_format(
-            &c->texts, "%s: rank%s %s of %" PRId64 " %s missing", or_unknown(f->job),
-            world - j->n_ranks == 1 ? "" : "s", j->missing, world,
-            world - j->n_ranks == 1 ? "is" : "are");
+        f->text = tmk_arena_format(&c->texts, "%s: rank%s %s of %" PRId64 " %s missing",
+                                   or_unknown(f->job), world - j->n_ranks == 1 ? "" : "s",
+                                   j->missing, world, world - j->n_ranks == 1 ? "is" : "are");
     else
         f->text = tmk_arena_format(&c->texts, "%s: only %.0f of %" PRId64 " ranks are seen",
                                    or_unknown(f->job), f->value, world);

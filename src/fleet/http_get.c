@@ -37,7 +37,7 @@ struct tmk_http_get {
     double timeout_s;
     size_t body_most;
     /* Of the request that is under way. */
-    struct tmk_http_answer *answer;
+    struct tmk_http_get_answer *answer;
     bool is_done, is_late;
     int failure; /* of enum evhttp_request_error, -1: none */
 };
@@ -152,8 +152,7 @@ static int find_address(struct tmk_http_get *h, struct tmk_error *err)
                         NI_NUMERICHOST);
     }
     freeaddrinfo(list);
-    return h->address[0] ? 0
-                         : tmk_fail(err, TMK_EIO, "cannot connect: %s", strerror(problem));
+    return h->address[0] ? 0 : tmk_fail(err, TMK_EIO, "cannot connect: %s", strerror(problem));
 }
 
 /* ---- one request ---- */
@@ -179,7 +178,7 @@ static void on_failure(enum evhttp_request_error failure, void *arg)
     h->failure = (int)failure;
 }
 
-static void take_answer(struct tmk_http_answer *answer, struct evhttp_request *request)
+static void take_answer(struct tmk_http_get_answer *answer, struct evhttp_request *request)
 {
     struct evbuffer *body = evbuffer_new();
     const char *location =
@@ -193,10 +192,8 @@ static void take_answer(struct tmk_http_answer *answer, struct evhttp_request *r
         evbuffer_free(body);
         return;
     }
-    *answer = (struct tmk_http_answer){.status = evhttp_request_get_response_code(request),
-                                       .body = bytes,
-                                       .n = n,
-                                       .owner = body};
+    *answer = (struct tmk_http_get_answer){
+        .status = evhttp_request_get_response_code(request), .body = bytes, .n = n, .owner = body};
     snprintf(answer->location, sizeof answer->location, "%s", location ? location : "");
 }
 
@@ -255,8 +252,8 @@ static struct evhttp_request *make_get(struct tmk_http_get *h)
     return request;
 }
 
-static int get_over(struct tmk_http_get *h, struct evhttp_connection *connection, const char *target,
-                    struct tmk_error *err)
+static int get_over(struct tmk_http_get *h, struct evhttp_connection *connection,
+                    const char *target, struct tmk_error *err)
 {
     struct evhttp_request *request = make_get(h);
     struct event *late = evtimer_new(h->base, on_late, h);
@@ -276,11 +273,11 @@ static int get_over(struct tmk_http_get *h, struct evhttp_connection *connection
     return h->answer->owner ? 0 : fail_request(h, connection, err);
 }
 
-int tmk_http_get(struct tmk_http_get *h, const char *what, struct tmk_http_answer *ret,
+int tmk_http_get(struct tmk_http_get *h, const char *what, struct tmk_http_get_answer *ret,
                  struct tmk_error *err)
 {
     char target[TARGET_BYTES];
-    *ret = (struct tmk_http_answer){.status = 0};
+    *ret = (struct tmk_http_get_answer){.status = 0};
     int n = snprintf(target, sizeof target, "%s%s", h->target.path, what);
     if (n < 0 || (size_t)n >= sizeof target)
         return tmk_fail(err, TMK_EIO, "the question is too long");
@@ -299,9 +296,9 @@ int tmk_http_get(struct tmk_http_get *h, const char *what, struct tmk_http_answe
     return rc;
 }
 
-void tmk_http_answer_fini(struct tmk_http_answer *answer)
+void tmk_http_get_answer_fini(struct tmk_http_get_answer *answer)
 {
     if (answer->owner)
         evbuffer_free(answer->owner);
-    *answer = (struct tmk_http_answer){.status = 0};
+    *answer = (struct tmk_http_get_answer){.status = 0};
 }

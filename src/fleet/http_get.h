@@ -2,10 +2,10 @@
 /* fleet/http_get.h - ask a server with GET and wait for the whole answer, with bounds on both.
  *
  *     struct tmk_http_get *h;
- *     rc = tmk_http_get_open(&settings, &h, &err);         // resolves the name and tries to connect
- *     rc = tmk_http_get(h, "/api/v1/query?query=up", &answer, &err);
+ *     rc = tmk_http_get_open(&settings, &h, &err);         // resolves the name and tries to
+ * connect rc = tmk_http_get(h, "/api/v1/query?query=up", &answer, &err);
  *     ... answer.status, answer.body, answer.n ...
- *     tmk_http_answer_fini(&answer);
+ *     tmk_http_get_answer_fini(&answer);
  *     h = tmk_http_get_close(h);
  *
  * A redirect is an answer, and not followed: it would take the password elsewhere. */
@@ -18,8 +18,8 @@
 #include "base/error.h"
 
 struct tmk_http_get_settings {
-    const char *url;     /* "https://HOST:PORT/PATH" */
-    const char *ca_file; /* authorities for https; NULL: the system's */
+    const char *url;             /* "https://HOST:PORT/PATH" */
+    const char *ca_file;         /* authorities for https; NULL: the system's */
     const char *user, *password; /* basic authentication; NULL: none */
     const char *token;           /* of a bearer; NULL: none */
     const char *headers;         /* "key=value,key=value"; NULL: none */
@@ -27,7 +27,7 @@ struct tmk_http_get_settings {
     size_t body_most;            /* bytes of an answer */
 };
 
-struct tmk_http_answer {
+struct tmk_http_get_answer {
     int status;
     char location[256]; /* where it redirects to, cut; "" */
     const char *body;   /* contiguous, without a zero byte at its end */
@@ -44,8 +44,8 @@ struct tmk_http_get *tmk_http_get_close(struct tmk_http_get *h); /* takes NULL *
 
 /* Ask for `what`, which comes behind the URL's path. 0 and the answer, whatever its status; TMK_EIO
  * with a sentence that says why there is none, such as "connection refused". */
-int tmk_http_get(struct tmk_http_get *h, const char *what, struct tmk_http_answer *ret,
+int tmk_http_get(struct tmk_http_get *h, const char *what, struct tmk_http_get_answer *ret,
                  struct tmk_error *err);
-void tmk_http_answer_fini(struct tmk_http_answer *answer);
+void tmk_http_get_answer_fini(struct tmk_http_get_answer *answer);
 
 #endif

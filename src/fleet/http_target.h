@@ -17,7 +17,7 @@ struct evhttp_request;
 enum { TMK_HTTP_HEADERS_MOST = 16, TMK_HTTP_PATH_BYTES = 1024, TMK_HTTP_HOST_BYTES = 256 };
 
 struct tmk_http_target {
-    char host[TMK_HTTP_HOST_BYTES]; /* without the brackets of an IPv6 address */
+    char host[TMK_HTTP_HOST_BYTES];          /* without the brackets of an IPv6 address */
     char authority[TMK_HTTP_HOST_BYTES + 8]; /* for the header Host */
     char path[TMK_HTTP_PATH_BYTES];          /* without a slash at its end; may be empty */
     uint16_t port;

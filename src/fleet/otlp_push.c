@@ -106,7 +106,8 @@ void tmk_otlp_push_send(struct tmk_otlp_push *p, const char *body, size_t n)
     evhttp_connection_set_max_body_size(p->connection, ANSWER_MOST);
     evhttp_connection_set_max_headers_size(p->connection, ANSWER_MOST);
     struct evhttp_request *request = make_request(p, body, n);
-    if (!request || evhttp_make_request(p->connection, request, EVHTTP_REQ_POST, p->target.path) < 0) {
+    if (!request ||
+        evhttp_make_request(p->connection, request, EVHTTP_REQ_POST, p->target.path) < 0) {
         note_result(p, "cannot connect");
         on_free(-1, 0, p);
     }

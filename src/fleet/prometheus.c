@@ -240,7 +240,7 @@ static int take_nothing(void *arg, const struct tmk_prometheus_series *s)
 }
 
 /* Say what an answer that is not 200 means. Prometheus gives its reason as JSON with each. */
-static int fail_status(const struct tmk_http_answer *answer, struct tmk_error *err)
+static int fail_status(const struct tmk_http_get_answer *answer, struct tmk_error *err)
 {
     struct tmk_error inner = {0};
     if (answer->status == 401 || answer->status == 403)
@@ -262,7 +262,7 @@ static int fail_status(const struct tmk_http_answer *answer, struct tmk_error *e
     return tmk_fail(err, TMK_EIO, "it answers with HTTP status %d", answer->status);
 }
 
-static int take_body(const struct tmk_http_answer *answer,
+static int take_body(const struct tmk_http_get_answer *answer,
                      int (*take)(void *arg, const struct tmk_prometheus_series *s), void *arg,
                      struct tmk_error *err)
 {
@@ -279,19 +279,19 @@ int tmk_prometheus_query(struct tmk_prometheus *p, const char *expr, double time
                          struct tmk_error *err)
 {
     struct tmk_arena arena = {0};
-    struct tmk_http_answer answer;
+    struct tmk_http_get_answer answer;
     char *encoded = evhttp_uriencode(expr, -1, 0);
     /* nocache: VictoriaMetrics hides the last 30 seconds otherwise. */
-    const char *what =
-        !encoded ? NULL
-        : isnan(time_s)
-            ? tmk_arena_format(&arena, "/api/v1/query?nocache=1&query=%s", encoded)
-            : tmk_arena_format(&arena, "/api/v1/query?nocache=1&time=%.3f&query=%s", time_s, encoded);
+    const char *what = !encoded ? NULL
+                       : isnan(time_s)
+                           ? tmk_arena_format(&arena, "/api/v1/query?nocache=1&query=%s", encoded)
+                           : tmk_arena_format(&arena, "/api/v1/query?nocache=1&time=%.3f&query=%s",
+                                              time_s, encoded);
     int rc = what ? tmk_http_get(p->http, what, &answer, err)
                   : tmk_fail(err, TMK_ENOMEM, "out of memory");
     if (rc == 0) {
         rc = take_body(&answer, take, arg, err);
-        tmk_http_answer_fini(&answer);
+        tmk_http_get_answer_fini(&answer);
     }
     free(encoded);
     tmk_arena_fini(&arena);

@@ -7,10 +7,11 @@ The nodes with jobs are PID namespaces, so that each agent sees its own jobs alo
 import concurrent.futures
 import json
 import re
+import shlex
 import subprocess
 
 import pytest
-from agent_kit import Agent, Machine, program, wait_for
+from agent_kit import REPO, Agent, Machine, program, wait_for
 from cluster_kit import CAN_MAKE_NODES, Node, fleet, python, start_prometheus, start_victoria_metrics
 
 pytestmark = pytest.mark.skipif(not CAN_MAKE_NODES, reason="no PID namespaces for this user")
@@ -238,6 +239,21 @@ def test_python(cluster):
     assert (is_critical, job_is_critical, window) == (True, False, 600)
     assert counts == [64, 126, 6, 9, 6]
     assert ranks == [[0, 1], [1, 1], [2, 3]]
+
+
+def test_commands_of_the_page(cluster):
+    """docs/fleet.md: each line of the shell runs."""
+    page = (REPO / "docs" / "fleet.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\$ (tidemark fleet\b.*)$", page, re.M)
+    assert len(lines) == 4
+    for line in lines:
+        words = shlex.split(line.partition(" | ")[0])[2:]
+        if "--watch" not in words:
+            status, printed, said = fleet(cluster.prometheus.url, *words)
+            assert status in (0, 1) and said == "" and printed, line
+    listed = set(re.findall(r"^\| `(\w+)` \| (?:critical|warning|info) \|", page, re.M))
+    source = (REPO / "src" / "fleet" / "cluster_queries.c").read_text(encoding="utf-8")
+    assert listed == set(re.findall(r'\{"([a-z_]+)",\s*(?:"Tidemark|NULL,\s*TMK)', source)) and len(listed) == 14
 
 
 def test_promtool_accepts_the_metrics_of_a_job(cluster):

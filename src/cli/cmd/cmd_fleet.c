@@ -9,8 +9,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "cli/answers/fleet_answer.h"
 #include "cli/cmd/commands.h"
+#include "cli/fleet/fleet_answer.h"
 #include "cli/front/command.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
@@ -211,8 +211,8 @@ static int look_at_fleet(const struct fleet_wants *w, struct tmk_prometheus *p)
     if (rc == 0) {
         tmk_fleet_sort_ranks(&a, w->sort);
         print_look(w, &a);
-        status = tmk_cluster_count(&cluster, TMK_SEVERITY_CRITICAL) > 0 ? TMK_EXIT_FINDING
-                                                                         : TMK_EXIT_OK;
+        status =
+            tmk_cluster_count(&cluster, TMK_SEVERITY_CRITICAL) > 0 ? TMK_EXIT_FINDING : TMK_EXIT_OK;
         free(a.order);
     } else {
         tmk_say("%s: %s", w->http.url, err.text);
@@ -270,7 +270,7 @@ static int run_fleet(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"prometheus", 0, "URL", NULL, "Prometheus' address (TIDEMARK_PROMETHEUS)"},
     {"job", 0, "NAME", NULL, "one job: its ranks side by side"},
-    {"sort", 0, "KEY", TMK_FLEET_SORTS, "order of the ranks (risk)"},
+    {"sort", 0, "KEY", TMK_FLEET_SORTS, TMK_FLEET_SORTS " (risk)"},
     {"rows", 0, "N", NULL, "lines of each table; 0: all (8; with --job all)"},
     {"window", 0, "S", NULL, "how far back gaps and OOMs are looked for (1h)"},
     {"watch", 0, "S", NULL, "look again every S seconds, until interrupted"},
@@ -301,16 +301,16 @@ static const char notes[] =
     "minutes away), 2 wrong usage, 4 Prometheus gives no answer, or none that can be\n"
     "read.\n"
     "\n"
-    "--json: prometheus time window_seconds rules_loaded critical warnings; findings:\n"
-    "kind severity alert job rank host gpu pid instance value from to text evidence\n"
-    "command; nodes: host instance agent (up silent gone) version answered gpus\n"
-    "processes used total; gpus: host gpu uuid kind model used free total processes\n"
-    "risk seconds_to_oom; jobs: job ranks world_size missing nodes allocated peak\n"
-    "limit median_peak imbalance bytes_per_step risk seconds_to_oom; ranks: job rank\n"
-    "host pid gpu uuid namespace pod container run ended allocated reserved peak limit\n"
-    "host_allocated bytes_per_step peak_bytes_per_step against_median risk\n"
-    "seconds_to_oom seconds_low seconds_high confidence cause; gaps_not_looked_for. Sizes are bytes, times Unix\n"
-    "seconds; null: not known.\n";
+    "--json: prometheus time window_seconds rules_loaded critical warnings;\n"
+    "findings: kind severity alert job rank host gpu pid instance value from to text\n"
+    "evidence command; nodes: host instance agent (up silent gone) version answered\n"
+    "gpus processes used total; gpus: host gpu uuid kind model used free total\n"
+    "processes risk seconds_to_oom; jobs: job ranks world_size missing nodes\n"
+    "allocated peak limit median_peak imbalance bytes_per_step risk seconds_to_oom;\n"
+    "ranks: job rank host pid gpu uuid namespace pod container run ended allocated\n"
+    "reserved peak limit host_allocated bytes_per_step peak_bytes_per_step\n"
+    "against_median risk seconds_to_oom seconds_low seconds_high confidence cause;\n"
+    "gaps_not_looked_for. Sizes are bytes, times Unix seconds; null: not known.\n";
 
 static const char *const examples[] = {
     "tidemark fleet --prometheus http://prometheus:9090",
@@ -326,8 +326,8 @@ const struct tmk_command tmk_cmd_fleet = {
     .name = "fleet",
     .summary = "Show the cluster as Prometheus knows it: who runs out, who leaks",
     .usage = "--prometheus URL [--job NAME] [--sort KEY] [--rows N] [--window S] [--watch S] "
-             "[--json] [--timeout S] [--ca-file FILE] [--user NAME --password-file FILE] "
-             "[--token-file FILE]",
+             "[--timeout S] [--ca-file FILE] [--user NAME --password-file FILE] "
+             "[--token-file FILE] [--json]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

@@ -29,7 +29,6 @@
 #include "tui/screen.h"
 #include "tui/top_model.h"
 
-
 #define LEAST_INTERVAL_NS 100000000u
 #define MOST_INTERVAL_NS 3600000000000u
 

@@ -3,6 +3,7 @@
  * here. */
 #include "cli/cmd/commands.h"
 
+/* clang-format off: it would put several on a line */
 const struct tmk_command *const tmk_commands[] = {
     &tmk_cmd_run,
     &tmk_cmd_attach,
@@ -37,3 +38,4 @@ const struct tmk_command *const tmk_commands[] = {
     &tmk_cmd_help,
     NULL,
 };
+/* clang-format on */

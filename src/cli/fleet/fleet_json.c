@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/fleet_json.c - see fleet_answer.h. Keys of forecasts are those of the table forecast.
+/* cli/fleet/fleet_json.c - see fleet_answer.h. Keys of forecasts are those of the table forecast.
  * Times are Unix seconds. */
 #include <math.h>
 
-#include "cli/answers/fleet_answer.h"
+#include "cli/fleet/fleet_answer.h"
 #include "fleet/cluster.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"

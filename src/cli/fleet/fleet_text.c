@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/fleet_text.c - see fleet_answer.h: the words. The verdict, the findings with what
+/* cli/fleet/fleet_text.c - see fleet_answer.h: the words. The verdict, the findings with what
  * shows them and what to do, then nodes, GPUs, jobs and ranks, the most urgent first. */
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "base/array.h"
-#include "cli/answers/fleet_answer.h"
+#include "cli/fleet/fleet_answer.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
@@ -119,8 +119,8 @@ static void write_scope(const struct fleet_page *p)
     if (localtime_r(&now, &at))
         strftime(clock, sizeof clock, "%H:%M:%S", &at);
     char *text = tmk_xformat(
-        "%" PRIu64 " of %" PRIu64 " agent%s answer%s, %" PRIu64 " GPU%s, %" PRIu64 " job%s, %" PRIu64
-        " watched process%s; as of %s, with findings of the last %s",
+        "%" PRIu64 " of %" PRIu64 " agent%s answer%s, %" PRIu64 " GPU%s, %" PRIu64
+        " job%s, %" PRIu64 " watched process%s; as of %s, with findings of the last %s",
         n_up, c->n_agents, plural(c->n_agents), n_up == 1 ? "s" : "", n_gpus, plural(n_gpus),
         c->n_jobs, plural(c->n_jobs), c->n_processes, c->n_processes == 1 ? "" : "es", clock,
         tmk_cluster_duration(c->window_s, window));
@@ -216,9 +216,9 @@ static int compare_agents(const void *a, const void *b)
 static void write_nodes(struct fleet_page *p)
 {
     static const struct tmk_column columns[] = {
-        {"node", TMK_LEFT, TMK_SHRINK},  {"agent", TMK_LEFT, TMK_FIXED},
-        {"GPUs", TMK_RIGHT, TMK_FIXED},  {"used", TMK_RIGHT, TMK_FIXED},
-        {"of", TMK_RIGHT, TMK_FIXED},    {"full", TMK_RIGHT, TMK_FIXED},
+        {"node", TMK_LEFT, TMK_SHRINK},    {"agent", TMK_LEFT, TMK_FIXED},
+        {"GPUs", TMK_RIGHT, TMK_FIXED},    {"used", TMK_RIGHT, TMK_FIXED},
+        {"of", TMK_RIGHT, TMK_FIXED},      {"full", TMK_RIGHT, TMK_FIXED},
         {"watched", TMK_RIGHT, TMK_FIXED},
     };
     static const char *const states[] = {"up", "SILENT", "GONE"};
@@ -324,10 +324,10 @@ static void put_job_cells(struct tmk_table *t, const struct tmk_cluster_job *j)
 static void write_jobs(struct fleet_page *p)
 {
     static const struct tmk_column columns[] = {
-        {"job", TMK_LEFT, TMK_SHRINK},          {"ranks", TMK_RIGHT, TMK_FIXED},
-        {"nodes", TMK_RIGHT, TMK_FIXED},        {"allocated", TMK_RIGHT, TMK_FIXED},
+        {"job", TMK_LEFT, TMK_SHRINK},           {"ranks", TMK_RIGHT, TMK_FIXED},
+        {"nodes", TMK_RIGHT, TMK_FIXED},         {"allocated", TMK_RIGHT, TMK_FIXED},
         {"highest peak", TMK_RIGHT, TMK_SHRINK}, {"limit", TMK_RIGHT, TMK_FIXED},
-        {"÷ median", TMK_RIGHT, TMK_FIXED},     {"OOM in", TMK_RIGHT, TMK_FIXED},
+        {"÷ median", TMK_RIGHT, TMK_FIXED},      {"OOM in", TMK_RIGHT, TMK_FIXED},
     };
     const struct tmk_cluster *c = p->c;
     if (c->n_jobs == 0)
@@ -486,7 +486,9 @@ static void write_ranks(struct fleet_page *p)
 
 void tmk_fleet_text(const struct tmk_fleet_answer *a, FILE *out, unsigned width, bool colour)
 {
-    struct fleet_page p = {.a = a, .c = a->cluster, .sheet = {.out = out, .colour = colour},
+    struct fleet_page p = {.a = a,
+                           .c = a->cluster,
+                           .sheet = {.out = out, .colour = colour},
                            .width = width,
                            .is_told = tmk_xcalloc(a->cluster->n_ranks + 1, sizeof(bool))};
     write_verdict(&p);

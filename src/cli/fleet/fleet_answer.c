@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/fleet_answer.c - see fleet_answer.h: the order of ranks, and commands. */
-#include "cli/answers/fleet_answer.h"
+/* cli/fleet/fleet_answer.c - see fleet_answer.h: the order of ranks, and commands. */
+#include "cli/fleet/fleet_answer.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -157,8 +157,7 @@ static const char *agent_host(struct tmk_arena *a, const struct tmk_cluster_find
                            colon ? (size_t)(colon - f->instance) : strlen(f->instance));
 }
 
-const char *tmk_fleet_command(const struct tmk_fleet_answer *a,
-                              const struct tmk_cluster_finding *f)
+const char *tmk_fleet_command(const struct tmk_fleet_answer *a, const struct tmk_cluster_finding *f)
 {
     struct tmk_arena *texts = &a->cluster->texts;
     switch (f->kind) {
@@ -181,9 +180,8 @@ const char *tmk_fleet_command(const struct tmk_fleet_answer *a,
         return host_command(texts, "ssh ", agent_host(texts, f),
                             " systemctl status tidemark-agent");
     case TMK_FINDING_GAP:
-        return f->has_failed
-                   ? host_command(texts, "ssh ", f->host, " journalctl -u tidemark-agent")
-                   : NULL;
+        return f->has_failed ? host_command(texts, "ssh ", f->host, " journalctl -u tidemark-agent")
+                             : NULL;
     case TMK_FINDING_GPU_NEARLY_FULL:
         return host_command(texts, "ssh -t ", f->host, " tidemark top");
     case TMK_FINDING_FIGURES_OLD:
