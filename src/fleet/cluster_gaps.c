@@ -4,8 +4,8 @@
  *
  * Prometheus first counts the scrapes of each agent, all and good ones. Only those with fewer good
  * ones than the best are then asked for, sample by sample, and the best itself, which shows when
- * Prometheus was away. What lies between two good samples is a gap when it is longer than the usual
- * time between samples by three quarters: one scrape is missing at least. */
+ * Prometheus was away. What lies between two good samples is a gap when a scrape failed in it, or
+ * when two are missing at least: one that is late is no gap. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -23,7 +23,9 @@
 #include "kit/textmap.h"
 
 enum { ASKED_MOST = 48, ASKED_BYTES = 3000, GAPS_MOST = 64 };
-#define GAP_LENGTH 1.75 /* times the usual time between samples */
+/* Times the usual time between samples. */
+#define GAP_LENGTH_FAILED 1.75
+#define GAP_LENGTH 2.5
 
 struct scrape_count {
     const char *job, *instance;
@@ -160,8 +162,9 @@ static int take_scrapes(void *arg, const struct tmk_prometheus_series *s)
             has_failed = true;
             continue;
         }
-        if (!isnan(last_s) && time_s - last_s > GAP_LENGTH * g->usual_s && n_gaps++ < GAPS_MOST &&
-            add_gap(g, last_s, time_s, has_failed) < 0)
+        if (!isnan(last_s) &&
+            time_s - last_s > (has_failed ? GAP_LENGTH_FAILED : GAP_LENGTH) * g->usual_s &&
+            n_gaps++ < GAPS_MOST && add_gap(g, last_s, time_s, has_failed) < 0)
             return TMK_ENOMEM;
         last_s = time_s;
         has_failed = false;
