@@ -37,8 +37,8 @@ struct gap_search {
     struct scrape_count *counts;
     uint64_t n, room;
     struct tmk_textmap keys;
-    const struct scrape_count *best; /* with the most good scrapes */
-    uint64_t first;                  /* finding of ours */
+    struct scrape_count best; /* with the most good scrapes */
+    uint64_t first;           /* finding of ours */
     /* Of the agent that is looked at. */
     struct tmk_cluster_agent *agent;
     double usual_s;
@@ -155,7 +155,7 @@ static int take_scrapes(void *arg, const struct tmk_prometheus_series *s)
     g->usual_s = usual_time(s);
     if (!g->agent || isnan(g->usual_s))
         return 0;
-    g->of_best = instance == g->best->instance && job == g->best->job;
+    g->of_best = instance == g->best.instance && job == g->best.job;
     for (uint64_t i = 0; i < s->n_points; i++) {
         double time_s = s->points[i].time_s;
         if (!(s->points[i].value > 0)) {
@@ -209,18 +209,17 @@ static int search_gaps(struct gap_search *g, struct tmk_prometheus *p, struct tm
     uint64_t n = 0;
     if (g->n == 0)
         return 0;
-    struct scrape_count best = g->counts[0];
+    g->best = g->counts[0];
     for (uint64_t i = 1; i < g->n; i++)
-        if (g->counts[i].n_good > best.n_good)
-            best = g->counts[i];
-    g->best = &best;
-    int rc = ask_scrapes(g, p, &best, 1, err); /* first: it says when Prometheus was away */
+        if (g->counts[i].n_good > g->best.n_good)
+            g->best = g->counts[i];
+    int rc = ask_scrapes(g, p, &g->best, 1, err); /* first: it says when Prometheus was away */
     qsort(g->counts, g->n, sizeof *g->counts, compare_counts);
     while (n < g->n &&
-           (g->counts[n].n_good < g->counts[n].n_all || g->counts[n].n_good < best.n_good - 1))
+           (g->counts[n].n_good < g->counts[n].n_all || g->counts[n].n_good < g->best.n_good - 1))
         n++;
     for (uint64_t i = 0; i < n; i++)
-        if (g->counts[i].instance == best.instance && g->counts[i].job == best.job)
+        if (g->counts[i].instance == g->best.instance && g->counts[i].job == g->best.job)
             memmove(&g->counts[i], &g->counts[i + 1], (--n - i) * sizeof *g->counts);
     uint64_t n_asked = 0;
     for (size_t n_bytes = 0; n_asked < n && n_asked < ASKED_MOST; n_asked++)

@@ -75,14 +75,6 @@ static const struct {
                                     false},
 };
 
-static const char *const names[] = {
-    [TMK_QUERY_FINDINGS] = "findings", [TMK_QUERY_AGENTS] = "agents",
-    [TMK_QUERY_VERSIONS] = "versions", [TMK_QUERY_SCRAPES] = "scrapes",
-    [TMK_QUERY_GPUS] = "gpus",         [TMK_QUERY_GPU_INFO] = "gpu_info",
-    [TMK_QUERY_RANKS] = "ranks",       [TMK_QUERY_RANK_INFO] = "rank_info",
-    [TMK_QUERY_JOBS] = "jobs",         [TMK_QUERY_RULES] = "rules",
-};
-
 static const char *const texts[] = {
     [TMK_QUERY_AGENTS] = "up" TARGETS,
     [TMK_QUERY_VERSIONS] = "last_over_time(tidemark_build_info[$W])",
@@ -118,11 +110,6 @@ const char *tmk_finding_alert(enum tmk_finding_kind kind)
 enum tmk_severity tmk_finding_severity(enum tmk_finding_kind kind)
 {
     return findings[kind].severity;
-}
-
-const char *tmk_cluster_query_name(enum tmk_cluster_query query)
-{
-    return names[query];
 }
 
 const char *tmk_promql_text(struct tmk_arena *a, const char *text)

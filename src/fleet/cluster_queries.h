@@ -30,9 +30,6 @@ enum tmk_cluster_query {
 /* The text of a query, with $J and $W filled in; in the arena; NULL without memory. */
 const char *tmk_cluster_query_text(struct tmk_arena *a, enum tmk_cluster_query query,
                                    const struct tmk_cluster_question *question);
-/* "findings", "agents" and so on. */
-const char *tmk_cluster_query_name(enum tmk_cluster_query query);
-
 /* A text as a string of PromQL, with its quotes; in the arena; NULL without memory. */
 const char *tmk_promql_text(struct tmk_arena *a, const char *text);
 

@@ -97,7 +97,7 @@ static const char *rank_evidence(struct tmk_arena *a, const struct tmk_cluster_r
     else if (text && r->peak_growth_bytes > 0)
         text = tmk_arena_format(a, "%s; needs %s more in each step", text,
                                 tmk_size_text(tmk_size_whole(r->peak_growth_bytes), growth));
-    if (text && r->oom_low_s >= 0 && r->oom_high_s >= 1)
+    if (text && r->oom_low_s >= 0 && r->oom_high_s >= r->oom_low_s + 1)
         text = tmk_arena_format(a, "%s; between %s and %s", text, duration_text(r->oom_low_s, low),
                                 duration_text(r->oom_high_s, high));
     if (text && r->cause && strcmp(r->cause, "none") != 0)

@@ -279,7 +279,7 @@ int tmk_prometheus_query(struct tmk_prometheus *p, const char *expr, double time
                          struct tmk_error *err)
 {
     struct tmk_arena arena = {0};
-    struct tmk_http_get_answer answer;
+    struct tmk_http_get_answer answer = {.status = 0};
     char *encoded = evhttp_uriencode(expr, -1, 0);
     /* nocache: VictoriaMetrics hides the last 30 seconds otherwise. */
     const char *what = !encoded ? NULL

@@ -22,14 +22,14 @@
 #define NS_PER_S 1000000000u
 #define LONGEST_WINDOW_S (30 * 86400u)
 
-enum { SECRET_BYTES = 2048, USUAL_ROWS = 8 };
+enum { SECRET_BYTES = 2048, USUAL_ROWS = 8, LEAST_FOR_NODES = 40 };
 
 struct fleet_wants {
     struct tmk_http_get_settings http;
     struct tmk_cluster_question question;
     struct tmk_fleet_answer answer; /* what is the same each time */
     enum tmk_fleet_sort sort;
-    bool json;
+    bool json, has_rows;
     uint64_t every_ns; /* 0: once */
     char token[SECRET_BYTES], password[SECRET_BYTES];
 };
@@ -142,6 +142,7 @@ static int take_wants(const struct tmk_args *args, struct fleet_wants *w)
     w->question.job = tmk_args_get(args, "job");
     w->json = tmk_args_get(args, "json") != NULL;
     w->answer.rows_most = w->question.job ? 0 : USUAL_ROWS;
+    w->has_rows = tmk_args_get(args, "rows") != NULL;
     if (!w->http.url) {
         tmk_say("where is Prometheus? --prometheus http://HOST:9090, or TIDEMARK_PROMETHEUS");
         return TMK_EXIT_USAGE;
@@ -177,6 +178,14 @@ static void print_over(const char *text, unsigned height)
           stdout);
 }
 
+/* So many rows that all tables fit a screen: a finding takes four lines, a heading three. */
+static void fit_rows(struct tmk_fleet_answer *a, unsigned height)
+{
+    a->leaves_out_nodes = height < LEAST_FOR_NODES;
+    unsigned others = a->leaves_out_nodes ? 15 : 23, a_row = a->leaves_out_nodes ? 6 : 8;
+    a->rows_most = height < others + a_row ? 1 : (height - others) / a_row;
+}
+
 static void print_look(const struct fleet_wants *w, struct tmk_fleet_answer *a)
 {
     bool is_over = w->every_ns > 0 && tmk_is_screen(stdout);
@@ -187,6 +196,8 @@ static void print_look(const struct fleet_wants *w, struct tmk_fleet_answer *a)
         tmk_fleet_json(a, stdout, w->every_ns > 0 ? 0 : 2);
         return;
     }
+    if (is_over && !w->has_rows)
+        fit_rows(a, tmk_screen_height());
     FILE *page = tmk_xmemstream(&text, &n);
     tmk_fleet_text(a, page, tmk_screen_width(), colour);
     fclose(page);
@@ -199,7 +210,7 @@ static void print_look(const struct fleet_wants *w, struct tmk_fleet_answer *a)
     free(text);
 }
 
-/* Ask and print. Returns the exit status; `keeps_going`: a failure is not the end. */
+/* Ask and print. Returns the exit status. */
 static int look_at_fleet(const struct fleet_wants *w, struct tmk_prometheus *p)
 {
     struct tmk_cluster cluster = {.n_agents = 0};

@@ -3,6 +3,7 @@
 #ifndef TMK_CLI_FLEET_FLEET_ANSWER_H
 #define TMK_CLI_FLEET_FLEET_ANSWER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -21,10 +22,11 @@ enum tmk_fleet_sort {
 
 struct tmk_fleet_answer {
     struct tmk_cluster *cluster;
-    const char *url;    /* of Prometheus */
-    bool is_url_given;  /* on the command line: commands repeat it */
-    uint64_t rows_most; /* of each table and of the findings; 0: all */
-    uint32_t *order;    /* rows of ranks, sorted; those aside are left out */
+    const char *url;       /* of Prometheus */
+    bool is_url_given;     /* on the command line: commands repeat it */
+    bool leaves_out_nodes; /* the text does, and their GPUs: the screen is too small */
+    uint64_t rows_most;    /* of each table and of the findings; 0: all */
+    uint32_t *order;       /* rows of ranks, sorted; those aside are left out */
     uint64_t n_order;
 };
 

@@ -496,7 +496,7 @@ void tmk_fleet_text(const struct tmk_fleet_answer *a, FILE *out, unsigned width,
     write_advice(&p);
     p.sheet.is_begun = true;
     write_findings(&p);
-    if (!a->cluster->job) {
+    if (!a->cluster->job && !a->leaves_out_nodes) {
         write_nodes(&p);
         write_gpus(&p);
     }
