@@ -448,7 +448,7 @@ static int compare_findings(const void *a, const void *b)
         by_text = strcmp(or_empty(x->host), or_empty(y->host));
     if (by_text == 0)
         by_text = strcmp(or_empty(x->instance), or_empty(y->instance));
-    if (by_text == 0 && x->from_s != y->from_s)
+    if (by_text == 0 && (x->from_s < y->from_s || x->from_s > y->from_s))
         return x->from_s < y->from_s ? -1 : 1;
     return by_text ? by_text : strcmp(or_empty(x->pid), or_empty(y->pid));
 }
@@ -539,6 +539,8 @@ int tmk_cluster_ask(struct tmk_cluster *c, struct tmk_prometheus *p,
         rc = ask_all(c, p, question, err);
     if (rc == 0)
         rc = tmk_cluster_find_gaps(c, p, question, err);
+    if (rc == 0)
+        rc = tmk_cluster_find_missing(c, p, question, err);
     if (rc == 0 && (rc = tmk_cluster_sum_up(c)) < 0)
         return tmk_fail(err, rc, "out of memory");
     if (rc < 0)

@@ -106,13 +106,14 @@ struct tmk_cluster_finding {
     enum tmk_finding_kind kind;
     double value; /* what the expression gave */
     const char *job, *host, *gpu, *pid, *instance;
-    int64_t rank;         /* -1: none */
-    uint32_t row;         /* of the rank it is about; UINT32_MAX: none */
-    double from_s, to_s;  /* of a gap, Unix time; to NAN: it goes on */
-    bool is_everywhere;   /* a gap of Prometheus itself */
-    bool has_failed;      /* a gap in which scrapes failed; else there were none */
-    const char *text;     /* the verdict: a sentence without full stop */
-    const char *evidence; /* numbers; NULL: there are none */
+    int64_t rank;           /* -1: none */
+    uint32_t row;           /* of the rank it is about; UINT32_MAX: none */
+    double from_s, to_s;    /* of a gap, Unix time; to NAN: it goes on */
+    bool is_everywhere;     /* a gap of Prometheus itself */
+    bool has_failed;        /* a gap in which scrapes failed; else there were none */
+    const char *last_hosts; /* of missing ranks: where they were last, at from_s */
+    const char *text;       /* the verdict: a sentence without full stop */
+    const char *evidence;   /* numbers; NULL: there are none */
 };
 
 struct tmk_cluster {

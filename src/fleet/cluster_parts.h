@@ -18,6 +18,10 @@ int tmk_cluster_number_rows(struct tmk_cluster *c, uint32_t *process_of);
 int tmk_cluster_find_gaps(struct tmk_cluster *c, struct tmk_prometheus *p,
                           const struct tmk_cluster_question *question, struct tmk_error *err);
 
+/* cluster_missing.c: say of each job with missing ranks where these were seen last. Likewise. */
+int tmk_cluster_find_missing(struct tmk_cluster *c, struct tmk_prometheus *p,
+                             const struct tmk_cluster_question *question, struct tmk_error *err);
+
 /* cluster_sums.c: fill in what agents and jobs have together, and each rank's place in its job. 0
  * or TMK_ENOMEM. */
 int tmk_cluster_sum_up(struct tmk_cluster *c);

@@ -95,6 +95,10 @@ static const char *const texts[] = {
                        "label_replace(" MEDIAN_PEAK ", \"figure\", \"median\", \"\", \"\") or "
                        "label_replace(" IMBALANCE ", \"figure\", \"imbalance\", \"\", \"\")",
     [TMK_QUERY_RULES] = "tidemark:agents:up",
+    [TMK_QUERY_MISSING] =
+        "(max by (job, rank, host) (last_over_time(tidemark_job_read_timestamp_seconds{rank!=\"\","
+        "$J}[$W])) unless on (job, rank) tidemark_job_read_timestamp_seconds) and on (job) "
+        "(" N_RANKS " < " WORLD_SIZE ")",
 };
 
 const char *tmk_finding_name(enum tmk_finding_kind kind)

@@ -24,6 +24,7 @@ enum tmk_cluster_query {
     TMK_QUERY_RANK_INFO,
     TMK_QUERY_JOBS, /* with the label `figure` */
     TMK_QUERY_RULES,
+    TMK_QUERY_MISSING, /* ranks that were seen in the window, and when */
     TMK_QUERIES
 };
 

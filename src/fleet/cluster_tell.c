@@ -206,8 +206,13 @@ static int tell_missing(struct tmk_cluster *c, struct tmk_cluster_finding *f)
                                    or_unknown(f->job), world - j->n_ranks == 1 ? "" : "s",
                                    j->missing, world, world - j->n_ranks == 1 ? "is" : "are");
     else
-        f->text = tmk_arena_format(&c->texts, "%s: only %.0f of %" PRId64 " ranks are seen",
-                                   or_unknown(f->job), f->value, world);
+        f->text =
+            tmk_arena_format(&c->texts, "%s: only %.0f ranks are seen, fewer than were started",
+                             or_unknown(f->job), f->value);
+    char time[64];
+    if (f->last_hosts)
+        f->evidence = tmk_arena_format(&c->texts, "last seen on %s, at %s", f->last_hosts,
+                                       clock_text(f->from_s, c->now_s, time, sizeof time));
     return f->text ? 0 : TMK_ENOMEM;
 }
 

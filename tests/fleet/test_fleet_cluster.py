@@ -263,6 +263,19 @@ def test_promtool_accepts_the_metrics_of_a_job(cluster):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_missing_ranks(cluster):
+    """Two jobs lose their rank 0: which one, and where it was last, is said."""
+    cluster.nodes["node-05"].end_jobs()
+    missing = {("ranks_missing", job, None, "node-05") for job in ("even", "uneven")}
+    for store in cluster.stores:
+        wait_for("the missing ranks", lambda store=store: missing <= names(found_by(store)))
+        for finding in found_by(store)["findings"]:
+            if finding["kind"] == "ranks_missing":
+                world_size = {"even": 2, "uneven": 3}[finding["job"]]
+                assert finding["text"] == f"{finding['job']}: rank 0 of {world_size} is missing"
+                assert finding["evidence"].startswith("last seen on node-05, at ")
+
+
 def test_it_resolves(cluster):
     """The jobs end, the agent comes back: no alert fires, and what was missed is said."""
     for node in cluster.nodes.values():

@@ -324,10 +324,10 @@ static void put_job_cells(struct tmk_table *t, const struct tmk_cluster_job *j)
 static void write_jobs(struct fleet_page *p)
 {
     static const struct tmk_column columns[] = {
-        {"job", TMK_LEFT, TMK_SHRINK},           {"ranks", TMK_RIGHT, TMK_FIXED},
-        {"nodes", TMK_RIGHT, TMK_FIXED},         {"allocated", TMK_RIGHT, TMK_FIXED},
-        {"highest peak", TMK_RIGHT, TMK_SHRINK}, {"limit", TMK_RIGHT, TMK_FIXED},
-        {"÷ median", TMK_RIGHT, TMK_FIXED},      {"OOM in", TMK_RIGHT, TMK_FIXED},
+        {"job", TMK_LEFT, TMK_SHRINK},      {"ranks", TMK_RIGHT, TMK_FIXED},
+        {"nodes", TMK_RIGHT, TMK_FIXED},    {"allocated", TMK_RIGHT, TMK_FIXED},
+        {"peak", TMK_RIGHT, TMK_FIXED},     {"limit", TMK_RIGHT, TMK_FIXED},
+        {"÷ median", TMK_RIGHT, TMK_FIXED}, {"OOM in", TMK_RIGHT, TMK_FIXED},
     };
     const struct tmk_cluster *c = p->c;
     if (c->n_jobs == 0)
