@@ -253,7 +253,7 @@ def test_commands_of_the_page(cluster):
             status, printed, said = fleet(cluster.prometheus.url, *words)
             assert status in (0, 1) and said == "" and printed, line
     listed = set(re.findall(r"^\| `((?!tidemark)[a-z_]+)` \| (?:critical|warning|info) \|", page, re.M))
-    source = (REPO / "src" / "fleet" / "cluster_queries.c").read_text(encoding="utf-8")
+    source = (REPO / "src" / "fleet" / "cluster" / "cluster_queries.c").read_text(encoding="utf-8")
     assert listed == set(re.findall(r'\{"([a-z_]+)",\s*(?:"Tidemark|NULL)', source)) and len(listed) == 14
 
 

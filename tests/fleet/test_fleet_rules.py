@@ -58,7 +58,7 @@ def plain(text):
 
 def test_findings_are_the_alerts():
     records, alerts = rules_in("tidemark.rules.yml"), rules_in("tidemark.alerts.yml")
-    source = (REPO / "src" / "fleet" / "cluster_queries.c").read_text(encoding="utf-8")
+    source = (REPO / "src" / "fleet" / "cluster" / "cluster_queries.c").read_text(encoding="utf-8")
     of_alert = dict(re.findall(r'\{"(\w+)",\s*"(Tidemark\w+)"', source))
     assert set(of_alert.values()) == set(alerts)
     asked = questions()

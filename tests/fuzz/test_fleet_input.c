@@ -20,7 +20,7 @@
 #include "fleet/http_request.h"
 #include "fleet/metric_sink.h"
 #include "fleet/process_facts.h"
-#include "fleet/prometheus.h"
+#include "fleet/cluster/prometheus.h"
 #include "fleet/web_config.h"
 #include "kit/utf8.h"
 #include "trace_kit.h"

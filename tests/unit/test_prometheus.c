@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "fleet/cluster.h"
-#include "fleet/cluster_queries.h"
-#include "fleet/prometheus.h"
+#include "fleet/cluster/cluster.h"
+#include "fleet/cluster/cluster_queries.h"
+#include "fleet/cluster/prometheus.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
 

@@ -14,9 +14,9 @@
 #include "cli/front/command.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "fleet/cluster.h"
-#include "fleet/http_get.h"
-#include "fleet/prometheus.h"
+#include "fleet/cluster/cluster.h"
+#include "fleet/cluster/http_get.h"
+#include "fleet/cluster/prometheus.h"
 #include "kit/amount.h"
 
 #define NS_PER_S 1000000000u

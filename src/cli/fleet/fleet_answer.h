@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "fleet/cluster.h"
+#include "fleet/cluster/cluster.h"
 
 enum tmk_fleet_sort {
     TMK_FLEET_BY_RISK,

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cli/fleet/fleet_answer.h"
-#include "fleet/cluster.h"
+#include "fleet/cluster/cluster.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"
 #include "kit/tree.h"

@@ -13,7 +13,7 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
-#include "fleet/cluster.h"
+#include "fleet/cluster/cluster.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"
 #include "kit/print.h"

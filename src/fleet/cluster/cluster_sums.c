@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster_sums.c - what agents and jobs have together, from the rows of their GPUs and ranks.
+/* fleet/cluster/cluster_sums.c - what agents and jobs have together, from the rows of their GPUs
+ * and ranks.
  *
  * A rank's figures are those of its GPUs; of a rank without one, those of the host's memory. */
 #include <inttypes.h>
@@ -10,8 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "fleet/cluster.h"
-#include "fleet/cluster_parts.h"
+#include "fleet/cluster/cluster.h"
+#include "fleet/cluster/cluster_parts.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
 

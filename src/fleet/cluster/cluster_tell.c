@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster_tell.c - the sentences of findings: the verdict, and the numbers that show it. */
+/* fleet/cluster/cluster_tell.c - the sentences of findings: the verdict, and the numbers that show
+ * it. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -9,8 +10,8 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "fleet/cluster.h"
-#include "fleet/cluster_parts.h"
+#include "fleet/cluster/cluster.h"
+#include "fleet/cluster/cluster_parts.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
 #include "kit/textmap.h"

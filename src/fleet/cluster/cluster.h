@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster.h - a cluster as Prometheus knows it at one moment: agents, GPUs, jobs, ranks, and
- * what is wrong with them.
+/* fleet/cluster/cluster.h - a cluster as Prometheus knows it at one moment: agents, GPUs, jobs,
+ * ranks, and what is wrong with them.
  *
  *     struct tmk_cluster c = {0};
  *     rc = tmk_cluster_ask(&c, prometheus, &question, &err);
@@ -11,8 +11,8 @@
  * their `for` (cluster_queries.h): the joins and the history are PromQL. Nothing is kept from one
  * question to the next. Numbers that are not known are NAN, sizes TMK_BYTES_UNKNOWN, texts NULL.
  * Texts are a stranger's; they live until fini. */
-#ifndef TMK_FLEET_CLUSTER_H
-#define TMK_FLEET_CLUSTER_H
+#ifndef TMK_FLEET_CLUSTER_CLUSTER_H
+#define TMK_FLEET_CLUSTER_CLUSTER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/prometheus.c - see prometheus.h. Texts of an answer live in an arena of their own, which
- * the bounds on its bytes bound too. */
-#include "fleet/prometheus.h"
+/* fleet/cluster/prometheus.c - see prometheus.h. Texts of an answer live in an arena of their own,
+ * which the bounds on its bytes bound too. */
+#include "fleet/cluster/prometheus.h"
 
 #include <event2/http.h>
 #include <math.h>

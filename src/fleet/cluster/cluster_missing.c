@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster_missing.c - where the ranks that are missing were seen last, in the window. */
+/* fleet/cluster/cluster_missing.c - where the ranks that are missing were seen last, in the window.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "fleet/cluster.h"
-#include "fleet/cluster_parts.h"
-#include "fleet/cluster_queries.h"
-#include "fleet/prometheus.h"
+#include "fleet/cluster/cluster.h"
+#include "fleet/cluster/cluster_parts.h"
+#include "fleet/cluster/cluster_queries.h"
+#include "fleet/cluster/prometheus.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster.c - see cluster.h. Each question fills rows, which are found again by a key of
- * their labels; what is only counted or summed over a node or job follows at the end. */
-#include "fleet/cluster.h"
+/* fleet/cluster/cluster.c - see cluster.h. Each question fills rows, which are found again by a key
+ * of their labels; what is only counted or summed over a node or job follows at the end. */
+#include "fleet/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "fleet/cluster_parts.h"
-#include "fleet/cluster_queries.h"
-#include "fleet/prometheus.h"
+#include "fleet/cluster/cluster_parts.h"
+#include "fleet/cluster/cluster_queries.h"
+#include "fleet/cluster/prometheus.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster_parts.h - what the files of cluster.h share. */
-#ifndef TMK_FLEET_CLUSTER_PARTS_H
-#define TMK_FLEET_CLUSTER_PARTS_H
+/* fleet/cluster/cluster_parts.h - what the files of cluster.h share. */
+#ifndef TMK_FLEET_CLUSTER_CLUSTER_PARTS_H
+#define TMK_FLEET_CLUSTER_CLUSTER_PARTS_H
 
-#include "fleet/cluster.h"
+#include "fleet/cluster/cluster.h"
 
 /* cluster.c: the one copy of a text; NULL for NULL, or without memory. */
 const char *tmk_cluster_text(struct tmk_cluster *c, const char *text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/http_get.h - ask a server with GET and wait for the whole answer, with bounds on both.
+/* fleet/cluster/http_get.h - ask a server with GET and wait for the whole answer, with bounds on
+ * both.
  *
  *     struct tmk_http_get *h;
  *     rc = tmk_http_get_open(&settings, &h, &err);         // resolves the name and tries to
@@ -9,8 +10,8 @@
  *     h = tmk_http_get_close(h);
  *
  * A redirect is an answer, and not followed: it would take the password elsewhere. */
-#ifndef TMK_FLEET_HTTP_GET_H
-#define TMK_FLEET_HTTP_GET_H
+#ifndef TMK_FLEET_CLUSTER_HTTP_GET_H
+#define TMK_FLEET_CLUSTER_HTTP_GET_H
 
 #include <stddef.h>
 #include <stdint.h>

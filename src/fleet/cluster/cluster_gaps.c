@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster_gaps.c - when agents were cut off: times of the window in which they have no
- * sample.
+/* fleet/cluster/cluster_gaps.c - when agents were cut off: times of the window in which they have
+ * no sample.
  *
  * Prometheus first counts the scrapes of each agent, all and good ones. Only those with fewer good
  * ones than the best are then asked for, sample by sample, and the best itself, which shows when
@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "fleet/cluster.h"
-#include "fleet/cluster_parts.h"
-#include "fleet/cluster_queries.h"
-#include "fleet/prometheus.h"
+#include "fleet/cluster/cluster.h"
+#include "fleet/cluster/cluster_parts.h"
+#include "fleet/cluster/cluster_queries.h"
+#include "fleet/cluster/prometheus.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/textmap.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster_queries.c - see cluster_queries.h. */
-#include "fleet/cluster_queries.h"
+/* fleet/cluster/cluster_queries.c - see cluster_queries.h. */
+#include "fleet/cluster/cluster_queries.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/prometheus.h - ask Prometheus, or whatever speaks its HTTP API, with PromQL.
+/* fleet/cluster/prometheus.h - ask Prometheus, or whatever speaks its HTTP API, with PromQL.
  *
  *     static int take(void *arg, const struct tmk_prometheus_series *s)
  *     {
@@ -11,14 +11,14 @@
  *
  * The server may be anything: its answer is read strictly and within bounds, and on an error
  * whatever was taken so far means nothing. A value that is no finite number is NAN. */
-#ifndef TMK_FLEET_PROMETHEUS_H
-#define TMK_FLEET_PROMETHEUS_H
+#ifndef TMK_FLEET_CLUSTER_PROMETHEUS_H
+#define TMK_FLEET_CLUSTER_PROMETHEUS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "fleet/http_get.h"
+#include "fleet/cluster/http_get.h"
 #include "fleet/metric_sink.h"
 
 #define TMK_PROMETHEUS_BODY_MOST ((size_t)64 << 20)

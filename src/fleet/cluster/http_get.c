@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/http_get.c - see http_get.h. libevent's client does HTTP and TLS. Names are resolved and
- * addresses tried before it: of a connection that fails, it does not say why. */
-#include "fleet/http_get.h"
+/* fleet/cluster/http_get.c - see http_get.h. libevent's client does HTTP and TLS. Names are
+ * resolved and addresses tried before it: of a connection that fails, it does not say why. */
+#include "fleet/cluster/http_get.h"
 
 #include <errno.h>
 #include <event2/buffer.h>

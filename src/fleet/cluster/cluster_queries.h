@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fleet/cluster_queries.h - the PromQL that tidemark fleet asks.
+/* fleet/cluster/cluster_queries.h - the PromQL that tidemark fleet asks.
  *
  * Findings are the expressions of the alerts in deploy/prometheus/tidemark.alerts.yml. The series
  * of tidemark.rules.yml are written out in them: they hold where no rules are loaded, as with
@@ -7,10 +7,10 @@
  * proves that both say the same.
  *
  * In a text, $J stands for a matcher of the job, $W for the window, such as 3600s. */
-#ifndef TMK_FLEET_CLUSTER_QUERIES_H
-#define TMK_FLEET_CLUSTER_QUERIES_H
+#ifndef TMK_FLEET_CLUSTER_CLUSTER_QUERIES_H
+#define TMK_FLEET_CLUSTER_CLUSTER_QUERIES_H
 
-#include "fleet/cluster.h"
+#include "fleet/cluster/cluster.h"
 #include "kit/arena.h"
 
 enum tmk_cluster_query {
