@@ -23,7 +23,7 @@ from typing import Any, Iterator, Optional
 
 from . import _at_exit, _library
 
-#: Names of the seeds' tools, and the module of each: imported when first asked for.
+#: Names of the seeds' tools and of the cluster's view, and the module of each: imported when first asked for.
 _TOOLS = {
     "GPUMemoryProfiler": "gpu_memory_profiler",
     **dict.fromkeys(("memory_snapshot", "compare_snapshots", "analyze_model", "monitor_function",
@@ -33,6 +33,7 @@ _TOOLS = {
     "memory_profiled_training": "training_stages",
     "check_gradients": "gradient_checks",
     **dict.fromkeys(("debug_lora_training", "debug_memory_with_different_configs"), "train_with_memory_debug"),
+    **dict.fromkeys(("Fleet", "fleet"), "_fleet"),
 }
 
 __all__ = ["is_watched", "mark", "run", "stage", "step", "watch", *_TOOLS]

@@ -4,32 +4,24 @@
 #include "fleet/otlp_push.h"
 
 #include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/bufferevent_ssl.h>
 #include <event2/dns.h>
 #include <event2/event.h>
 #include <event2/http.h>
-#include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/tls.h"
+#include "fleet/http_target.h"
 
-enum { HTTP_PORT = 80, HTTPS_PORT = 443, ANSWER_MOST = 1 << 16, PATH_BYTES = 1024 };
+enum { ANSWER_MOST = 1 << 16 };
 
 static const char metrics_path[] = "/v1/metrics";
 
 struct tmk_otlp_push {
     struct event_base *base;
     struct evdns_base *dns;
-    SSL_CTX *tls; /* NULL: http */
+    struct tmk_http_target target;
     void (*say)(const char *text);
-    char host[256], path[PATH_BYTES];
-    uint16_t port;
-    char header_text[2048]; /* cut at its separators */
-    const char *keys[TMK_OTLP_HEADERS_MOST], *values[TMK_OTLP_HEADERS_MOST];
-    unsigned n_headers;
     struct evhttp_connection *connection; /* NULL: nothing is under way */
     struct event *freeing;                /* a connection cannot be freed in its own callback */
     bool is_failing;
@@ -38,56 +30,16 @@ struct tmk_otlp_push {
 
 /* ---- settings ---- */
 
-static bool is_header_text(const char *text)
+/* Add "/v1/metrics", unless the path ends in it. */
+static int complete_path(struct tmk_http_target *t, const char *url, struct tmk_error *err)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || (unsigned char)*text == 0x7f)
-            return false;
-    return true;
-}
-
-static int take_headers(struct tmk_otlp_push *p, const char *headers, struct tmk_error *err)
-{
-    char *rest = p->header_text, *part;
-    if (strlen(headers) >= sizeof p->header_text || !is_header_text(headers))
-        return tmk_fail(err, TMK_EINVAL, "the headers for OTLP are too long or no text");
-    strcpy(p->header_text, headers);
-    while ((part = strsep(&rest, ",")) != NULL) {
-        part += strspn(part, " ");
-        char *equals = strchr(part, '=');
-        if (!*part)
-            continue;
-        if (!equals || equals == part || p->n_headers == TMK_OTLP_HEADERS_MOST)
-            return tmk_fail(err, TMK_EINVAL, "the headers for OTLP are not key=value,key=value");
-        *equals = '\0';
-        p->keys[p->n_headers] = part;
-        p->values[p->n_headers++] = equals + 1;
-    }
+    size_t n = strlen(t->path), end = sizeof metrics_path - 1;
+    if (n >= end && strcmp(t->path + n - end, metrics_path) == 0)
+        return 0;
+    if (n + end >= sizeof t->path)
+        return tmk_fail(err, TMK_EINVAL, "'%s': it is too long", url);
+    strcpy(t->path + n, metrics_path);
     return 0;
-}
-
-static int take_url(struct tmk_otlp_push *p, const struct evhttp_uri *uri, const char *ca_file,
-                    struct tmk_error *err)
-{
-    const char *scheme = evhttp_uri_get_scheme(uri), *host = evhttp_uri_get_host(uri);
-    const char *path = evhttp_uri_get_path(uri);
-    bool is_tls = scheme && strcasecmp(scheme, "https") == 0;
-    if (!host || !*host || strlen(host) >= sizeof p->host || !scheme ||
-        (!is_tls && strcasecmp(scheme, "http") != 0) || evhttp_uri_get_userinfo(uri))
-        return tmk_fail(err, TMK_EINVAL, "it is not http://HOST:PORT or https://HOST:PORT");
-    size_t n = path ? strlen(path) : 0, end = sizeof metrics_path - 1;
-    bool is_whole = n >= end && strcmp(path + n - end, metrics_path) == 0;
-    while (!is_whole && n > 0 && path[n - 1] == '/')
-        n--;
-    if (n + end >= sizeof p->path)
-        return tmk_fail(err, TMK_EINVAL, "it is too long");
-    snprintf(p->path, sizeof p->path, "%.*s%s", (int)n, path ? path : "",
-             is_whole ? "" : metrics_path);
-    size_t bracket = host[0] == '[';
-    snprintf(p->host, sizeof p->host, "%.*s", (int)(strlen(host) - 2 * bracket), host + bracket);
-    int port = evhttp_uri_get_port(uri);
-    p->port = (uint16_t)(port > 0 ? port : is_tls ? HTTPS_PORT : HTTP_PORT);
-    return is_tls ? tmk_tls_client(ca_file, &p->tls, err) : 0;
 }
 
 /* ---- one push ---- */
@@ -111,7 +63,7 @@ static void note_result(struct tmk_otlp_push *p, const char *reason)
     if (p->is_failing == (reason != NULL))
         return;
     p->is_failing = reason != NULL;
-    snprintf(text, sizeof text, "OTLP to %s: %s", p->host,
+    snprintf(text, sizeof text, "OTLP to %s: %s", p->target.host,
              reason ? reason : "metrics are taken again");
     p->say(text);
 }
@@ -127,36 +79,14 @@ static void on_answer(struct evhttp_request *request, void *arg)
     event_add(p->freeing, &now);
 }
 
-static struct bufferevent *make_client(struct tmk_otlp_push *p)
-{
-    if (!p->tls)
-        return bufferevent_socket_new(p->base, -1, BEV_OPT_CLOSE_ON_FREE);
-    SSL *ssl = SSL_new(p->tls);
-    if (!ssl)
-        return NULL;
-    SSL_set_tlsext_host_name(ssl, p->host);
-    SSL_set1_host(ssl, p->host);
-    struct bufferevent *bev = bufferevent_openssl_socket_new(
-        p->base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
-    if (!bev)
-        SSL_free(ssl);
-    else
-        bufferevent_openssl_set_allow_dirty_shutdown(bev, 1);
-    return bev;
-}
-
 static struct evhttp_request *make_request(struct tmk_otlp_push *p, const char *body, size_t n)
 {
     struct evhttp_request *request = evhttp_request_new(on_answer, p);
     if (!request)
         return NULL;
-    struct evkeyvalq *fields = evhttp_request_get_output_headers(request);
-    evhttp_add_header(fields, "Host", p->host);
-    evhttp_add_header(fields, "Content-Type", "application/json");
-    evhttp_add_header(fields, "User-Agent", "tidemark-agent");
-    evhttp_add_header(fields, "Connection", "close");
-    for (unsigned i = 0; i < p->n_headers; i++)
-        evhttp_add_header(fields, p->keys[i], p->values[i]);
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+                      "application/json");
+    tmk_http_target_add_headers(&p->target, request, "tidemark-agent");
     evbuffer_add(evhttp_request_get_output_buffer(request), body, n);
     return request;
 }
@@ -167,12 +97,8 @@ void tmk_otlp_push_send(struct tmk_otlp_push *p, const char *body, size_t n)
         note_result(p, "it has not answered yet");
         return;
     }
-    struct bufferevent *bev = make_client(p);
-    p->connection =
-        bev ? evhttp_connection_base_bufferevent_new(p->base, p->dns, bev, p->host, p->port) : NULL;
+    p->connection = tmk_http_target_connect(&p->target, p->base, p->dns, NULL);
     if (!p->connection) {
-        if (bev)
-            bufferevent_free(bev);
         note_result(p, "out of memory");
         return;
     }
@@ -180,7 +106,8 @@ void tmk_otlp_push_send(struct tmk_otlp_push *p, const char *body, size_t n)
     evhttp_connection_set_max_body_size(p->connection, ANSWER_MOST);
     evhttp_connection_set_max_headers_size(p->connection, ANSWER_MOST);
     struct evhttp_request *request = make_request(p, body, n);
-    if (!request || evhttp_make_request(p->connection, request, EVHTTP_REQ_POST, p->path) < 0) {
+    if (!request ||
+        evhttp_make_request(p->connection, request, EVHTTP_REQ_POST, p->target.path) < 0) {
         note_result(p, "cannot connect");
         on_free(-1, 0, p);
     }
@@ -191,15 +118,12 @@ void tmk_otlp_push_send(struct tmk_otlp_push *p, const char *body, size_t n)
 static int open_push(struct tmk_otlp_push *p, const struct tmk_otlp_settings *settings,
                      struct tmk_error *err)
 {
-    struct tmk_error inner = {0};
-    struct evhttp_uri *uri = evhttp_uri_parse(settings->url);
-    int rc = uri ? take_url(p, uri, settings->ca_file, &inner)
-                 : tmk_fail(&inner, TMK_EINVAL, "it is no URL");
-    if (uri)
-        evhttp_uri_free(uri);
+    int rc = tmk_http_target_init(&p->target, settings->url, settings->ca_file, err);
+    if (rc == 0)
+        rc = complete_path(&p->target, settings->url, err);
+    if (rc == 0 && settings->headers)
+        rc = tmk_http_target_take_headers(&p->target, settings->headers, "OTLP", err);
     if (rc < 0)
-        return tmk_fail(err, rc, "'%s': %s", settings->url, inner.text);
-    if (settings->headers && (rc = take_headers(p, settings->headers, err)) < 0)
         return rc;
     p->dns = evdns_base_new(p->base,
                             EVDNS_BASE_INITIALIZE_NAMESERVERS | EVDNS_BASE_DISABLE_WHEN_INACTIVE);
@@ -234,7 +158,7 @@ struct tmk_otlp_push *tmk_otlp_push_close(struct tmk_otlp_push *p)
         event_free(p->freeing);
     if (p->dns)
         evdns_base_free(p->dns, 0);
-    SSL_CTX_free(p->tls);
+    tmk_http_target_fini(&p->target);
     free(p);
     return NULL;
 }

@@ -14,7 +14,7 @@
 
 struct event_base;
 
-enum { TMK_OTLP_HEADERS_MOST = 16, TMK_OTLP_TIMEOUT_S = 10 };
+enum { TMK_OTLP_TIMEOUT_S = 10 };
 
 struct tmk_otlp_settings {
     const char *url;     /* "http://localhost:4318"; "/v1/metrics" is added if it is not there */

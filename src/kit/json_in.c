@@ -5,7 +5,10 @@
  * which bracket may come: that is all the grammar needs. */
 #include "kit/json_in.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+enum { NUMBER_BYTES = 512 };
 
 static void note_json_problem(struct tmk_json_in *j, const char *problem)
 {
@@ -252,6 +255,27 @@ static void skip_number(struct tmk_json_in *j)
             j->at++;
         skip_digits(j);
     }
+}
+
+/* The C library's reader wants an end: a copy has one, and no number is longer. */
+double tmk_json_in_double(struct tmk_json_in *j)
+{
+    char text[NUMBER_BYTES];
+    char first = next_byte(j);
+    const char *begin = j->at;
+    if (j->problem || !(first == '-' || (first >= '0' && first <= '9'))) {
+        note_json_problem(j, "a number should stand here");
+        return 0;
+    }
+    skip_number(j);
+    size_t n = (size_t)(j->at - begin);
+    if (n >= sizeof text)
+        note_json_problem(j, "a number has too many digits");
+    if (j->problem)
+        return 0;
+    memcpy(text, begin, n);
+    text[n] = '\0';
+    return strtod(text, NULL);
 }
 
 static void skip_word(struct tmk_json_in *j)

@@ -51,6 +51,7 @@ bool tmk_json_in_item(struct tmk_json_in *j);
 
 const char *tmk_json_in_text(struct tmk_json_in *j); /* NULL: it is none */
 uint64_t tmk_json_in_u64(struct tmk_json_in *j);     /* a whole number, not negative */
+double tmk_json_in_double(struct tmk_json_in *j);    /* any number; too large: infinite */
 /* Skips any value with all that is in it; it must be well-formed. */
 void tmk_json_in_skip(struct tmk_json_in *j);
 /* Nothing but blanks may follow. */

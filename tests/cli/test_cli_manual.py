@@ -8,7 +8,7 @@ import pytest
 from test_golden import BUILD, ROOT, run_case, shell
 
 COMMANDS = ("run attach detach env ps top eval report peak leak frag explain whatif diff query tables profile oom "
-            "monitor agent sweep model plot import export check doctor demo completion help").split()
+            "monitor agent fleet sweep model plot import export check doctor demo completion help").split()
 
 
 def test_docs_are_the_table(tmp_path):

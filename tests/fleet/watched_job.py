@@ -5,6 +5,7 @@
     free GPU OFFSET
     segment BYTES                        memory of the stand-in driver, on its GPU 0
     steps N BYTES                        N steps of 10 ms, each keeps BYTES more on GPU 0
+    batches N BYTES                      N steps of 10 ms, each needs BYTES more than the last, and keeps none
     step N
     oom GPU BYTES
 """
@@ -64,6 +65,14 @@ def steps(n, size):
         time.sleep(0.01)
 
 
+def batches(n, size):
+    for i in range(int(n)):
+        step(state["step"] + 1)
+        alloc("0", 1, (i + 1) * int(size))
+        free("0", 1)
+        time.sleep(0.01)
+
+
 def oom(gpu, size):
     TIDEMARK.tidemark_record_oom(device(gpu), ctypes.c_uint64(int(size)), ctypes.c_uint64(0), None)
 
@@ -74,7 +83,7 @@ def main():
     for line in sys.stdin:
         word, *arguments = line.split()
         {"alloc": alloc, "free": free, "segment": globals()["segment"], "steps": steps, "step": step,
-         "oom": oom}[word](*arguments)
+         "batches": batches, "oom": oom}[word](*arguments)
         print("done", flush=True)
 
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_fleet_input.c - what an agent parses of others: requests, web-config files, control groups,
- * environments, label values, Accept headers. Good samples are cut, spliced and changed at random;
- * each parser gets its bytes in memory that ends where they end, so that the sanitizers see any
- * step beyond. What comes out has to be what it promises: an ended text, valid UTF-8, a known
- * status. */
+/* test_fleet_input.c - what is parsed of others, by an agent: requests, web-config files, control
+ * groups, environments, label values, Accept headers; by fleet: answers of Prometheus. Good samples
+ * are cut, spliced and changed at random; each parser gets its bytes in memory that ends where they
+ * end, so that the sanitizers see any step beyond. What comes out has to be what it promises: an
+ * ended text, valid UTF-8, a known status. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +20,7 @@
 #include "fleet/http_request.h"
 #include "fleet/metric_sink.h"
 #include "fleet/process_facts.h"
+#include "fleet/cluster/prometheus.h"
 #include "fleet/web_config.h"
 #include "kit/utf8.h"
 #include "trace_kit.h"
@@ -36,6 +37,10 @@ static const char *const samples[] = {
     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n0::/\n",
     "HOSTNAME=train-0\001POD_NAME=x\001SLURM_JOB_ID=7\001TIDEMARK_JOB=\xe6\xad\xa5\xff\n\"\\",
     "Basic cHJvbTpzZWNyZXQ=",
+    "{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{\"metric\":{"
+    "\"__name__\":\"up\",\"host\":\"n\\u00e4\\\"1\"},\"value\":[1700000000.5,\"1\"]},{\"metric\":{}"
+    ","
+    "\"values\":[[1,\"NaN\"],[2,\"1e3\"]]}]},\"warnings\":[]}",
 };
 
 static uint64_t rounds_given(void)
@@ -99,6 +104,25 @@ static void try_request(const char *bytes, size_t n)
                 memchr(r.authorization, '\0', sizeof r.authorization));
 }
 
+static int check_series(void *arg, const struct tmk_prometheus_series *s)
+{
+    uint64_t *n_series = arg;
+    assert_in_range(s->n_labels, 0, TMK_PROMETHEUS_LABELS_MOST);
+    for (unsigned i = 0; i < s->n_labels; i++)
+        assert_true(strlen(s->labels[i].name) + strlen(s->labels[i].value) < MOST_BYTES);
+    for (uint64_t i = 1; i < s->n_points; i++)
+        assert_true(s->points[i - 1].time_s <= s->points[i].time_s);
+    return ++*n_series > MOST_BYTES ? TMK_EINVAL : 0;
+}
+
+static void try_answer(const char *bytes, size_t n)
+{
+    uint64_t n_series = 0;
+    struct tmk_error err = {0};
+    int rc = tmk_prometheus_read(bytes, n, check_series, &n_series, &err);
+    assert_true(rc == 0 || (rc == TMK_EIO && err.text[0] != '\0'));
+}
+
 static void try_config(const char *bytes, size_t n)
 {
     struct tmk_web_config config;
@@ -155,6 +179,7 @@ static void test_random(void **unused)
         exact = realloc(exact, n ? n : 1);
         try_request(exact, n);
         try_config(exact, n);
+        try_answer(exact, n);
         free(exact);
     }
     free(bytes);

@@ -10,7 +10,7 @@ import doctest, importlib, inspect, json, re, sys
 import tidemark
 
 ANY_NUMBER = re.compile(r"[-+]?\d+(?:[.]\d+)?(?:e[-+]?\d+)?")
-NEEDS_MORE = ("tidemark.train_with_memory_debug", "tidemark.gradient_checks")  # their own tests run them
+NEEDS_MORE = ("tidemark.train_with_memory_debug", "tidemark.gradient_checks", "tidemark._fleet")  # their own tests
 
 
 class SameShape(doctest.OutputChecker):

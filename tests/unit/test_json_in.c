@@ -43,6 +43,47 @@ static void test_good(void **state)
             fail_msg("%s: %s", good[i], skip_all(good[i], strlen(good[i])));
 }
 
+static double read_double(const char *text, const char **ret_problem)
+{
+    struct tmk_arena arena = {0};
+    struct tmk_json_in j;
+    tmk_json_in_init(&j, text, strlen(text), &arena);
+    double value = tmk_json_in_double(&j);
+    tmk_json_in_end(&j);
+    tmk_arena_fini(&arena);
+    *ret_problem = j.problem;
+    return value;
+}
+
+static void test_doubles(void **state)
+{
+    static const struct {
+        const char *text;
+        double value;
+    } good[] = {{"0", 0}, {"-0.5e+1", -5}, {" 1700000000.125 ", 1700000000.125}, {"1E5", 1e5}};
+    static const char *const bad[] = {"",      "-",    "1.",  "01",  "+1",  ".5", "1e",
+                                      "\"1\"", "null", "0x1", "nan", "1 2", "[1]"};
+    const char *problem;
+    char digits[600];
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(read_double(good[i].text, &problem) == good[i].value);
+        assert_null(problem);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        (void)read_double(bad[i], &problem);
+        if (!problem)
+            fail_msg("%s was taken", bad[i]);
+    }
+    memset(digits, '1', sizeof digits - 1);
+    digits[sizeof digits - 1] = '\0';
+    (void)read_double(digits, &problem);
+    assert_string_equal(problem, "a number has too many digits");
+    digits[400] = '\0';
+    assert_true(read_double(digits, &problem) > 1e308);
+    assert_null(problem);
+}
+
 static void test_bad(void **state)
 {
     static const char *const bad[] = {
@@ -101,10 +142,8 @@ static void test_values(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_good),  cmocka_unit_test(test_doubles), cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_depth), cmocka_unit_test(test_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

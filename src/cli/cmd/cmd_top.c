@@ -29,8 +29,6 @@
 #include "tui/screen.h"
 #include "tui/top_model.h"
 
-enum { WIDTH_LEAST = 40, WIDTH_MOST = 500, WIDTH_USUAL = 80 };
-
 #define LEAST_INTERVAL_NS 100000000u
 #define MOST_INTERVAL_NS 3600000000000u
 
@@ -120,23 +118,10 @@ static void print_top_json(const struct tmk_top_model *m, const struct tmk_choic
 
 /* ---- text ---- */
 
-/* Returns the width of the terminal, or what COLUMNS says, or 80. */
-static unsigned page_width(void)
-{
-    struct winsize size = {0};
-    const char *columns = getenv("COLUMNS");
-    int64_t width = 0;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        width = size.ws_col;
-    if (width == 0 && (!columns || tmk_integer_parse(columns, &width) < 0))
-        width = WIDTH_USUAL;
-    return width < WIDTH_LEAST ? WIDTH_LEAST : width > WIDTH_MOST ? WIDTH_MOST : (unsigned)width;
-}
-
 static void print_top_text(const struct tmk_top_model *m, const struct tmk_choice *choice)
 {
     struct tmk_grid grid;
-    if (tmk_picture_page(&grid, page_width(), m, choice) < 0)
+    if (tmk_picture_page(&grid, tmk_screen_width(), m, choice) < 0)
         tmk_die("out of memory");
     tmk_grid_write(&grid, stdout);
     tmk_grid_fini(&grid);

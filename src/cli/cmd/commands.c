@@ -3,6 +3,8 @@
  * here. */
 #include "cli/cmd/commands.h"
 
+/* A line each, so that two that are added do not meet. */
+/* clang-format off */
 const struct tmk_command *const tmk_commands[] = {
     &tmk_cmd_run,
     &tmk_cmd_attach,
@@ -24,6 +26,7 @@ const struct tmk_command *const tmk_commands[] = {
     &tmk_cmd_oom,
     &tmk_cmd_monitor,
     &tmk_cmd_agent,
+    &tmk_cmd_fleet,
     &tmk_cmd_sweep,
     &tmk_cmd_model,
     &tmk_cmd_plot,
@@ -36,3 +39,4 @@ const struct tmk_command *const tmk_commands[] = {
     &tmk_cmd_help,
     NULL,
 };
+/* clang-format on */

@@ -27,6 +27,7 @@ extern const struct tmk_command tmk_cmd_oom;
 extern const struct tmk_command tmk_cmd_leak;
 extern const struct tmk_command tmk_cmd_monitor;
 extern const struct tmk_command tmk_cmd_agent;
+extern const struct tmk_command tmk_cmd_fleet;
 extern const struct tmk_command tmk_cmd_whatif;
 extern const struct tmk_command tmk_cmd_model;
 extern const struct tmk_command tmk_cmd_check;

@@ -6,9 +6,13 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "kit/amount.h"
 #include "kit/print.h"
+
+enum { LEAST_WIDTH = 40, LEAST_HEIGHT = 4, MOST_SIZE = 500 };
 
 static void say_line(const char *format, va_list args)
 {
@@ -47,6 +51,28 @@ bool tmk_wants_colour(FILE *out)
     if ((no_colour && *no_colour) || !term || strcmp(term, "dumb") == 0)
         return false;
     return tmk_is_screen(out);
+}
+
+static unsigned screen_size(bool of_width, const char *name, unsigned usual)
+{
+    struct winsize size = {0};
+    const char *said = getenv(name);
+    int64_t n = 0, least = of_width ? LEAST_WIDTH : LEAST_HEIGHT;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        n = of_width ? size.ws_col : size.ws_row;
+    if (n == 0 && (!said || tmk_integer_parse(said, &n) < 0))
+        n = usual;
+    return (unsigned)(n < least ? least : n > MOST_SIZE ? MOST_SIZE : n);
+}
+
+unsigned tmk_screen_width(void)
+{
+    return screen_size(true, "COLUMNS", 80);
+}
+
+unsigned tmk_screen_height(void)
+{
+    return screen_size(false, "LINES", 24);
 }
 
 int tmk_close_output(FILE *out, const char *name, int status)

@@ -12,6 +12,7 @@ enum tmk_exit {
     TMK_EXIT_FINDING = 1, /* or it could not be done */
     TMK_EXIT_USAGE = 2,
     TMK_EXIT_BAD_TRACE = 3,
+    TMK_EXIT_NO_ANSWER = 4, /* of a server that was asked */
 };
 
 /* Print "tidemark: ...", the text and a newline. */
@@ -25,6 +26,11 @@ _Noreturn void tmk_die(const char *format, ...) __attribute__((format(printf, 1,
 bool tmk_is_screen(FILE *out);
 /* Returns whether `out` is a terminal that should get colours; not with NO_COLOR or TERM=dumb. */
 bool tmk_wants_colour(FILE *out);
+
+/* Return the columns of the terminal that stdout leads to, or what COLUMNS says, or 80; likewise
+ * its lines, or 24. Both within reason. */
+unsigned tmk_screen_width(void);
+unsigned tmk_screen_height(void);
 
 /* Flush stdout; a full disk or a closed pipe must not look like success. `status`, or
  * TMK_EXIT_FINDING with a message. */
