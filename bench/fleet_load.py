@@ -194,6 +194,7 @@ def free_mib():
 
 def measure(bench, root):
     """Bounded: some four minutes, and about 2 GiB; a minute and a half with --quick."""
+    bench.program("tests/fake_cuda/libnvidia-ml.so.1")
     if shutil.which("prometheus") is None or shutil.which("promtool") is None:
         raise Refused("there is no prometheus here: apt-get install prometheus")
     n_agents = QUICK_AGENTS if bench.quick else AGENTS

@@ -38,7 +38,7 @@ NEED_GPU = {
     **{f"tests/gpu/ooms/{name}.py": [] for name in ("demand", "eater", "fragmentation", "leak", "other_process",
                                                     "outlier")},
     **{f"tests/gpu/check_{name}.py": ["TIDEMARK", "OUT"] for name in (
-        "attach", "card", "diff", "explain", "lora", "monitors", "owners", "seeds", "torch", "workers")},
+        "agent", "attach", "card", "diff", "explain", "lora", "monitors", "owners", "seeds", "torch", "workers")},
     "tests/gpu/record_allocator.py": ["TIDEMARK", "OUT"],
     "tests/gpu/run": ["FOLDER", "OUT"],
     "bench/torch_steps.py": [],
@@ -48,6 +48,7 @@ NEED_GPU = {
 # is a program that fails at once, where the real one would run what CI runs anyway (check_frames,
 # check_gradients) or too long.
 WITH_STAND_IN = {
+    "tests/gpu/check_agent.py": (["TIDEMARK", "OUT"], 1, "FAIL the job runs"),
     "tests/gpu/check_attach.py": (["TIDEMARK", "OUT"], 1, "check_attach: the job ended before it was ready"),
     "tests/gpu/check_card.py": (["TIDEMARK", "OUT", "encoder", "cupy"], 1, "FAIL encoder: runs"),
     "tests/gpu/check_diff.py": (["FALSE", "OUT"], 1, "FAIL diff: the trainings are recorded and compared"),
@@ -73,14 +74,16 @@ WITH_HELP = sorted(name for name in WITH_STAND_IN if name.endswith(".py")) + [
 # What needs no GPU, as small as it gets, and what it prints.
 WHOLE = {
     "bench/forecast_record.py": (["TIDEMARK", "OUT", "flat"], r"flat \d+ steps, \d+ MiB, quiet\n"),
+    "bench/fleet_targets.py": (["LICENSE", "3"], r"\d+\n"),
+    "bench/fleet_text.py": ([], r"(?s)# HELP .*tidemark_job_category_bytes\{.*\n# EOF\n"),
     "bench/make_snapshot.py": (["SNAPSHOT", "3000", "OUT/long.pickle"], r'\{"events": \d+, "times": \d+, "bytes": \d+\}\n'),
     "bench/torch_children.py": (["2"], r'\{"seconds": [\d.e-]+, "kept": 10\}\n'),
 }
 STEPS = "--device cpu --steps 16 --peer-steps 0 --layers 1 --dim 16 --batch 1 --seq 4".split()
-# Run by those above, or whole by tests/torch/test_bench.py.
-ELSEWHERE = {"bench/forecast_workloads.py", "bench/torch_cost.py", "tests/gpu/ooms/oom_kit.py"}
+# Run by those above, or whole by tests/torch/test_bench.py; fleet_load.py is a part of bench/run.
+ELSEWHERE = {"bench/forecast_workloads.py", "bench/torch_cost.py", "tests/gpu/ooms/oom_kit.py", "bench/fleet_load.py"}
 BENCH_PARTS = ["event", "native", "size", "replay", "whatif", "report", "sql", "memory", "children", "sampling", "top",
-               "forecast", "package", "model"]
+               "fleet", "forecast", "package", "model"]
 
 
 class Starter:

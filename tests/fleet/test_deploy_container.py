@@ -30,9 +30,9 @@ def arguments_of(recipe, instruction):
 
 
 @pytest.fixture(name="root")
-def root_fixture(recipe, tmp_path):
+def root_fixture(recipe, place):
     """The image's files: those copied, and what the dynamic linker wants."""
-    package, root = install(tmp_path / "package"), tmp_path / "root"
+    package, root = install(place / "package"), place / "root"
     (root / "proc").mkdir(parents=True)
     for word, rest in recipe:
         if word == "COPY":
@@ -44,13 +44,11 @@ def root_fixture(recipe, tmp_path):
     for path in re.findall(r"(/\S+) \(0x", needed):
         (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / path[1:])
-    for folder in (root, *root.parents[:3]):
-        folder.chmod(folder.stat().st_mode | 0o055)
     return root
 
 
-def test_sources_are_in_the_package(recipe, tmp_path):
-    package = install(tmp_path / "package")
+def test_sources_are_in_the_package(recipe, place):
+    package = install(place / "package")
     sources = [rest.split()[0] for word, rest in recipe if word == "COPY"]
     assert sources == ["bin", "lib", "share", "LICENSE"]
     assert [source for source in sources if not (package / source).exists()] == []

@@ -103,10 +103,8 @@ def test_rights():
 # ---- run
 
 @pytest.fixture(name="machine")
-def machine_fixture(tmp_path):
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    machine = Machine(tmp_path)
+def machine_fixture(place):
+    machine = Machine(place)
     machine.cards(["uuid GPU-aa"])
     return machine
 
@@ -186,13 +184,13 @@ def test_sidecar(machine):
 
 
 @pytest.mark.parametrize("name", PODS)
-def test_a_training_is_watched(tmp_path, name):
+def test_a_training_is_watched(place, name):
     """The init container's command and the training's, as the files have them, in other folders."""
     pod = pod_of(name)
-    source = install(tmp_path / "opt" / "tidemark")
+    source = install(place / "opt" / "tidemark")
     for folder in ("tidemark", "runs", "rings"):
-        (tmp_path / folder).mkdir()
-    places = {"/opt/tidemark": str(source), "/tidemark": str(tmp_path / "tidemark"), "/runs": str(tmp_path / "runs")}
+        (place / folder).mkdir()
+    places = {"/opt/tidemark": str(source), "/tidemark": str(place / "tidemark"), "/runs": str(place / "runs")}
 
     def placed(word):
         return re.sub(r"/opt/tidemark|(?<![\w/])/(?:tidemark|runs)(?=/|$)", lambda m: places[m[0]], word)
@@ -206,7 +204,7 @@ def test_a_training_is_watched(tmp_path, name):
     assert command[-1].endswith("exec python train.py")
     command[-1] = command[-1].replace("python train.py", shlex.join([program("tinytrain"), "--steps", "3"]))
     variables = {item["name"]: item.get("value", "train-0") for item in train["env"]}
-    done = run(*command, env={**variables, "PATH": "/usr/bin:/bin", "TIDEMARK_RING_DIR": str(tmp_path / "rings")})
+    done = run(*command, env={**variables, "PATH": "/usr/bin:/bin", "TIDEMARK_RING_DIR": str(place / "rings")})
     assert done.returncode == 0, done.stderr
-    said = run(program("tidemark"), "report", tmp_path / "runs" / "train-0.tmk", "--format", "line").stdout
+    said = run(program("tidemark"), "report", place / "runs" / "train-0.tmk", "--format", "line").stdout
     assert re.fullmatch(r"peak [\d.]+ MiB of [\d.]+ GiB of CPU memory in process \d+\n", said)

@@ -42,22 +42,22 @@ def analyze(folder, *arguments):
 
 @needs_systemd
 @pytest.mark.parametrize("which", ["system", "user"])
-def test_units_are_accepted(tmp_path, which):
+def test_units_are_accepted(place, which):
     unit = UNITS / ("user/" if which == "user" else "") / "tidemark-agent.service"
-    done = analyze(tmp_path, f"--{which}", "verify", "--man=no", str(installed(tmp_path, unit)))
+    done = analyze(place, f"--{which}", "verify", "--man=no", str(installed(place, unit)))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     text = unit.read_text(encoding="ascii")
     wrong = text.replace("NoNewPrivileges=yes", "NoNewPrivilege=yes")
     assert wrong != text
-    done = analyze(tmp_path, f"--{which}", "verify", "--man=no", str(installed(tmp_path, unit, wrong)))
+    done = analyze(place, f"--{which}", "verify", "--man=no", str(installed(place, unit, wrong)))
     assert "'NoNewPrivilege'" in done.stderr
 
 
 @needs_systemd
-def test_exposure(tmp_path):
+def test_exposure(place):
     """The figure in the docs, or less: another version of systemd counts other things."""
-    unit = installed(tmp_path, UNITS / "tidemark-agent.service")
-    done = analyze(tmp_path, "security", "--offline=yes", "--no-pager", str(unit))
+    unit = installed(place, UNITS / "tidemark-agent.service")
+    done = analyze(place, "security", "--offline=yes", "--no-pager", str(unit))
     if "unrecognized option" in done.stderr:
         pytest.skip("NOT RUN: systemd-analyze is older than 250 and has no --offline")
     exposure = re.search(r"Overall exposure level for tidemark-agent.service: ([\d.]+)", done.stdout)
@@ -99,16 +99,15 @@ def as_the_unit(capabilities):
 
 
 @needs_root
-def test_capabilities(tmp_path):
+def test_capabilities(place):
     """With them the agent reads another user's job, up to its last words; with one of them it sees nothing."""
-    tmp_path.chmod(0o755)
     both = settings(UNITS / "tidemark-agent.service")["AmbientCapabilities"][0].split()
     assert [both] == [value.split() for value in settings(UNITS / "tidemark-agent.service")["CapabilityBoundingSet"]]
-    job = Watched(tmp_path, "theirs.tmk", {})
+    job = Watched(place, "theirs.tmk", {})
     job.do("alloc host 0 5000")
     pid = str(job.pid)
-    agent = Agent(prefix=as_the_unit(both), environment=clean_environment(tmp_path))
-    one = [Agent(prefix=as_the_unit([name]), environment=clean_environment(tmp_path)) for name in both]
+    agent = Agent(prefix=as_the_unit(both), environment=clean_environment(place))
+    one = [Agent(prefix=as_the_unit([name]), environment=clean_environment(place)) for name in both]
     agent.wait_metrics("the job", lambda m: m.of("tidemark_job_allocated_bytes", pid=pid))
     for other in one:
         metrics = other.metrics()
@@ -122,19 +121,17 @@ def test_capabilities(tmp_path):
     assert agent.end() == (0, "")
 
 
-def test_as_the_user(tmp_path):
+def test_as_the_user(place):
     """The user unit gives no rights, and needs none for that user's jobs."""
     unit = settings(UNITS / "user" / "tidemark-agent.service")
     assert not {"AmbientCapabilities", "CapabilityBoundingSet", "User", "PrivateTmp", "ProtectSystem"} & unit.keys()
     mine = ("setpriv", "--no-new-privs")
     if os.geteuid() == 0:
         mine = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs")
-        os.chown(tmp_path, 65534, 65534)
-        for folder in tmp_path.parents[:2]:
-            folder.chmod(folder.stat().st_mode | 0o011)
-    job = Watched(tmp_path, "mine.tmk", {}, prefix=mine)
+        os.chown(place, 65534, 65534)
+    job = Watched(place, "mine.tmk", {}, prefix=mine)
     job.do("alloc host 0 5000")
-    agent = Agent(prefix=mine, environment=clean_environment(tmp_path))
+    agent = Agent(prefix=mine, environment=clean_environment(place))
     metrics = agent.wait_metrics("the job", lambda m: m.of("tidemark_job_allocated_bytes", pid=str(job.pid)))
     assert metrics.value("tidemark_job_allocated_bytes", pid=str(job.pid)) == 5000
     assert agent.end() == (0, "")

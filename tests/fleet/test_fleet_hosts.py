@@ -129,18 +129,16 @@ class Prometheus:
 
 
 @pytest.fixture(name="cluster")
-def cluster_fixture(tmp_path):
+def cluster_fixture(place):
     """(hosts by name, prometheus, wires)"""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(folder.stat().st_mode | 0o055)
     wires, ends = Wires(), []
     try:
         wires.make()
         hosts = {}
         for number, name in enumerate(HOSTS, 1):
-            hosts[name] = Host(tmp_path / name, wires, number, name)
+            hosts[name] = Host(place / name, wires, number, name)
             ends.append(hosts[name].end)
-        prometheus = Prometheus(tmp_path / "prometheus", wires)
+        prometheus = Prometheus(place / "prometheus", wires)
         ends.append(prometheus.end)
         yield hosts, prometheus, wires
     finally:
