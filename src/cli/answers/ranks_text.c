@@ -19,22 +19,28 @@
 
 enum { MOST_LINES = 24 };
 
+/* Say why the ranks could not be compared. Returns an exit status; 0: they were. */
+static int ranks_status(const struct tmk_run *run, int rc, const struct tmk_error *e)
+{
+    if (rc == 0)
+        return 0;
+    tmk_say("%s: %s", tmk_run_path(run), e->text[0] ? e->text : tmk_result_text(rc));
+    return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
+}
+
 int tmk_ranks_answer(struct tmk_run *run, struct tmk_imbalance **ret)
 {
     struct tmk_error err = {0};
     *ret = NULL;
-    int rc = tmk_imbalance_open(run, ret, &err);
-    if (rc == 0)
-        return 0;
-    tmk_say("%s: %s", tmk_run_path(run), err.text[0] ? err.text : tmk_result_text(rc));
-    return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
+    return ranks_status(run, tmk_imbalance_open(run, ret, &err), &err);
 }
 
 int tmk_ranks_line(struct tmk_run *run, FILE *out)
 {
     struct tmk_imbalance *b;
+    struct tmk_error err = {0};
     char line[TMK_IMBALANCE_LINE_BYTES];
-    int status = tmk_ranks_answer(run, &b);
+    int status = ranks_status(run, tmk_imbalance_open_brief(run, &b, &err), &err);
     if (status != 0)
         return status;
     tmk_print(out, "%s\n", tmk_imbalance_line(b, line));

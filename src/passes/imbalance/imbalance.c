@@ -299,8 +299,8 @@ static int read_all_facts(struct tmk_imbalance *b, struct tmk_run *run)
     return rc;
 }
 
-int tmk_imbalance_open(struct tmk_run *run, struct tmk_imbalance **ret_imbalance,
-                       struct tmk_error *err)
+static int open_imbalance(struct tmk_run *run, bool wants_why, struct tmk_imbalance **ret_imbalance,
+                          struct tmk_error *err)
 {
     struct tmk_imbalance *b = calloc(1, sizeof *b);
     if (!b)
@@ -311,7 +311,7 @@ int tmk_imbalance_open(struct tmk_run *run, struct tmk_imbalance **ret_imbalance
         rc = tmk_imbalance_judge(b);
     if (rc < 0)
         tmk_fail(err, rc, "out of memory");
-    if (rc == 0 && b->is_judged && b->n_groups > 1)
+    if (rc == 0 && wants_why && b->is_judged && b->n_groups > 1)
         rc = tmk_imbalance_find_why(b, run, err);
     if (rc < 0) {
         tmk_imbalance_close(b);
@@ -319,6 +319,18 @@ int tmk_imbalance_open(struct tmk_run *run, struct tmk_imbalance **ret_imbalance
     }
     *ret_imbalance = b;
     return 0;
+}
+
+int tmk_imbalance_open(struct tmk_run *run, struct tmk_imbalance **ret_imbalance,
+                       struct tmk_error *err)
+{
+    return open_imbalance(run, true, ret_imbalance, err);
+}
+
+int tmk_imbalance_open_brief(struct tmk_run *run, struct tmk_imbalance **ret_imbalance,
+                             struct tmk_error *err)
+{
+    return open_imbalance(run, false, ret_imbalance, err);
 }
 
 struct tmk_imbalance *tmk_imbalance_close(struct tmk_imbalance *b)

@@ -90,6 +90,9 @@ struct tmk_imbalance {
 /* Read, judge, and find the reason. Returns 0, TMK_ENOMEM, or what a replay returns. */
 int tmk_imbalance_open(struct tmk_run *run, struct tmk_imbalance **ret_imbalance,
                        struct tmk_error *err);
+/* The same without the reason, for which the two ranks have to be replayed: b->why is not known. */
+int tmk_imbalance_open_brief(struct tmk_run *run, struct tmk_imbalance **ret_imbalance,
+                             struct tmk_error *err);
 struct tmk_imbalance *tmk_imbalance_close(struct tmk_imbalance *b);
 
 /* Fill in all but the reason from the rows' facts. Returns 0 or TMK_ENOMEM. */
