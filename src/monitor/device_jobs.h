@@ -15,8 +15,8 @@
 
 enum { TMK_JOB_REASON_BYTES = 160 };
 
-/* Of one process on one device, from its blocks in its segments, as of the last event of its trace.
- */
+/* How fragmented the memory of one process on one device was at the last event of its trace: found
+ * from its blocks in its segments. */
 struct tmk_job_fragmentation {
     uint32_t pid;
     int64_t rank;    /* -1: none */

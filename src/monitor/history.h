@@ -30,7 +30,8 @@ struct tmk_history {
     bool in_gap;
 };
 
-/* At most `most` entries, an even number from 4 on. Takes no memory yet. */
+/* Begin a history that keeps at most `most` entries, an even number from 4 on. This takes no memory
+ * yet. */
 void tmk_history_init(struct tmk_history *h, uint64_t most);
 void tmk_history_fini(struct tmk_history *h);
 

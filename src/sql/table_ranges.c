@@ -117,7 +117,8 @@ static uint64_t known_row(const struct knowns *k, uint32_t thread, const struct 
     return 0;
 }
 
-/* After that chunk began, the same ranges keep their rows; others get one, in an unknown step. */
+/* Adds the ranges that are open after the chunk's restored state: those that were open before keep
+ * their rows, others get one, in an unknown step. */
 static void add_restored_ranges(struct tmk_fill *f, const struct knowns *k)
 {
     const struct tmk_walk *w = f->walk;

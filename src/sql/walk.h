@@ -63,9 +63,10 @@ struct tmk_walk {
     struct tmk_walk_device devices[TMK_MAX_DEVICES + 1]; /* the last: all devices without a place */
     uint32_t n_devices;
     uint32_t main_device; /* index of the walk's device */
-    /* For FREE, or ALLOC at a live address: the size of the block that went; else UINT64_MAX. */
+    /* The size of the block that a FREE, or an ALLOC at a live address, ended; else UINT64_MAX. */
     uint64_t freed_bytes;
-    /* For CLOSE: the range and those left open inside it; else n_closed is 0. Good until next(). */
+    /* The ranges that a CLOSE ended, its own and those left open inside it; n_closed is 0 for other
+     * events. Good until next(). */
     const struct tmk_walk_range *closed;
     uint64_t n_closed;
     struct tmk_walk_thread *thread; /* the event's thread */

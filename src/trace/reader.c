@@ -144,7 +144,7 @@ static void take_info(struct tmk_reader *r, const char *text, size_t n)
     *out = '\0';
 }
 
-/* Whether the info, header and text, is as it was written; it says where the header ends. */
+/* Whether the info (header and text) is as it was written. The info says where the header ends. */
 static bool has_info(const struct tmk_file_header *h, const uint8_t *bytes)
 {
     if (h->info_bytes > TMK_INFO_MAX_BYTES || h->header_bytes > TMK_HEADER_MAX_BYTES ||

@@ -52,7 +52,7 @@ static uint32_t next_explained_oom(const struct tmk_imbalance *b, uint32_t after
     return best;
 }
 
-/* Of many processes choose those that ran out of memory, or else the one that is nearest to it. */
+/* Chooses the processes that ran out of memory, or else the one that was nearest to it. */
 static void choose_some(struct tmk_explain_answer *a)
 {
     uint32_t row = TMK_RANK_NONE;

@@ -277,7 +277,7 @@ static void take_run_order(struct sweep_runner *run)
         tmk_die("out of memory");
 }
 
-/* Of what is left out: ", 2 excluded by a<=b", the conditions as they were given. */
+/* Tells what is left out: ", 2 excluded by a<=b", with the conditions as they were given. */
 static void excluded_text(const struct sweep_runner *run, char *text, size_t size)
 {
     const struct tmk_results *r = run->r;

@@ -103,7 +103,7 @@ struct tmk_pickle_instruction {
     uint8_t form;     /* enum tmk_pickle_form */
 };
 
-/* By the first byte. */
+/* The instructions, indexed by their first byte. */
 extern const struct tmk_pickle_instruction tmk_pickle_ops[256];
 
 #endif

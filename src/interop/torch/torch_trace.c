@@ -410,7 +410,8 @@ static void drop_lost_blocks(struct trace *t)
     }
 }
 
-/* At the start, blocks that are there were there before; after a gap, they came during it. */
+/* Takes in the blocks that are found when the trace starts, which were there before it, or after a
+ * gap, which came during it. */
 static void take_found_torch_blocks(struct trace *t, struct tmk_state *s)
 {
     for (uint32_t i = 1; i <= s->n_entries && !t->failed; i++) {

@@ -102,7 +102,7 @@ static void consider_frag_devices(struct tmk_frag_moments *m, const struct tmk_s
     }
 }
 
-/* Until the time asked for, each event is the moment. */
+/* Notes each event up to the time that was asked for: the last one noted is the moment. */
 static void note_frag_time(struct tmk_frag_moments *m, const struct tmk_state *s)
 {
     for (uint32_t i = 0; i < s->n_devices; i++) {

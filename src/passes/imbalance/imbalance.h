@@ -59,7 +59,7 @@ struct tmk_imbalance_part {
     uint64_t more_bytes;
 };
 
-/* What the rank with the largest peak has more than the typical one, at their peaks. */
+/* The difference between the rank with the largest peak and the typical one, at their peaks. */
 struct tmk_imbalance_why {
     bool is_known; /* both traces still have the blocks of that moment */
     struct tmk_imbalance_part category, module, stage; /* the largest of each */

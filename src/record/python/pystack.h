@@ -35,8 +35,8 @@ static inline struct tmk_pyknown tmk_pystack_known(struct tmk_lane *lane)
 
 uint32_t tmk_pystack_unknown(struct tmk_lane *lane, uint64_t hash);
 
-/* For one of autograd's threads: the stack of the last caller of backward(); 0 while the thread
- * runs Python itself, or when none is known. */
+/* Return the stack of the last caller of backward(), on one of autograd's threads. 0: the thread
+ * runs Python itself, or none is known. */
 static inline uint32_t tmk_pystack_of_backward(const struct tmk_lane *lane)
 {
     uint64_t last = atomic_load_explicit(&tmk_pyframe_hot.worker.backward, memory_order_acquire);

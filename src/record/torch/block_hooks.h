@@ -48,9 +48,9 @@ void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *
 void tmk_block_hook_usage(void *address, int64_t size, uint64_t allocated, uint64_t reserved,
                           uint16_t device, const void *caller);
 
-/* For blocks that the driver hands out itself, when torch uses the backend that does not report any
- * (driver_table.h): the stack of a block that is about to be recorded, and an allocation that
- * failed. */
+/* Return the stack for a block that is about to be recorded, and note an allocation that failed.
+ * Both serve the backend of torch that reports no blocks, because the driver hands them out
+ * (driver_table.h). */
 uint32_t tmk_block_hook_stack(struct tmk_lane *lane);
 void tmk_block_hook_note_oom(uint16_t device, uint64_t size);
 

@@ -126,7 +126,7 @@ __attribute__((noinline, cold)) static void worker_alloc(void *address, int64_t 
     python_alloc(address, size, allocated, reserved, device, said);
 }
 
-/* For autograd's threads, which mostly have no Python frames. */
+/* Serves autograd's threads, which mostly have no Python frames. */
 TMK_HOT_CODE(1)
 __attribute__((noinline)) static void autograd_alloc(void *address, int64_t size,
                                                      uint64_t allocated, uint64_t reserved,

@@ -317,9 +317,9 @@ static struct tmk_object *python_tally(struct tmk_object *unused, struct tmk_obj
     return python_functions->PyBytes_FromStringAndSize((const char *)&row, (long)sizeof row);
 }
 
-/* With the interpreter's lock: the same as a Python function, because a call by ctypes would cost
- * more than the answer. NULL: with an exception set, or, where Python's functions are not found,
- * without. */
+/* Return the same as a Python function, because a call by ctypes would cost more than the answer.
+ * The caller has the interpreter's lock. NULL: an exception is set, unless Python's functions were
+ * not found. */
 struct tmk_object *tidemark_record_tally_function(void)
 {
     static struct tmk_python_method method = {"tally", python_tally, TMK_PYTHON_ONE_ARGUMENT, NULL};
