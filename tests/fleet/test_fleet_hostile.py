@@ -330,6 +330,16 @@ def test_future_and_strange_samples():
         assert (status, said) == (0, "") and "n:1 has no samples from " in page
 
 
+def test_two_servers_that_scrape_the_same():
+    """Each series comes twice, with a label that says whose: a finding is told once."""
+    findings = [({"job": "j", "host": "n", "gpu": "0", "pid": "1", "rank": "0", "finding": "oom_soon", "replica": replica},
+                 "10") for replica in "ab"]
+    with Server(but(**{'"finding", "oom_soon"': vector(*findings), "up{job": vector(
+            *[({"job": "tidemark", "instance": "n:1", "replica": replica}, "1") for replica in "ab"])})) as server:
+        answer = json.loads(fleet(server.url, "--json")[1])
+    assert len(answer["findings"]) == len(answer["nodes"]) == answer["critical"] == 1
+
+
 # ---- the question
 
 def test_names_are_quoted_in_queries():
