@@ -85,7 +85,7 @@ class Node:
 
 
 class Store:
-    """A Prometheus or a VictoriaMetrics, whichever, that scrapes these ports every second."""
+    """A Prometheus or a VictoriaMetrics, whichever, that scrapes these ports."""
 
     def __init__(self, folder, ports, command):
         self.folder, self.ports = folder, ports
@@ -120,13 +120,15 @@ class Store:
 
 
 def put_configuration(folder, ports, is_prometheus):
-    """The shipped configuration and rules, with a second for each interval, and none to wait for alerts."""
+    """The shipped configuration and rules, with short intervals. Two seconds are what a scrape may take, too: on a busy
+    machine an agent must not look silent."""
     shutil.copytree(REPO / "deploy" / "prometheus", folder)
     (folder / "targets").mkdir()
     (folder / "targets" / "tidemark-all.json").write_text(
         json.dumps([{"targets": [f"127.0.0.1:{port}" for port in ports]}]), encoding="ascii")
     config = folder / "scrape-file.yml"
-    text = config.read_text(encoding="utf-8").replace("15s", "1s")
+    text = config.read_text(encoding="utf-8")
+    text = text.replace("scrape_interval: 15s", "scrape_interval: 2s").replace("15s", "1s")
     if not is_prometheus:
         text = re.sub(r"rule_files:\n(  - .*\n)+", "", text).replace("  evaluation_interval: 1s\n", "")
     config.write_text(text, encoding="utf-8")

@@ -72,6 +72,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def short(value):
+    """A case's name, where pytest would show thousands of bytes."""
+    return str(value)[:40]
+
+
 def but(**answers):
     """Answers in place of good ones, by a word of the question; the word `any` is in each."""
     def answer(question):
@@ -108,7 +113,7 @@ def test_not_there():
     ("http://a b", "it is no URL, such as http://HOST:PORT"),
     ("http://a:99999", "it is no URL, such as http://HOST:PORT"),
     ("http://a/" + "b" * 2000, "it is too long"),
-])
+], ids=short)
 def test_no_url(url, reason):
     status, page, said = fleet(url)
     assert (status, page) == (USAGE, "") and (said.endswith(f": {reason}\n") or len(url) > 200), said
@@ -154,7 +159,7 @@ def test_a_password_in_the_url_is_refused_and_not_repeated():
     ('{"status":"success","data":{"result":[]}} {}', None),
     ('{"status":"success","data":{"result":[{"metric":{%s},"value":[1,"2"]}]}}' %
      ",".join(f'"l{i}":""' for i in range(65)), None),
-])
+], ids=short)
 def test_answers_that_are_none(answer, reason):
     said = refused(but(any=answer))
     if reason is None:
@@ -323,6 +328,16 @@ def test_future_and_strange_samples():
                        "instance=~": scrapes, "up{job": vector((up, "1"))})) as server:
         status, page, said = fleet(server.url)
         assert (status, said) == (0, "") and "n:1 has no samples from " in page
+
+
+def test_two_servers_that_scrape_the_same():
+    """Each series comes twice, with a label that says whose: a finding is told once."""
+    findings = [({"job": "j", "host": "n", "gpu": "0", "pid": "1", "rank": "0", "finding": "oom_soon", "replica": replica},
+                 "10") for replica in "ab"]
+    with Server(but(**{'"finding", "oom_soon"': vector(*findings), "up{job": vector(
+            *[({"job": "tidemark", "instance": "n:1", "replica": replica}, "1") for replica in "ab"])})) as server:
+        answer = json.loads(fleet(server.url, "--json")[1])
+    assert len(answer["findings"]) == len(answer["nodes"]) == answer["critical"] == 1
 
 
 # ---- the question

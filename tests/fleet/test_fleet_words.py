@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What `tidemark fleet` says of each kind of finding, word by word: on answers that are made up."""
+import fcntl
 import json
+import os
+import pty
+import struct
+import subprocess
+import termios
 
+from agent_kit import LIMIT_S, program
 from cluster_kit import fleet
 from test_fleet_hostile import NOW, Server, but, vector
 
@@ -169,3 +176,33 @@ def test_prometheus_was_away():
         ("gap", None, None, "Prometheus has no samples of anything from 10:58:55 to 11:00:10",
          "4 missing: it was away itself")]
     assert answer["findings"][0]["to"] - answer["findings"][0]["from"] == 75
+
+
+def frames(url, rows, columns, n, **environment):
+    """The first n frames of --watch on a terminal of this size."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    with subprocess.Popen([program("tidemark"), "fleet", "--prometheus", url, "--watch", "0.1"], stdout=theirs,
+                          stderr=theirs, env={"PATH": "/usr/bin:/bin", "TZ": "UTC", "TERM": "xterm", **environment}) as process:
+        os.close(theirs)
+        seen = b""
+        while seen.count(b"\033[H") <= n:
+            seen += os.read(ours, 65536)
+        process.terminate()
+        assert process.wait(timeout=LIMIT_S) == -15
+    os.close(ours)
+    return seen.decode("utf-8", "replace").split("\033[H")[1:n + 1]
+
+
+def test_watch_on_a_screen():
+    """Frames are drawn over each other and fit: also the ranks have room. Colour has a meaning."""
+    with Server(but(**ANSWERS)) as server:
+        for rows, columns in (24, 80), (30, 80), (60, 120):
+            for frame in frames(server.url, rows, columns, 2):
+                assert frame.count("\n") < rows
+                assert frame.startswith("\033[31m1 critical, 13 warnings: ") and "\033[31m  critical" in frame
+                assert ("\033[33m  warning" in frame) == (rows > 24)
+                assert "JOBS" in frame and "RANKS" in frame and "too short" not in frame
+                assert ("NODES" in frame) == (rows == 60)
+        plain = frames(server.url, 60, 120, 1, NO_COLOR="1")[0]
+    assert "\033[3" not in plain and "\033[1m" not in plain

@@ -20,8 +20,10 @@ double tmk_fleet_growth(const struct tmk_cluster_rank *r)
     return fmax(r->growth_bytes, r->peak_growth_bytes); /* one of them, where the other is NAN */
 }
 
-static const struct tmk_cluster *sorted;
-static enum tmk_fleet_sort sorted_by;
+struct rank_order {
+    const struct tmk_cluster_rank *ranks;
+    enum tmk_fleet_sort by;
+};
 
 static double size_key(uint64_t bytes)
 {
@@ -42,7 +44,7 @@ static double growth_key(const struct tmk_cluster_rank *r)
     return isnan(growth) ? -INFINITY : growth;
 }
 
-/* What is larger comes first; unknown last. */
+/* The larger key comes first, unknown last. */
 static double sort_key(const struct tmk_cluster_rank *r, enum tmk_fleet_sort by)
 {
     switch (by) {
@@ -71,15 +73,16 @@ static int compare_keys(const struct tmk_cluster_rank *x, const struct tmk_clust
 }
 
 /* Equal ones by risk, time to an OOM and share of the limit; then as they came. */
-static int compare_rank_order(const void *a, const void *b)
+static int compare_rank_order(const void *a, const void *b, void *order_wanted)
 {
+    const struct rank_order *wanted = order_wanted;
     static const enum tmk_fleet_sort next[] = {TMK_FLEET_BY_RISK, TMK_FLEET_BY_OOM,
                                                TMK_FLEET_BY_USED, TMK_FLEET_BY_PEAK,
                                                TMK_FLEET_BY_RANK};
     uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
-    int order = compare_keys(&sorted->ranks[i], &sorted->ranks[k], sorted_by);
+    int order = compare_keys(&wanted->ranks[i], &wanted->ranks[k], wanted->by);
     for (size_t n = 0; n < sizeof next / sizeof next[0] && order == 0; n++)
-        order = compare_keys(&sorted->ranks[i], &sorted->ranks[k], next[n]);
+        order = compare_keys(&wanted->ranks[i], &wanted->ranks[k], next[n]);
     return order ? order : i < k ? -1 : i > k;
 }
 
@@ -91,10 +94,9 @@ void tmk_fleet_sort_ranks(struct tmk_fleet_answer *a, enum tmk_fleet_sort by)
     for (uint32_t i = 0; i < c->n_ranks; i++)
         if (!c->ranks[i].is_aside || c->ranks[i].risk >= TMK_RISK_MEDIUM)
             a->order[a->n_order++] = i;
-    sorted = c;
-    sorted_by = by;
+    struct rank_order wanted = {c->ranks, by};
     if (a->n_order > 1)
-        qsort(a->order, a->n_order, sizeof *a->order, compare_rank_order);
+        qsort_r(a->order, a->n_order, sizeof *a->order, compare_rank_order, &wanted);
 }
 
 /* ---- commands ---- */

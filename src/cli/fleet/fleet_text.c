@@ -40,12 +40,18 @@ static bool is_full(const struct fleet_page *p, uint64_t i)
     return p->a->rows_most > 0 && i >= p->a->rows_most;
 }
 
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void say_rest(const struct fleet_page *p, uint64_t n, const char *of_what)
 {
     char count[TMK_AMOUNT_BYTES];
-    if (p->a->rows_most > 0 && n > p->a->rows_most)
-        tmk_print(p->sheet.out, "  and %s more %s; --rows N shows more, --json all\n",
-                  tmk_count_text(n - p->a->rows_most, count), of_what);
+    uint64_t rest = p->a->rows_most > 0 && n > p->a->rows_most ? n - p->a->rows_most : 0;
+    if (rest > 0)
+        tmk_print(p->sheet.out, "  and %s more %s%s; --rows N shows more, --json all\n",
+                  tmk_count_text(rest, count), of_what, plural(rest));
 }
 
 static void print_fleet_table(const struct fleet_page *p, struct tmk_table *t)
@@ -71,11 +77,6 @@ static const char *severity_colour(const struct fleet_page *p, enum tmk_severity
 {
     static const char *const colours[] = {RED, YELLOW, ""};
     return p->sheet.colour ? colours[severity] : "";
-}
-
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
 }
 
 static void write_verdict(const struct fleet_page *p)
@@ -130,7 +131,7 @@ static void write_scope(const struct fleet_page *p)
     free(text);
 }
 
-/* What to do where there is nothing to see. */
+/* Say what to do where there is nothing to see. */
 static void write_advice(const struct fleet_page *p)
 {
     const struct tmk_cluster *c = p->c;
@@ -178,10 +179,10 @@ static void write_findings(struct fleet_page *p)
     tmk_sheet_heading(&p->sheet, "FINDINGS");
     for (uint64_t i = 0; i < p->c->n_findings && !is_full(p, i); i++)
         write_finding(p, &p->c->findings[i]);
-    say_rest(p, p->c->n_findings, "findings");
+    say_rest(p, p->c->n_findings, "finding");
     if (p->c->n_gaps_unseen > 0)
-        tmk_print(p->sheet.out, "  Gaps of %" PRIu64 " more agents were not looked for.\n",
-                  p->c->n_gaps_unseen);
+        tmk_print(p->sheet.out, "  Gaps of %" PRIu64 " more agent%s were not looked for.\n",
+                  p->c->n_gaps_unseen, plural(p->c->n_gaps_unseen));
 }
 
 /* ---- nodes and GPUs ---- */
@@ -245,7 +246,7 @@ static void write_nodes(struct fleet_page *p)
             tmk_table_cell(t, NULL);
     }
     print_fleet_table(p, t);
-    say_rest(p, c->n_agents, "nodes");
+    say_rest(p, c->n_agents, "node");
 }
 
 static int compare_gpus(const void *a, const void *b)
@@ -283,7 +284,7 @@ static void write_gpus(struct fleet_page *p)
     if (n > 0)
         tmk_sheet_heading(&p->sheet, "GPUS");
     print_fleet_table(p, t);
-    say_rest(p, n, "GPUs");
+    say_rest(p, n, "GPU");
 }
 
 /* ---- jobs ---- */
@@ -341,7 +342,7 @@ static void write_jobs(struct fleet_page *p)
         put_job_cells(t, &jobs[i]);
     free(jobs);
     print_fleet_table(p, t);
-    say_rest(p, c->n_jobs, "jobs");
+    say_rest(p, c->n_jobs, "job");
 }
 
 /* ---- ranks ---- */
@@ -439,7 +440,7 @@ static const struct rank_column {
     {{"cause", TMK_LEFT, TMK_SHRINK}, put_cause, WIDEST, WIDEST},
 };
 
-/* What those have that are not in the table. */
+/* Say how many ranks are not in the table, and their peaks. */
 static void say_other_ranks(const struct fleet_page *p, uint64_t n_shown)
 {
     char least[TMK_AMOUNT_BYTES], most[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES];

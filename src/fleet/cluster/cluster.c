@@ -432,15 +432,13 @@ static double urgency(const struct tmk_cluster *c, const struct tmk_cluster_find
     return isnan(oom_s) ? INFINITY : oom_s;
 }
 
-static const struct tmk_cluster *compared; /* qsort() has no argument for it */
-
-static int compare_findings(const void *a, const void *b)
+static int compare_findings(const void *a, const void *b, void *cluster)
 {
     const struct tmk_cluster_finding *x = a, *y = b;
     int by_severity = (int)tmk_finding_severity(x->kind) - (int)tmk_finding_severity(y->kind);
     if (by_severity != 0 || x->kind != y->kind)
         return by_severity ? by_severity : (int)x->kind - (int)y->kind;
-    double s = urgency(compared, x), t = urgency(compared, y);
+    double s = urgency(cluster, x), t = urgency(cluster, y);
     if (s != t)
         return s < t ? -1 : 1;
     int by_text = strcmp(or_empty(x->job), or_empty(y->job));
@@ -453,11 +451,25 @@ static int compare_findings(const void *a, const void *b)
     return by_text ? by_text : strcmp(or_empty(x->pid), or_empty(y->pid));
 }
 
+static bool is_same_finding(const struct tmk_cluster_finding *x,
+                            const struct tmk_cluster_finding *y)
+{
+    return x->kind == y->kind && x->job == y->job && x->host == y->host && x->gpu == y->gpu &&
+           x->pid == y->pid && x->instance == y->instance && x->rank == y->rank &&
+           !(x->from_s < y->from_s || x->from_s > y->from_s);
+}
+
+/* Two Prometheus servers that scrape the same agents have each series twice: findings are told
+ * once. */
 static void sort_findings(struct tmk_cluster *c)
 {
-    compared = c;
+    uint64_t n = 0;
     if (c->n_findings > 1)
-        qsort(c->findings, c->n_findings, sizeof *c->findings, compare_findings);
+        qsort_r(c->findings, c->n_findings, sizeof *c->findings, compare_findings, c);
+    for (uint64_t i = 0; i < c->n_findings; i++)
+        if (n == 0 || !is_same_finding(&c->findings[n - 1], &c->findings[i]))
+            c->findings[n++] = c->findings[i];
+    c->n_findings = n;
 }
 
 uint64_t tmk_cluster_count(const struct tmk_cluster *c, enum tmk_severity severity)

@@ -165,12 +165,11 @@ static void sum_rank(struct tmk_cluster *c, uint32_t row)
         r->against_median = (double)r->peak_bytes / j->median_bytes;
 }
 
-static const struct tmk_cluster *compared_rows; /* qsort() has no argument for it */
-
-static int compare_rank_rows(const void *a, const void *b)
+static int compare_rank_rows(const void *a, const void *b, void *cluster)
 {
-    const struct tmk_cluster_rank *x = &compared_rows->ranks[*(const uint32_t *)a];
-    const struct tmk_cluster_rank *y = &compared_rows->ranks[*(const uint32_t *)b];
+    const struct tmk_cluster *c = cluster;
+    const struct tmk_cluster_rank *x = &c->ranks[*(const uint32_t *)a];
+    const struct tmk_cluster_rank *y = &c->ranks[*(const uint32_t *)b];
     if (x->job_row != y->job_row)
         return x->job_row < y->job_row ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
@@ -233,9 +232,8 @@ static int sum_jobs(struct tmk_cluster *c, uint32_t *rows)
         rows[i] = i;
         sum_rank(c, i);
     }
-    compared_rows = c;
     if (c->n_ranks > 1)
-        qsort(rows, c->n_ranks, sizeof *rows, compare_rank_rows);
+        qsort_r(rows, c->n_ranks, sizeof *rows, compare_rank_rows, c);
     for (uint64_t i = 0, n; i < c->n_ranks && rc == 0; i += n) {
         uint32_t job = c->ranks[rows[i]].job_row;
         for (n = 1; i + n < c->n_ranks && c->ranks[rows[i + n]].job_row == job; n++)

@@ -219,7 +219,7 @@ static int tell_missing(struct tmk_cluster *c, struct tmk_cluster_finding *f)
 
 /* ---- nodes ---- */
 
-/* Of each agent that is silent or gone: its host, and when it last answered. */
+/* Find the host of each agent that is silent or gone, and when it last answered. */
 static int place_agents(struct tmk_cluster *c)
 {
     struct tmk_textmap instances = {0};

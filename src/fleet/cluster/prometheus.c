@@ -20,7 +20,7 @@ struct tmk_prometheus {
     struct tmk_http_get *http;
 };
 
-/* What is read of an answer. */
+/* An answer while it is read. */
 struct answer_reader {
     struct tmk_json_in json;
     struct tmk_arena texts;
