@@ -101,7 +101,7 @@ static int run_report(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"format", 0, "FORMAT", "text|json|csv|md|line",
-     "text (the default), json, csv, md, line (the run in one)"},
+     "text (the default), json, csv, md, line (all in one)"},
     {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
     {"output", 'o', "FILE", NULL, "write to FILE instead of the screen"},
