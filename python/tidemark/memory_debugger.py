@@ -120,7 +120,7 @@ class MemoryDebugger(OOMDetector):
         >>> report = debugger.get_status_report()
         >>> print(report)
         memory status, 2025-01-15T10:30:00, watched for 60.0 s
-          GPU 0  8.00 GB / 11.50 GB (69.5%)  mean 65.2%  most 89.1%
+          ... 8.00 GB / 11.50 GB (69.5%)  mean 65.2%  most 89.1%
             OOM risk: low
             ...
         >>> report["devices"]["0"]["current_usage"]["utilization_percent"]
