@@ -22,7 +22,7 @@ def read_png(path, every=5):
     script = (f"set table '/dev/stdout'\nplot '{os.path.basename(path)}' binary filetype=png "
               f"every {every}:{every} with rgbimage\n")
     listed = subprocess.run(["gnuplot", "-d"], input=script, cwd=os.path.dirname(path), text=True,
-                            capture_output=True, timeout=60, check=True).stdout
+                            capture_output=True, timeout=240, check=True).stdout
     pixels = {}
     for line in listed.splitlines():
         words = line.split()

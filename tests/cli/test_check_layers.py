@@ -29,7 +29,7 @@ def plant(tree, path, text):
 def complaints(tree, *arguments):
     """What the tree's own check_layers says of it, a line each."""
     done = subprocess.run([sys.executable, "-B", str(tree / "tools" / "check_layers"), *arguments],
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=240, check=False)
     assert done.stderr == ""
     assert done.returncode == (1 if done.stdout else 0)
     return done.stdout.splitlines()

@@ -40,7 +40,7 @@ class Machine:
                                                      self.cards))
         return subprocess.run(
             [*prefix, os.path.join(BUILD, "tidemark"), "doctor", *arguments],
-            capture_output=True, text=True, check=False, timeout=60, env={
+            capture_output=True, text=True, check=False, timeout=240, env={
                 **environment(), "HOME": str(self.folder), "PATH": str(self.folder / "bin"),
                 "LD_LIBRARY_PATH": fake, "TIDEMARK_PROC_DIR": str(self.folder / "proc"),
                 "TIDEMARK_SYS_DIR": str(self.folder / "sys"), **more})

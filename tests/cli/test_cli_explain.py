@@ -29,7 +29,7 @@ CAUSES = {
 
 
 def explain(run):
-    done = subprocess.run([TIDEMARK, "explain", run, "--json"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([TIDEMARK, "explain", run, "--json"], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 1, done.stderr
     return json.loads(done.stdout)
 
@@ -129,7 +129,7 @@ def test_replays_tell_what_torch_did():
 
 def tinytrain(folder, *options):
     subprocess.run([TIDEMARK, "run", "-q", "-o", folder, "--", os.path.join(os.path.dirname(TIDEMARK), "tinytrain"),
-                    "--quiet", *options], capture_output=True, timeout=60, check=False)
+                    "--quiet", *options], capture_output=True, timeout=240, check=False)
     return explain(folder)["ooms"]
 
 
@@ -155,7 +155,7 @@ def test_snapshot(name, conf, tmp_path):
     """No steps, categories or card; and yet: gaps, and settings that were replayed to serve it, as they did."""
     run = str(tmp_path / "snapshot.tmk")
     pickle = os.path.join(ROOT, "tests", "data", "torch_snapshots", name + ".pickle.gz")
-    subprocess.run([TIDEMARK, "import", pickle, "-o", run], capture_output=True, timeout=60, check=True)
+    subprocess.run([TIDEMARK, "import", pickle, "-o", run], capture_output=True, timeout=240, check=True)
     (oom,) = explain(run)["ooms"]
     first = oom["fixes"][0]
     assert (oom["cause"], oom["step"], first["conf"]) == ("fragmentation", None, "max_split_size_mb:32")
@@ -170,7 +170,7 @@ def test_docs_show_what_it_prints():
     with open(os.path.join(ROOT, "docs", "explain.md"), encoding="utf-8") as docs:
         shown = docs.read().split("```console\n")[1].split("```")[0].splitlines()[1:]
     done = subprocess.run([TIDEMARK, "explain", os.path.join(DATA, "fragmentation.trace")], capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=240, check=False)
     printed = iter(done.stdout.splitlines())
     missing = [line for line in shown if line.strip() != "..." and line not in printed]
     assert not missing

@@ -53,7 +53,7 @@ def snapshot():
 
 def tidemark(*args, cwd):
     done = subprocess.run([TIDEMARK, *args], cwd=cwd, env=environment(), capture_output=True,
-                          timeout=60, check=False, stdin=subprocess.DEVNULL)
+                          timeout=240, check=False, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr
 
 

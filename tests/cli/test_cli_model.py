@@ -25,7 +25,7 @@ TIDEMARK = os.path.join(BUILD, "tidemark")
 def model(*args, level=None):
     env = dict(environment(), **({"TIDEMARK_SCAN": level} if level else {}))
     return subprocess.run([TIDEMARK, "model", *map(str, args)], capture_output=True, text=True,
-                          timeout=60, check=False, env=env)
+                          timeout=240, check=False, env=env)
 
 
 def answer(*args, exit_status=0, level=None):
@@ -420,7 +420,7 @@ def test_docs(tmp_path):
     assert len(lines) == 5
     for line in lines:
         done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True,
-                              timeout=60, check=False, env=environment())
+                              timeout=240, check=False, env=environment())
         assert done.returncode == 0 and done.stdout, done.stderr
 
 

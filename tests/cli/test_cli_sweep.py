@@ -78,7 +78,7 @@ def folder_fixture(tmp_path):
 
 def sweep(line, folder, status=0, plain="--no-pictures", **more):
     done = subprocess.run(["bash", "-c", f"exec {TIDEMARK} sweep {plain} {line}"], cwd=folder, text=True,
-                          capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=240, check=False, stdin=subprocess.DEVNULL,
                           env={**environment(), **more})
     assert done.returncode == status, done.stderr
     return done
@@ -286,7 +286,7 @@ def test_interrupted(folder):
                                cwd=folder, env=environment(), text=True, stderr=subprocess.PIPE)
     wait_until("three to begin", lambda: all((folder / f"began.{a}").exists() for a in "123"))
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=240)
     assert process.returncode == 128 + signal.SIGINT
     assert said.splitlines()[-1] == (
         "tidemark: stopped; 1 of 3 configurations have ended. To go on: "

@@ -35,7 +35,7 @@ ROLES = [
 def test_role(tmp_path, variables, role):
     run = str(tmp_path / "a.tmk")
     subprocess.run([TIDEMARK, "run", "--quiet", "-o", run, "--", "tinytrain", "--steps", "1", *SMALL.split()], check=True,
-                   timeout=60, env={**environment(), **variables}, stdout=subprocess.DEVNULL)
+                   timeout=240, env={**environment(), **variables}, stdout=subprocess.DEVNULL)
     for sql in ("SELECT DISTINCT role IS NULL, role FROM python.torch_trace", "SELECT role IS NULL, role FROM processes"):
         done = subprocess.run([TIDEMARK, "query", run, sql, "--format", "csv"], capture_output=True, text=True, check=True)
         assert list(csv.reader(done.stdout.splitlines()))[1:] == [[str(int(not role)), role]]

@@ -239,9 +239,9 @@ def test_all_are_here():
 def test_wrong_arguments(tmp_path):
     """With too few words there is the usage, and no traceback."""
     done = subprocess.run([PYTHON, "-B", str(GPU / "check_card.py"), str(tmp_path)], capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=240, check=False)
     assert done.returncode == 2
     assert "tests/gpu/check_card.py TIDEMARK OUT" in done.stderr
-    done = subprocess.run([str(GPU / "run")], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([str(GPU / "run")], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 2
     assert "tests/gpu/run FOLDER OUT" in done.stdout

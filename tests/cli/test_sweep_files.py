@@ -51,7 +51,7 @@ def make_sweep(folder):
 def write_files(folder, *options):
     line = [os.path.join(BUILD, "tidemark"), "sweep", "--resume", str(folder), "--no-pictures", *options]
     done = subprocess.run(line, env={**environment(), "TERM": "dumb"}, capture_output=True, text=True, check=False,
-                          timeout=60)
+                          timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -63,7 +63,7 @@ class Watch:
             front += ["--max-size", str(max_size)]
         return front + ["--"] + args, self.environment(preload=False)
 
-    def __call__(self, *args, alone=False, max_size=None, timeout=60, **more):
+    def __call__(self, *args, alone=False, max_size=None, timeout=240, **more):
         args, env = self.command(args, alone, max_size)
         env.update(more.pop("env", {}))
         return subprocess.run(
