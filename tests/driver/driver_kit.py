@@ -45,7 +45,7 @@ class Cards:
         env = {**os.environ, **self.environment(**more)}
         env.pop("LD_PRELOAD", None)
         done = subprocess.run([str(word) for word in command], env=env, capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=240, check=False)
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return listed(done.stdout)
 

@@ -71,7 +71,7 @@ def environment(**more):
 def tidemark(*arguments, **more):
     """Run the program; what came of it."""
     return subprocess.run([TIDEMARK, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=60, env=environment(), **more)
+                          timeout=240, env=environment(), **more)
 
 
 class Workshop:

@@ -312,7 +312,7 @@ GB = 1 << 30
 
 
 def ended(command, folder, env):
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", timeout=60,
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", timeout=240,
                           check=False)
 
 
@@ -345,7 +345,7 @@ def check_session(add, folder, rings, host="", asking=None):
     command = [torch_kit.TIDEMARK, "run", "--quiet", "-o", "run.tmk", "--", torch_kit.PYTHON, "train.py"]
     with subprocess.Popen(command, cwd=folder, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
         live = ask_all(add, json.loads(job.stdout.readline()), folder, {**env, **(asking or {})}, host)
-        job.communicate("", timeout=60)
+        job.communicate("", timeout=240)
     add("S5: the training ends well", job.returncode == 0, status=job.returncode)
     for name, rows in live.items():
         after = sql_rows("run.tmk", seed_block(name).text, folder, env)

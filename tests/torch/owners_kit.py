@@ -62,7 +62,7 @@ class Numbered:
 # ---- runs
 
 
-def run(command, env, timeout=120):
+def run(command, env, timeout=240):
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done

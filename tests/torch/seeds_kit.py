@@ -36,6 +36,6 @@ def seed_environment(folder, rings, **variables):
 def run_script(command, folder, rings, **variables):
     env = seed_environment(folder, rings, **variables)
     done = subprocess.run([PYTHON, *command], cwd=folder, env=env, capture_output=True, text=True,
-                          encoding="utf-8", timeout=120, check=False)
+                          encoding="utf-8", timeout=240, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done

@@ -16,7 +16,7 @@ def run_target(python, tmp_path, rings, *args, name="a.tmk"):
     run = tmp_path / name
     done = subprocess.run(
         [TIDEMARK, "run", "--quiet", "-o", str(run), "--", python, str(TARGET), *args],
-        env=environment(TIDEMARK_RING_DIR=str(rings)), capture_output=True, text=True, timeout=120,
+        env=environment(TIDEMARK_RING_DIR=str(rings)), capture_output=True, text=True, timeout=240,
         check=False)
     assert done.returncode == 0, done.stderr
     return run, json.loads(done.stdout)
@@ -116,7 +116,7 @@ def test_interpreters_in_turn(python, tmp_path, rings):
 
     def start(before=(), **variables):
         return subprocess.run([*before, *command], env=environment(TIDEMARK_RING_DIR=str(rings), **variables),
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=240, check=False)
 
     alone = start(LD_PRELOAD=str(tmp_path / "hook.so"))
     if alone.returncode != 0:

@@ -81,13 +81,13 @@ class Job:
             self.lines.append(line)
 
     def end(self):
-        out, err = self.process.communicate(timeout=120)
+        out, err = self.process.communicate(timeout=240)
         assert self.process.returncode == 0, err
         return self.lines + out.splitlines(keepends=True)
 
 
 def tidemark(*args, rings, status=0):
-    done = subprocess.run([TIDEMARK, *map(str, args)], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([TIDEMARK, *map(str, args)], capture_output=True, text=True, timeout=240,
                           env=environment(TIDEMARK_RING_DIR=str(rings)), check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr

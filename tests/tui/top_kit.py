@@ -95,7 +95,7 @@ class Machine:
 
     def once(self, *arguments, **more):
         return subprocess.run([str(BUILD / "tidemark"), "top", "--once", "--filter", OURS,
-                               *arguments], capture_output=True, text=True, timeout=60,
+                               *arguments], capture_output=True, text=True, timeout=240,
                               check=False, env=self.environment(**more))
 
     def close(self):
