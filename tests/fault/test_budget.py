@@ -331,18 +331,23 @@ def test_threads_that_hold_pages_of_a_disk_ring(watch, threads, burst):
 def test_threads_that_hold_pages_when_the_budget_is_spent(watch, threads):
     """A ring of four pages cannot grow, and threads hold all but one or two: those are emptied in time."""
     with rings_in(watch, "1g") as rings:
-        args, env = watch.command(forks("wait", 3), alone=True)
-        with subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
-            assert first.stdout.readline() == b"ready\n"
-            (account,) = rings.glob("*.account")
-            time.sleep(0.5)  # its own ring grows a little
-            with open(account, "r+b") as file:
-                (limit,) = struct.unpack_from("<8xQ", file.read())
-                file.seek(16)
-                file.write(struct.pack("<Q", limit - 4096 - 4 * 16384))
-            done = watch(*forks("holders", threads - 1, 0, 400, 5), alone=True)
-            assert struct.unpack_from("<8s3Q", account.read_bytes())[3] == 2  # both rings in memory
-            first.communicate(b"\n")
+
+        def hold_pages(pause_ms):
+            args, env = watch.command(forks("wait", 3), alone=True)
+            with subprocess.Popen(args, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+                assert first.stdout.readline() == b"ready\n"
+                (account,) = rings.glob("*.account")
+                time.sleep(0.5)  # its own ring grows a little
+                with open(account, "r+b") as file:
+                    (limit,) = struct.unpack_from("<8xQ", file.read())
+                    file.seek(16)
+                    file.write(struct.pack("<Q", limit - 4096 - 4 * 16384))
+                done = watch(*forks("holders", threads - 1, 0, 400, pause_ms), alone=True)
+                assert struct.unpack_from("<8s3Q", account.read_bytes())[3] == 2  # both rings in memory
+                first.communicate(b"\n")
+            return done
+
+        done = watch.without_drops(hold_pages, 5, 15, 40)
         assert done.returncode == 0, done.stderr
         assert totals(watch) == (2, 3 + threads - 1 + 400 * 60, 0)
 
