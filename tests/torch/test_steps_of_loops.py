@@ -34,6 +34,27 @@ def test_a_population(loops):
         [[str(step), "5"] for step in range(7)]
 
 
+@pytest.mark.parametrize("case, n", [("evaluated", 10), ("skipped", 9), ("failed", 6), ("seldom", 12)])
+def test_blocks_behind_the_last_update(loops, case, n):
+    """They belong to the last step, in every table, unless something failed there."""
+    run, pids = loops
+    where = f"WHERE pid = {pids[case]} AND step IS NOT NULL"
+    expected = [[str(n), "0", str(n - 1)]]
+    for table in ("steps", "allocations", "ranges"):
+        assert query(run, f"SELECT count(DISTINCT step), min(step), max(step) FROM {table} {where}") == expected, table
+
+
+def test_rows_of_the_last_step(loops):
+    """Its row has what came after its update: all blocks are in one row, and live bytes add up."""
+    run, pids = loops
+    of_case = f"WHERE pid = {pids['evaluated']}"
+    rows = query(run, f"SELECT sum(allocations), sum(bytes), max(end_ns) FROM steps {of_case}")
+    blocks = query(run, f"SELECT count(*), sum(size) FROM allocations {of_case}")
+    assert [row[:2] for row in rows] == blocks
+    assert query(run, f"SELECT end_allocated, finished FROM steps {of_case} AND step = 9") == \
+        query(run, f"SELECT coalesce(sum(size), 0), 0 FROM allocations {of_case} AND free_ns IS NULL")
+
+
 def test_several_models_answer_a_request(loops):
     assert per_step(loops, "towers", "sum(name = 'eval')") == [[str(step), "4"] for step in range(9)]
 
