@@ -492,19 +492,16 @@ static struct tmk_step_row *last_row_of(struct tmk_reader *r, int64_t step, uint
     return NULL;
 }
 
+/* The row gets the peaks and counts of what came after; the step's end, and what was live then, stay
+ * what they were, as those of all other steps. */
 static void extend_row(struct tmk_step_row *row, const struct tmk_step_row *tail)
 {
     if (tail->peak_bytes > row->peak_bytes) {
         row->peak_bytes = tail->peak_bytes;
         row->peak_ns = tail->peak_ns;
     }
-    if (tail->has_reserved && tail->peak_reserved_bytes > row->peak_reserved_bytes)
+    if (row->has_reserved && tail->peak_reserved_bytes > row->peak_reserved_bytes)
         row->peak_reserved_bytes = tail->peak_reserved_bytes;
-    row->has_reserved |= tail->has_reserved;
-    row->end_reserved_bytes = tail->end_reserved_bytes;
-    row->open = tail->open;
-    row->end_ns = tail->end_ns;
-    row->end_bytes = tail->end_bytes;
     row->n_allocs += tail->n_allocs;
     row->n_frees += tail->n_frees;
     row->alloc_bytes += tail->alloc_bytes;

@@ -304,7 +304,7 @@ static void learn_stages(struct tmk_replay *rp, const struct tmk_reader *r)
 {
     uint32_t n = tmk_reader_n_strings(r);
     rp->state.knows_stages = true;
-    rp->state.tail_step = tmk_reader_tail_step(r);
+    rp->state.tail_step = rp->is_raw ? TMK_NO_STEP : tmk_reader_tail_step(r);
     for (uint32_t id = rp->n_learnt > 0 ? rp->n_learnt : 1; id < n; id++) {
         const char *text = tmk_reader_string(r, id);
         if (text)

@@ -253,8 +253,8 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
  * freed it. */
 bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
                     uint32_t thread);
-/* Returns true when there was a live block to tag. "Input" and "kv_cache" are hints: a block that has
- * another category already keeps it, but for an input that turns out to be a cache. */
+/* Returns true when there was a live block to tag. "Input" and "kv_cache" are hints: a block that
+ * has another category already keeps it, but for an input that turns out to be a cache. */
 bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_t category,
                    uint32_t name);
 /* Returns the context now innermost. */

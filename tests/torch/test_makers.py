@@ -7,19 +7,21 @@ from pathlib import Path
 from torch_kit import TIDEMARK, environment, query
 
 TORCH = "/usr/lib/python3/dist-packages/torch"
+MODULE, DDP = f"{TORCH}/nn/modules/module.py", f"{TORCH}/nn/parallel/distributed.py"
+FSDP = f"{TORCH}/distributed/fsdp"
 HF = "/site-packages/transformers"
 # Frames, innermost first, and the block's category and module.
 CASES = [
-    (f"{TORCH}/nn/modules/module.py:convert,{TORCH}/nn/modules/module.py:_apply,{TORCH}/nn/modules/module.py:half", "parameter", ""),
+    (f"{MODULE}:convert,{MODULE}:_apply,{MODULE}:half", "parameter", ""),
     (f"{TORCH}/nn/modules/linear.py:__init__", "parameter", ""),
     (f"{TORCH}/nn/init.py:orthogonal_,{TORCH}/nn/modules/linear.py:__init__", "unknown", ""),
     (f"{TORCH}/nn/parameter.py:__deepcopy__", "parameter", ""),
-    (f"{TORCH}/nn/parallel/distributed.py:_ddp_init_helper,{TORCH}/nn/parallel/distributed.py:__init__", "gradient", ""),
-    (f"{TORCH}/nn/parallel/scatter_gather.py:scatter,{TORCH}/nn/parallel/distributed.py:forward", "unknown", ""),
-    (f"{TORCH}/distributed/fsdp/_flat_param.py:flatten_tensors,{TORCH}/distributed/fsdp/_flat_param.py:__init__", "parameter", ""),
-    (f"{TORCH}/distributed/utils.py:_alloc_storage,{TORCH}/distributed/fsdp/_flat_param.py:unshard", "parameter", ""),
-    (f"{TORCH}/distributed/fsdp/_fully_shard/_fsdp_param.py:init_all_gather_outputs", "parameter", ""),
-    (f"{TORCH}/distributed/fsdp/_runtime_utils.py:_reduce_grad", "unknown", ""),
+    (f"{DDP}:_ddp_init_helper,{DDP}:__init__", "gradient", ""),
+    (f"{TORCH}/nn/parallel/scatter_gather.py:scatter,{DDP}:forward", "unknown", ""),
+    (f"{FSDP}/_flat_param.py:flatten_tensors,{FSDP}/_flat_param.py:__init__", "parameter", ""),
+    (f"{TORCH}/distributed/utils.py:_alloc_storage,{FSDP}/_flat_param.py:unshard", "parameter", ""),
+    (f"{FSDP}/_fully_shard/_fsdp_param.py:init_all_gather_outputs", "parameter", ""),
+    (f"{FSDP}/_runtime_utils.py:_reduce_grad", "unknown", ""),
     (f"{TORCH}/random.py:get_rng_state,{TORCH}/utils/checkpoint.py:forward", "other", "(RNG state)"),
     (f"{TORCH}/cuda/random.py:get_rng_state", "other", "(RNG state)"),
     (f"{TORCH}/random.py:fork_rng", "unknown", ""),

@@ -14,15 +14,17 @@ LINES = {text.rpartition("# ")[2]: number + 1 for number, text in enumerate(TARG
 
 def watched(python, tmp_path, rings, case, line):
     where = tmp_path / "a.tmk"
-    done = subprocess.run([TIDEMARK, "run", "--quiet", "--step-at", f"torch/{TARGET.name}:{line}", "-o", str(where), "--",
-                           python, str(TARGET), case], env=environment(TIDEMARK_RING_DIR=str(rings)),
+    place = f"torch/{TARGET.name}:{line}"
+    done = subprocess.run([TIDEMARK, "run", "--quiet", "--step-at", place, "-o", str(where), "--", python, str(TARGET),
+                           case], env=environment(TIDEMARK_RING_DIR=str(rings)),
                           capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return where
 
 
 def can_monitor(python):
-    return subprocess.run([python, "-c", "import sys; sys.monitoring"], capture_output=True, check=False).returncode == 0
+    done = subprocess.run([python, "-c", "import sys; sys.monitoring"], capture_output=True, check=False)
+    return done.returncode == 0
 
 
 EXPECTED = {"in a function": ["3"] * 7, "in a generator": ["2"] * 4 + ["1"], "that raises": ["2"] * 5 + ["3"],
@@ -46,6 +48,7 @@ def test_step_at(python, case, tmp_path, rings):
 
 @pytest.mark.parametrize("place", ["train.py", "train.py:", ":41", "train.py:x", "train.py:41x"])
 def test_no_place(place):
-    done = subprocess.run([TIDEMARK, "run", "--step-at", place, "--", "true"], capture_output=True, text=True, check=False)
+    done = subprocess.run([TIDEMARK, "run", "--step-at", place, "--", "true"], capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 2
     assert re.search(r"--step-at: '.*' is not a file and a line, such as train.py:41", done.stderr)

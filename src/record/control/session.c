@@ -16,9 +16,9 @@
 #include "record/core/refusal.h"
 #include "record/core/ring_space.h"
 #include "record/core/seal.h"
-#include "record/training/torch_calls.h"
 #include "record/identity/identity.h"
 #include "record/native/native.h"
+#include "record/training/torch_calls.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
 

@@ -180,14 +180,15 @@ static struct tmk_object *list_instances(struct tmk_object *self, struct tmk_obj
  * code, which lies beside them, tells whether this is the layout that we know. */
 static struct tmk_object *list_slots(struct tmk_object *self, struct tmk_object *arguments)
 {
-    enum { FRAME_WORD = 3, CODE_312 = 0, CODE_311 = 4, FIRST_SLOT = 9, MOST = 2048 };
+    enum { FRAME_WORD = 3, CODE_312 = 0, CODE_311 = 4, FIRST_SLOT = 9, MOST = 512 };
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *const *frame = (struct tmk_object *const *)py->PyTuple_GetItem(arguments, 0);
     const struct tmk_object *code = py->PyTuple_GetItem(arguments, 1);
     uint64_t n = number_argument(arguments, 2);
     struct tmk_object *slots[FIRST_SLOT + MOST], *found = py->PyList_New(0);
     (void)self;
-    if (!found || n > MOST || !tmk_peek(frame[FRAME_WORD], slots, (FIRST_SLOT + n) * sizeof *slots))
+    n = n < MOST ? n : MOST;
+    if (!found || !tmk_peek(frame[FRAME_WORD], slots, (FIRST_SLOT + n) * sizeof *slots))
         return found;
     bool is_known = code && (slots[CODE_311] == code || slots[CODE_312] == code);
     for (uint64_t i = 0; is_known && i < n; i++) {

@@ -4,9 +4,9 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: instances, named, later, forget, expect, tag, parameter, gradients,
-begin, end, await_turn, skip, hush, calm, workspaces, slots, is_cache_name, caches, categories. Nothing here keeps anything alive, nor changes an
-object of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and
-before 2.0 zero_grad() are wrapped, and restored by disarm().
+begin, end, await_turn, skip, hush, calm, workspaces, slots, is_cache_name, caches, categories. Nothing here
+keeps anything alive, nor changes an object of the program's but for one thing: the step() of optimizer
+classes, GradScaler's update() and before 2.0 zero_grad() are wrapped, and restored by disarm().
 """
 import functools
 import gc
@@ -143,7 +143,16 @@ def variables(frame):
         return list(frame.f_locals.items())[:MOST_NAMES]
     if sys.version_info < (3, 11):
         return []
-    return list(zip(code.co_varnames, slots(frame, code, min(code.co_nlocals, MOST_NAMES))))
+    names_of = code.co_varnames + tuple(n for n in code.co_cellvars if n not in code.co_varnames) + code.co_freevars
+    return [(name, contents(value)) for name, value in zip(names_of, slots(frame, code, len(names_of)))]
+
+
+def contents(value):
+    """Of a cell: a variable that functions share."""
+    try:
+        return value.cell_contents if type(value) is types.CellType else value
+    except ValueError:
+        return None
 
 
 def frames_of_program():
@@ -241,7 +250,7 @@ def learn(module, is_root):
     if is_replica(module) and is_root:
         for part, path in walk(module, "", set()):
             name_module(part, path or type(part).__name__)
-    elif is_being_made():
+    elif may_look() and is_being_made():
         later()
     elif not may_look() or not look_around(module):
         for part, path in walk(module, type(module).__name__, set()):

@@ -150,11 +150,24 @@ static void tag_sequence(struct cache_walk *w, struct tmk_object *sequence, bool
                   depth + 1);
 }
 
+/* Whether objects of the class have a dict: asking another one for it would call its __getattr__().
+ */
+static bool has_dict(struct tmk_object *class)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *offset = py->PyObject_GetAttrString(class, "__dictoffset__");
+    bool has = offset && py->PyObject_IsTrue(offset) == 1;
+    py->Py_DecRef(offset);
+    py->PyErr_Clear();
+    return has;
+}
+
 /* An object of the program's own, such as class KVCache. */
 static void tag_object(struct cache_walk *w, struct tmk_object *object, unsigned depth)
 {
     const struct tmk_python *py = tmk_bridge.py;
-    struct tmk_object *fields = py->PyObject_GetAttrString(object, "__dict__");
+    struct tmk_object *fields =
+        has_dict(tmk_python_type(object)) ? py->PyObject_GetAttrString(object, "__dict__") : NULL;
     if (!fields)
         py->PyErr_Clear();
     else if (tmk_python_type(fields) == tmk_tensor_tags_class(TMK_CLASS_DICT))

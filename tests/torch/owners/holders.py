@@ -76,6 +76,17 @@ def child_of_that_name():
     head(torch.randn(2, 4))
 
 
+def shared():
+    """Variables that an inner function has too, one of them an argument."""
+    def of(actor):
+        critic = nn.Linear(4, 1)
+
+        def act():
+            return critic(actor(torch.randn(2, 4)))
+        act()
+    of(nn.Linear(4, 4))
+
+
 class Made(nn.Module):
     """Its parts are called while it is being made."""
 
@@ -121,7 +132,7 @@ def not_kept():
     return other
 
 
-for case in (adversaries, distilled, many, same, averaged, child_of_that_name, made, tied, not_kept):
+for case in (adversaries, distilled, many, same, averaged, child_of_that_name, shared, made, tied, not_kept):
     pid = os.fork()
     if pid == 0:
         case()

@@ -93,6 +93,16 @@ def skipped():
             optimizer.step()
 
 
+def served():
+    """Five steps, then so many blocks that they fill several chunks of the trace."""
+    model = nn.Linear(8, 4)
+    optimizer = SGD(model.parameters(), 0.1)
+    for _ in range(5):
+        update(model, optimizer)
+    for i in range(20000):
+        torch.empty(8 + i % 50)
+
+
 class Failing(nn.Linear):
     def forward(self, x):
         if len(x) == 5:
@@ -128,7 +138,7 @@ def seldom():
             of_slow.zero_grad()
 
 
-for case in (critics, unused, population, towers, tokens, evaluated, skipped, failed, seldom):
+for case in (critics, unused, population, towers, tokens, evaluated, skipped, failed, seldom, served):
     pid = os.fork()
     if pid == 0:
         case()
