@@ -40,7 +40,7 @@ updates = {}     # id of an optimizer: how often it has stepped, of those that C
 wrapped = []     # (class, name of the method, theirs, ours)
 own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
 n_parameters = 0
-looked = armed_at = 0.0  # seconds: how long in all, since when
+looked = armed_at = 0.0  # seconds: how long in all, of this thread's processor time; since when
 
 
 def ended(reference):
@@ -123,10 +123,21 @@ def main_one(models):
     return mine[0] if len(mine) == 1 else None
 
 
+def distinct(models):
+    """Without those whose parameters are all another's, as a trace of a model."""
+    seen, found = set(), []
+    for model in models:
+        own = {id(tensor) for part, _ in walk(model, "", set()) for tensor in part._parameters.values()} - {id(None)}
+        if own - seen:
+            found.append(model)
+        seen |= own
+    return found
+
+
 def add_roots(models):
     """All but the main one have the name of the variable that holds them before their modules' names, or else
     their class's. A model that is gone leaves its name to the next."""
-    main = main_one([model for model in models if has_parameters(model)] or models)
+    main = main_one(distinct(models) or models)
     others = [model for model in models if model is not main]
     names_of = holders(others) if others or len(live_roots()) > 0 else {}
     for model in models:
@@ -246,7 +257,7 @@ def learn(module, is_root):
     """C has met a module that it has no name for. When we have looked around for long, it has its
     class's name."""
     global looked
-    began = time.monotonic()
+    began = time.thread_time()
     if is_replica(module) and is_root:
         for part, path in walk(module, "", set()):
             name_module(part, path or type(part).__name__)
@@ -255,7 +266,7 @@ def learn(module, is_root):
     elif not may_look() or not look_around(module):
         for part, path in walk(module, type(module).__name__, set()):
             name_module(part, path)
-    looked += time.monotonic() - began
+    looked += time.thread_time() - began
 
 
 def look_around(module):
@@ -381,26 +392,28 @@ def note_parameters():
         return
     lists = trained()
     names.clear()
-    seen_buffers = set()
     others = set()  # models that are not called, by another thread maybe: their gradients are let alone
     for root, prefix in live_roots():
+        mine = set()  # ids of the tensors that this model has given names to
         for module, path in walk(root, prefix, set()):
             start = path + "." if path else ""
             for key, tensor in list(module._parameters.items()):
                 if tensor is None:
                     continue
                 flags = tensor.requires_grad * REQUIRES_GRAD | (id(tensor) in lists) * IS_TRAINED
-                if id(tensor) in names:  # tied: the block has the first name
-                    note_tensor(tensor, start + key, flags | IS_TIED, None)
+                if id(tensor) in names:  # the block has the first name; another model's is none
+                    if id(tensor) in mine:
+                        note_tensor(tensor, start + key, flags | IS_TIED, None)
                     continue
+                mine.add(id(tensor))
                 names[id(tensor)] = weakref.ref(module), key, start + key
                 if id(root) not in own_roots:
                     others.add(start + key)
                 note_tensor(tensor, start + key, flags, PARAMETER)
             for key, tensor in list(module._buffers.items()):
                 if tensor is not None:
-                    is_tied = id(tensor) in seen_buffers
-                    seen_buffers.add(id(tensor))
+                    is_tied = id(tensor) in mine
+                    mine.add(id(tensor))
                     note_tensor(tensor, start + key, IS_BUFFER | is_tied * IS_TIED, None if is_tied else BUFFER)
     found = [(*entry, parameter_of(*entry[:2])) for entry in names.values()]
     gradients([(module, key, name, place(tensor)[0] or 0)
@@ -450,13 +463,13 @@ def is_shell(optimizer):
 def refresh(optimizer):
     """It has stepped once, twice, four, eight ... times."""
     global looked
-    began = time.monotonic()
+    began = time.thread_time()
     wrap_steps()
     if categories and calm() and may_look():
         note_parameters()
         note_state(optimizer)
         workspaces()
-        looked += time.monotonic() - began
+        looked += time.thread_time() - began
 
 
 def updated(optimizer):
