@@ -262,7 +262,8 @@ static void compare_context(struct tmk_verify *v, const struct tmk_chunk_ref *re
     find_difference(v, ref->offset, "open ranges", ranges.n, n_open_ranges(s));
     find_difference(v, ref->offset, "open ranges that agree", ranges.n, ranges.n_same);
     bool is_tail = s->step != TMK_NO_STEP && s->step == tmk_reader_tail_step(v->r);
-    if (ref->header.first_step != s->step - is_tail) /* the reader has joined it to the one before */
+    if (ref->header.first_step !=
+        s->step - is_tail) /* the reader has joined it to the one before */
         find(v, ref->offset, "step in force: %" PRId64 " is written, replaying gives %" PRId64,
              ref->header.first_step, s->step);
     if (ref->header.start_ns < s->now_ns)

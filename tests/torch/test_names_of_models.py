@@ -19,7 +19,7 @@ def names(named, case, column="name"):
 @pytest.mark.parametrize("case, models", [
     ("adversaries", ["G.0", "D.0"]), ("many", ["models.0", "models.1", "heads.cls", "heads.box"]),
     ("same", ["both.0", "both.1"]), ("child_of_that_name", ["head", "head#2"]), ("shared", ["actor", "critic"]),
-    ("not_kept", ["model", "other"])])
+    ("beside_a_proxy", ["first", "second"]), ("not_kept", ["model", "other"])])
 def test_several_models(named, case, models):
     """Each has the name of the variable, the list or the dict that holds it; no two have the same."""
     assert sorted(names(named, case)) == sorted(f"{model}.{part}" for model in models for part in ("weight", "bias"))

@@ -184,9 +184,10 @@ def inside_of(name, value):
         return [(f"{name}.{key}", part) for key, part in list(value.items())[:MOST_ITEMS] if type(key) is str]
     try:
         fields = object.__getattribute__(value, "__dict__")
-    except AttributeError:
+    except Exception:  # there is none, or a property that does not like to be asked
         return []
-    is_plain = type(fields) is dict and not isinstance(value, (Module, type, types.ModuleType, types.FunctionType))
+    others = (Module, type, types.ModuleType, types.FunctionType)
+    is_plain = type(fields) is dict and not issubclass(type(value), others)
     return list(fields.items())[:MOST_ITEMS] if is_plain else []
 
 
@@ -217,7 +218,7 @@ def is_being_made():
     for frame in frames_of_program():
         if frame.f_code.co_name == "__init__":
             own = variables(frame)[:1]
-            if own and isinstance(own[0][1], Module):
+            if own and issubclass(type(own[0][1]), Module):  # isinstance() may ask a proxy
                 return True
     return False
 

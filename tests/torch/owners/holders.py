@@ -87,6 +87,24 @@ def shared():
     of(nn.Linear(4, 4))
 
 
+class Proxy:
+    """Says that it is of any class, and raises when it is asked for more."""
+
+    @property
+    def __class__(self):
+        raise RuntimeError("working outside of a context")
+
+    @property
+    def __dict__(self):
+        raise RuntimeError("working outside of a context")
+
+
+def beside_a_proxy():
+    proxy, first, second = Proxy(), nn.Linear(4, 4), nn.Linear(4, 4)
+    first(torch.randn(2, 4))
+    return proxy, second
+
+
 class Made(nn.Module):
     """Its parts are called while it is being made."""
 
@@ -132,7 +150,8 @@ def not_kept():
     return other
 
 
-for case in (adversaries, distilled, many, same, averaged, child_of_that_name, shared, made, tied, not_kept):
+for case in (adversaries, distilled, many, same, averaged, child_of_that_name, shared,
+             beside_a_proxy, made, tied, not_kept):
     pid = os.fork()
     if pid == 0:
         case()
