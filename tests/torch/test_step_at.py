@@ -2,6 +2,7 @@
 """`run --step-at FILE:LINE`: a step begins each time that Python reaches the line, from CPython 3.12 on."""
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,57 @@ def test_no_place(place):
                           check=False)
     assert done.returncode == 2
     assert re.search(r"--step-at: '.*' is not a file and a line, such as train.py:41", done.stderr)
+
+
+LOOP = '''"""Reports a block a round, until there is a line on stdin."""
+import ctypes
+import select
+import sys
+import time
+
+report = ctypes.CDLL(sys.argv[1]).report
+report.argtypes, report.restype = [ctypes.c_void_p, ctypes.c_int64], None
+
+
+def loop():
+    while not select.select([sys.stdin], [], [], 0.005)[0]:
+        report(4096, 64)
+        report(4096, -64)
+
+
+def tools():
+    return [sys.monitoring.get_tool(number) for number in range(6)]
+
+
+print("ready", flush=True)
+loop()
+end = time.monotonic() + 20  # it is undone when the interpreter's lock is free
+while any(tools()) and time.monotonic() < end:
+    time.sleep(0.01)
+print(tools())
+'''
+
+
+@pytest.mark.parametrize("python", [python for python in pythons() if can_monitor(python)])
+def test_attached(python, tmp_path, rings):
+    """The function that has the line runs already. After detach nothing is monitored."""
+    library, program, where = tmp_path / "libc10.so", tmp_path / "loop.py", tmp_path / "a.tmk"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, str(TARGET.parent / "fake_c10.c"),
+                    "-Wl,-soname,libc10.so"], check=True)
+    program.write_text(LOOP)
+    env = environment(TIDEMARK_RING_DIR=str(rings))
+    with subprocess.Popen([python, str(program), str(library)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True, env=env) as job:
+        assert job.stdout.readline() == "ready\n"
+        line = 1 + next(i for i, text in enumerate(LOOP.splitlines()) if "report(4096, 64)" in text)
+        subprocess.run([TIDEMARK, "attach", "-o", str(where), "--step-at", f"loop.py:{line}", str(job.pid)], env=env,
+                       check=True, capture_output=True, timeout=60)
+        deadline = time.monotonic() + 60
+        while query(where, "SELECT count(*) > 20 FROM allocations") != [["1"]]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        subprocess.run([TIDEMARK, "detach", str(job.pid)], env=env, check=True, capture_output=True, timeout=60)
+        out = job.communicate("\n", timeout=60)[0]
+    assert out.splitlines() == [str([None] * 6)]
+    assert query(where, "SELECT DISTINCT n FROM (SELECT count(*) AS n FROM allocations WHERE step IS NOT NULL "
+                        "GROUP BY step)") == [["1"]]

@@ -501,12 +501,14 @@ static void *disarm_main(void *unused)
         return NULL;
     int lock = py->PyGILState_Ensure();
     if (atomic_load(&tmk_recorder.control->generation) == 0) {
-        tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "disarm"), NULL, NULL);
-        py->PyErr_Clear();
-        tmk_tensor_tags_reset();
-        tmk_cache_tags_reset();
+        if (tmk_bridge.names) {
+            tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "disarm"), NULL, NULL);
+            py->PyErr_Clear();
+            tmk_tensor_tags_reset();
+            tmk_cache_tags_reset();
+        }
+        tmk_step_at_disarm(py);
     }
-    tmk_step_at_disarm(py);
     py->PyGILState_Release(lock);
     return NULL;
 }
@@ -515,10 +517,13 @@ static void *disarm_main(void *unused)
 void tmk_bridge_end(void)
 {
     const char *reason;
-    if (!tmk_bridge.names || !tmk_python_find(&reason)) /* with Python everything patched is gone */
+    if ((!tmk_bridge.names && !tmk_step_at_is_armed()) ||
+        !tmk_python_find(&reason)) /* with Python everything patched is gone */
         return;
-    tmk_torch_calls_switch(false);
-    tmk_gradients_switch(false, false);
+    if (tmk_bridge.names) {
+        tmk_torch_calls_switch(false);
+        tmk_gradients_switch(false, false);
+    }
     tmk_helper_start(disarm_main, NULL, HELPER_STACK_BYTES);
 }
 

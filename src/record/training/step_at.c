@@ -71,6 +71,11 @@ void tmk_step_at_arm(const struct tmk_python *py)
         tidemark_record_mark("steps not counted", why);
 }
 
+bool tmk_step_at_is_armed(void)
+{
+    return step_at.names != NULL;
+}
+
 void tmk_step_at_disarm(const struct tmk_python *py)
 {
     struct tmk_object *disarm =
