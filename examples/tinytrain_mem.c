@@ -36,6 +36,7 @@ static const char *const category_names[TT_N_CATEGORIES] = {
     [TIDEMARK_ACTIVATION] = "activation", [TIDEMARK_INPUT] = "input",
     [TIDEMARK_TEMPORARY] = "temporary",   [TIDEMARK_AUTOGRAD_DETAIL] = "autograd_detail",
     [TIDEMARK_BUFFER] = "buffer",         [TIDEMARK_OTHER] = "other",
+    [TIDEMARK_KV_CACHE] = "kv_cache",
 };
 
 void tt_mem_limit(uint64_t limit_bytes)

@@ -16,7 +16,7 @@
 
 #include "tidemark/tidemark.h"
 
-enum { TT_N_CATEGORIES = TIDEMARK_OTHER + 1 };
+enum { TT_N_CATEGORIES = TIDEMARK_KV_CACHE + 1 };
 
 struct tt_mem_counts {
     uint64_t n_allocations;

@@ -16,7 +16,7 @@ STAGE = 1  # a kind of range
 GRADIENT, OPTIMIZER_STATE, ACTIVATION, TEMPORARY, AUTOGRAD_DETAIL, OTHER = 2, 3, 4, 6, 7, 9
 NAMES = (
     "unknown", "parameter", "gradient", "optimizer_state", "activation", "input", "temporary",
-    "autograd_detail", "buffer", "other",
+    "autograd_detail", "buffer", "other", "kv_cache",
 )  # fmt: skip
 TRAINING = ("forward", "backward", "optimizer", "eval")
 SETUP = ("model_load", "wrap", "optimizer_setup", "privacy_setup", "other")

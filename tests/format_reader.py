@@ -64,7 +64,7 @@ MASK = (1 << 64) - 1
 NO_STEP = -(1 << 63)
 DEFINITIONS, EVENTS, STEPS, CHECKPOINT = 1, 2, 3, 4  # kinds of chunks
 MODULE = 2  # a kind of range
-UNKNOWN, INPUT = 0, 5  # categories
+UNKNOWN, INPUT, KV_CACHE = 0, 5, 10  # categories
 RANGES_MAX = 1000  # contexts leave out threads with more open ranges
 HAS_STEP, NOT_ENDED = 1, 2  # flags of rows and blocks
 OPEN, CLOSED = 0, 1  # states of a trace
@@ -496,6 +496,7 @@ class Trace:
     native_frames: dict[int, list[int]] = field(default_factory=dict)  # module, address
     streams: dict[int, list[int]] = field(default_factory=dict)  # device, handle
     classes: dict[int, int] = field(default_factory=dict)  # of torch modules, by name
+    tail: int | None = None  # the last step, which was none
     parameters: dict[int, tuple] = field(default_factory=dict)  # numbers, dtype and shape
     rows: dict[int, Row] = field(default_factory=dict)  # by ordinal
     checkpoints: dict[int, Checkpoint] = field(default_factory=dict)  # by sequence number
@@ -543,6 +544,8 @@ class Trace:
             self.lines.setdefault(number, []).append(value)
         elif kind == 11:
             self.classes[number] = value  # the last counts
+        elif kind == 14:
+            self.tail = number
         elif kind in tables:
             self.keep(f"definition of type {kind}:", tables[kind], number, value)
 
@@ -581,7 +584,7 @@ def parse_definitions(cursor: Cursor) -> Iterator[tuple]:
     """Type, id and meaning of definitions one after the other."""
     while cursor:
         kind, body = cursor.varint(), cursor.body()
-        number, value = body.varint() if 1 <= kind <= 13 else 0, None
+        number, value = body.varint() if 1 <= kind <= 14 else 0, None
         if kind == 1:
             value = body.text()
         elif kind == 2:
@@ -806,7 +809,7 @@ class Replay:
     def on_tag(self, event: dict) -> None:
         key = (event["device"], event["address"])
         known = self.blocks[key].category if key in self.blocks else None
-        if event["category"] == INPUT and known not in (None, UNKNOWN, INPUT):
+        if event["category"] in (INPUT, KV_CACHE) and known not in (None, UNKNOWN, INPUT):
             return  # a hint: the block is something else
         if key in self.blocks:
             category, name = event["category"], event["name_id"]

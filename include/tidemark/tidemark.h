@@ -47,7 +47,8 @@ enum tidemark_category {
     TIDEMARK_TEMPORARY = 6,
     TIDEMARK_AUTOGRAD_DETAIL = 7,
     TIDEMARK_BUFFER = 8,
-    TIDEMARK_OTHER = 9
+    TIDEMARK_OTHER = 9,
+    TIDEMARK_KV_CACHE = 10
 };
 
 /* What a range means. Stages: "forward", "backward", "optimizer" or a name of your own. Modules:

@@ -212,7 +212,8 @@ def parents_run() -> Optional[str]:
 
 SETTINGS = {"TIDEMARK_MAX_SIZE": "max_size", "TIDEMARK_CPU_TENSORS": "cpu_tensors",
             "TIDEMARK_NATIVE": "native", "TIDEMARK_NO_STACKS": "no_stacks",
-            "TIDEMARK_NO_MODULES": "no_modules", "TIDEMARK_NO_CATEGORIES": "no_categories"}
+            "TIDEMARK_NO_MODULES": "no_modules", "TIDEMARK_NO_CATEGORIES": "no_categories",
+            "TIDEMARK_STEP_AT": "step_at"}
 
 
 def _may_have_blocks() -> bool:

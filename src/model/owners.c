@@ -76,6 +76,33 @@ static const struct stack_rule stack_rules[] = {
 
 enum { N_STACK_RULES = TMK_N(stack_rules), MAX_WORD = 64 };
 
+/* What blocks are that certain functions make, where no tag says it. All of what `_apply()` makes,
+ * and torch's modules while they are made, are parameters and buffers. Torch's reducer makes its
+ * buckets directly in the functions of DDP, and FSDP its flat parameters in its own: there the
+ * innermost frame decides. */
+struct maker_rule {
+    uint8_t category;
+    bool is_innermost;
+    const char *file, *functions;
+    const char *module; /* shown in place of a module; NULL: none */
+};
+
+static const struct maker_rule maker_rules[] = {
+    {TIDEMARK_PARAMETER, false, "/torch/nn/modules/module.py", "_apply", NULL},
+    {TIDEMARK_PARAMETER, true, "/torch/nn/modules/", "__init__", NULL},
+    {TIDEMARK_PARAMETER, true, "/torch/nn/parameter.py", "materialize __deepcopy__", NULL},
+    {TIDEMARK_GRADIENT, true, "/torch/nn/parallel/distributed.py",
+     "_ddp_init_helper forward _pre_forward", NULL},
+    {TIDEMARK_PARAMETER, true, "/torch/distributed/fsdp/",
+     "flatten_tensors shard _get_shard init_flat_param_attributes _init_sharded_param"
+     " init_all_gather_outputs alloc_all_gather_outputs alloc_storage",
+     NULL},
+    {TIDEMARK_PARAMETER, true, "/torch/distributed/utils.py", "_alloc_storage", NULL},
+    {TIDEMARK_OTHER, true, "/torch/random.py", "get_rng_state", "(RNG state)"},
+    {TIDEMARK_OTHER, true, "/torch/cuda/random.py", "get_rng_state", "(RNG state)"},
+    {TIDEMARK_KV_CACHE, false, "/transformers/cache_utils.py", "*", NULL},
+};
+
 static bool is_listed_function(const char *words, const char *function)
 {
     char word[MAX_WORD];
@@ -90,6 +117,20 @@ static bool is_listed_function(const char *words, const char *function)
         words += n + (words[n] == ' ');
     }
     return false;
+}
+
+static const struct maker_rule *maker_rule_of(const struct tmk_frame *f, bool is_innermost)
+{
+    if (f->address || !f->file || !f->function)
+        return NULL;
+    const char *dot = strrchr(f->function, '.');
+    const char *function = dot ? dot + 1 : f->function;
+    for (size_t i = 0; i < TMK_N(maker_rules); i++)
+        if ((is_innermost || !maker_rules[i].is_innermost) &&
+            strstr(f->file, maker_rules[i].file) &&
+            is_listed_function(maker_rules[i].functions, function))
+            return &maker_rules[i];
+    return NULL;
 }
 
 /* The number of the rule that a frame matches, from 1; 0: none. */
@@ -126,7 +167,8 @@ struct tmk_owners {
     const struct tmk_reader *r;
     const struct tmk_components *components;
     struct tmk_model_tree tree;
-    uint8_t *stack_rules; /* by stack */
+    uint8_t *stack_rules;  /* by stack */
+    uint8_t *stack_makers; /* by stack: number of the maker rule + 1, or as above */
     uint32_t n_stacks;
     uint8_t *frame_rules; /* by frame: number of the rule + 1; 0: not looked at yet */
     uint32_t n_frames;
@@ -218,8 +260,9 @@ int tmk_owners_open(const struct tmk_reader *r, const struct tmk_components *c,
     o->stack_rules = calloc((size_t)o->n_stacks + 1, 1);
     o->frame_rules = calloc((size_t)o->n_frames + 1, 1);
     o->names = calloc((size_t)o->n_names + 1, sizeof *o->names);
-    if (!o->stack_rules || !o->frame_rules || !o->names || note_modules(o) < 0 ||
-        note_parameters(o) < 0) {
+    o->stack_makers = calloc((size_t)o->n_stacks + 1, 1);
+    if (!o->stack_rules || !o->stack_makers || !o->frame_rules || !o->names ||
+        note_modules(o) < 0 || note_parameters(o) < 0) {
         tmk_owners_close(o);
         return TMK_ENOMEM;
     }
@@ -232,6 +275,7 @@ struct tmk_owners *tmk_owners_close(struct tmk_owners *o)
     if (!o)
         return NULL;
     free(o->stack_rules);
+    free(o->stack_makers);
     free(o->frame_rules);
     free(o->names);
     free(o->classes);
@@ -276,6 +320,45 @@ const char *tmk_stack_stage(const struct tmk_process *p, uint32_t stack)
         o->stack_rules[stack] = find_stack_rule(o, stack);
     uint8_t rule = o->stack_rules[stack];
     return rule == STACK_PLAIN ? NULL : stack_rules[rule - 1].stage;
+}
+
+static const struct maker_rule *find_maker_rule(const struct tmk_owners *o, uint32_t stack)
+{
+    struct tmk_stack frames;
+    const struct maker_rule *rule = NULL;
+    if (!tmk_reader_stack(o->r, stack, &frames))
+        return NULL;
+    bool is_innermost = true; /* of Python's */
+    for (uint32_t i = 0; i < frames.n_frames && !rule; i++) {
+        struct tmk_frame f;
+        if (!tmk_reader_frame(o->r, frames.frames[i], &f) || f.address)
+            continue;
+        rule = maker_rule_of(&f, is_innermost);
+        is_innermost = false;
+    }
+    return rule;
+}
+
+/* The rule for what a stack's functions make; NULL: none. */
+static const struct maker_rule *maker_of_stack(struct tmk_owners *o, uint32_t stack)
+{
+    if (stack == 0 || stack >= o->n_stacks)
+        return NULL;
+    if (o->stack_makers[stack] == STACK_UNSEEN) {
+        const struct maker_rule *rule = find_maker_rule(o, stack);
+        o->stack_makers[stack] = rule ? (uint8_t)(rule - maker_rules + 1) : STACK_PLAIN;
+    }
+    uint8_t number = o->stack_makers[stack];
+    return number == STACK_PLAIN ? NULL : &maker_rules[number - 1];
+}
+
+/* The same for a block that no tag tells; NULL: none, or it went where it was made. */
+static const struct maker_rule *maker_of(struct tmk_owners *o, const struct tmk_block *b)
+{
+    bool is_untold =
+        b->name == 0 && (b->category == TIDEMARK_UNKNOWN || b->category == TIDEMARK_ACTIVATION ||
+                         b->category == TIDEMARK_OTHER);
+    return is_untold ? maker_of_stack(o, b->stack) : NULL;
 }
 
 /* ---- asking: names ---- */
@@ -345,6 +428,12 @@ bool tmk_block_has_parameter(const struct tmk_process *p, const struct tmk_block
     return parameter_of(p->owners, b) != NULL;
 }
 
+bool tmk_block_has_maker(const struct tmk_process *p, const struct tmk_block *b)
+{
+    const struct maker_rule *maker = maker_of(p->owners, b);
+    return maker && maker->module;
+}
+
 const char *tmk_block_stage(const struct tmk_process *p, const struct tmk_context *contexts,
                             const struct tmk_block *b)
 {
@@ -361,7 +450,10 @@ const char *tmk_block_stage(const struct tmk_process *p, const struct tmk_contex
 const char *tmk_block_module(const struct tmk_process *p, const struct tmk_context *contexts,
                              const struct tmk_block *b)
 {
+    const struct maker_rule *maker = maker_of(p->owners, b);
     uint32_t module = contexts[b->context].module;
+    if (maker && maker->module)
+        return maker->module;
     if (module)
         return tmk_reader_string(p->reader, contexts[module].name);
     const struct owner_parameter *parameter = parameter_of(p->owners, b);
@@ -383,6 +475,9 @@ const char *tmk_block_component(const struct tmk_process *p, const struct tmk_co
 uint8_t tmk_block_category(const struct tmk_process *p, const struct tmk_context *contexts,
                            const struct tmk_block *b)
 {
+    const struct maker_rule *maker = maker_of(p->owners, b);
+    if (maker)
+        return maker->category;
     bool is_guess =
         b->category == TIDEMARK_UNKNOWN || (b->category == TIDEMARK_ACTIVATION && b->name == 0);
     if (!is_guess || contexts[b->context].stage || b->serial == 0)

@@ -42,6 +42,10 @@ uint8_t tmk_block_category(const struct tmk_process *p, const struct tmk_context
  * Then module (without a range) and component follow from the name alone. */
 bool tmk_block_has_parameter(const struct tmk_process *p, const struct tmk_block *b);
 
+/* Whether the functions that made the block have a name that stands in place of its module, as for
+ * torch's RNG states. */
+bool tmk_block_has_maker(const struct tmk_process *p, const struct tmk_block *b);
+
 /* The stage that a stack's functions indicate; NULL: none. */
 const char *tmk_stack_stage(const struct tmk_process *p, uint32_t stack);
 /* The component of a module or parameter by its name, a string of the trace; "other": not known. */

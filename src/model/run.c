@@ -349,6 +349,7 @@ const char *tmk_category_name(uint8_t category)
         [TIDEMARK_ACTIVATION] = "activation", [TIDEMARK_INPUT] = "input",
         [TIDEMARK_TEMPORARY] = "temporary",   [TIDEMARK_AUTOGRAD_DETAIL] = "autograd_detail",
         [TIDEMARK_BUFFER] = "buffer",         [TIDEMARK_OTHER] = "other",
+        [TIDEMARK_KV_CACHE] = "kv_cache",
     };
     return category < TMK_N(names) ? names[category] : "unknown";
 }

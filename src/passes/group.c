@@ -137,6 +137,8 @@ static uint32_t key_number_of(const struct tmk_group *g, const struct tmk_block 
     case TMK_BY_MODULE:
         if (is_workspace(g, b))
             return l->n_contexts + b->name;
+        if (tmk_block_has_maker(l->p, b))
+            return UINT32_MAX;
         if (context->module)
             return b->context;
         return tmk_block_has_parameter(l->p, b) ? l->n_contexts + b->name : 0;

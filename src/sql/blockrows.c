@@ -49,25 +49,23 @@ static void set_module(struct tmk_fill *f, const struct tmk_state *state, uint64
     bool is_plain = module && (b->name == 0 || !tmk_block_has_parameter(s->p, b));
     if (tmk_rows_want(f->rows, COL_module))
         tmk_rows_text(f->rows, COL_module, row,
-                      module ? tmk_source_text(s, contexts[module].name)
-                             : tmk_textpool_put(s->pool, tmk_block_module(s->p, contexts, b)));
+                      module && !tmk_block_has_maker(s->p, b)
+                          ? tmk_source_text(s, contexts[module].name)
+                          : tmk_textpool_put(s->pool, tmk_block_module(s->p, contexts, b)));
     if (tmk_rows_want(f->rows, COL_component))
         tmk_rows_text(f->rows, COL_component, row,
                       is_plain ? tmk_source_component(s, contexts[module].name)
                                : tmk_textpool_put(s->pool, tmk_block_component(s->p, contexts, b)));
 }
 
-/* Set the category as far as it is known now. This is mostly asked where a stage tells it. */
+/* Set the category as far as it is known now. */
 static void set_category(struct tmk_fill *f, const struct tmk_state *state, uint64_t row,
                          const struct tmk_block *b)
 {
     if (!tmk_rows_want(f->rows, COL_category))
         return;
-    uint8_t category = tmk_state_category(state, b);
-    if (!state->contexts[b->context].stage) {
-        struct tmk_block settled = tmk_state_settled(state, b);
-        category = tmk_block_category(f->source->p, state->contexts, &settled);
-    }
+    struct tmk_block settled = tmk_state_settled(state, b);
+    uint8_t category = tmk_block_category(f->source->p, state->contexts, &settled);
     tmk_rows_text(f->rows, COL_category, row, tmk_source_category(f->source, category));
 }
 

@@ -199,6 +199,8 @@ static int steps_of_chunk(struct tmk_source *s, const struct tmk_source_chunk *c
     while (rc == 0 && (rc = tmk_cursor_next(cursor, &ev)) > 0) {
         const struct tmk_step_start *last = s->n_steps ? &s->steps[s->n_steps - 1] : NULL;
         rc = 0;
+        if (ev.kind == TMK_KIND_STEP && ev.step == tmk_reader_tail_step(s->p->reader))
+            continue; /* it was none */
         if (ev.kind == TMK_KIND_STEP && (!last || ev.time_ns > last->start_ns))
             rc = note_step(s, ev.time_ns, ev.step);
     }

@@ -204,7 +204,7 @@ static void add_model(struct modules_sweep *w)
     for (uint32_t i = 0; i < tmk_parameters_n(p) && !w->failed; i++) {
         const struct tmk_parameter *parameter = tmk_parameter_get(p, i);
         const char *module = tmk_parameter_module(p, i);
-        if (module && !(parameter->flags & TMK_PARAMETER_IS_BUFFER))
+        if (module && !(parameter->flags & (TMK_PARAMETER_IS_BUFFER | TMK_PARAMETER_IS_TIED)))
             add_module_name(w, module)->parameter_bytes += parameter->size_bytes;
     }
 }

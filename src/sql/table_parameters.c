@@ -3,9 +3,9 @@
  * name once.
  *
  * Each is shown as last defined: one that was moved or loaded again has its last place. Tied
- * weights have a row for each name, with the same address and block.
+ * weights have a row for each name, with the same address and block; `tied` is 1 in all but one.
  *
- *     SELECT component, sum(bytes) FROM parameters WHERE kind = 'parameter' GROUP BY component;
+ *     SELECT component, sum(bytes) FROM parameters WHERE NOT tied GROUP BY component;
  *     SELECT sum(bytes) FROM parameters WHERE requires_grad AND NOT trained;
  *     SELECT address, group_concat(name) FROM parameters GROUP BY 1 HAVING count(*) > 1; */
 #include <stdlib.h>
@@ -41,6 +41,7 @@
     X(bytes, INT, TMK_PLAIN, "bytes of its elements")                                              \
     X(requires_grad, INT, TMK_FEW, "1: a gradient is computed for it, 0: it is frozen")            \
     X(trained, INT, TMK_FEW, "1: an optimizer has it")                                             \
+    X(tied, INT, TMK_FEW, "1: another name for one in an earlier row")                             \
     X(address, INT, TMK_PLAIN, "where its storage is")                                             \
     X(block_id, INT, TMK_PLAIN, "the block that holds it: allocations.id; NULL: not known")
 
@@ -161,6 +162,7 @@ static void add_parameter_row(struct tmk_fill *f, const struct parameters_sweep 
     tmk_rows_int(rows, COL_requires_grad, row,
                  (parameter->flags & TMK_PARAMETER_REQUIRES_GRAD) != 0);
     tmk_rows_int(rows, COL_trained, row, (parameter->flags & TMK_PARAMETER_OPTIMIZED) != 0);
+    tmk_rows_int(rows, COL_tied, row, (parameter->flags & TMK_PARAMETER_IS_TIED) != 0);
     tmk_rows_int(rows, COL_address, row, (int64_t)parameter->address);
     const struct parameter_place *place =
         w->places ? find_parameter_place(w, parameter->device, parameter->address) : NULL;

@@ -192,6 +192,9 @@ int tmk_walk_begin(struct tmk_walk *w, struct tmk_source *source, uint32_t i, st
 
 static void begin_walk_step(struct tmk_walk *w)
 {
+    int64_t tail = tmk_reader_tail_step(w->source->p->reader);
+    if (w->event.step == tail && tail != TMK_NO_STEP)
+        return; /* it was none (trace/reader.h) */
     w->step = w->event.step;
     w->step_start_ns = w->event.time_ns;
     w->n_step_module_events = 0;

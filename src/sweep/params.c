@@ -18,7 +18,7 @@ static const char *const taken[] = {
     "run",           "ranks",      "max_size", "cpu_tensors", "native",  "no_stacks", "no_modules",
     "no_categories", "no_symbols", "off",      "lib",         "library", "ring_dir",  "debug_dir",
     "components",    "program",    "repeat",   "cell",        "and",     "or",        "not",
-    "scan",          "proc_dir",   "sys_dir",
+    "scan",          "proc_dir",   "sys_dir",  "step_at",
 };
 
 enum { MAX_NUMBER_BYTES = 40 };

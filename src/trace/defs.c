@@ -106,7 +106,7 @@ static const void *table_get(const struct tmk_defs_table *t, uint32_t id, size_t
 
 int tmk_defs_init(struct tmk_defs *d)
 {
-    *d = (struct tmk_defs){0};
+    *d = (struct tmk_defs){.tail_step = TMK_NO_STEP};
     const struct {
         struct tmk_defs_table *table;
         size_t n, item_bytes;
@@ -319,6 +319,10 @@ static int define_entry(struct tmk_defs *d, uint64_t type, struct tmk_view body)
         return 0;
     case TMK_DEF_PARAMETER:
         return define_parameter(d, id, body);
+    case TMK_DEF_TAIL:
+        if (!body.bad && id <= INT64_MAX)
+            d->tail_step = (int64_t)id;
+        return 0;
     default:
         return 0;
     }

@@ -63,6 +63,8 @@ struct tmk_defs_table { /* by id; a region, so that ids need not be dense */
 struct tmk_defs {
     struct tmk_defs_table strings, frames, stacks, threads, codes, modules, streams, classes,
         parameters;
+    int64_t tail_step; /* this step was none: the program ended before it made an update.
+                          TMK_NO_STEP: there is none such */
     struct tmk_defs_block *arena;
 };
 

@@ -78,7 +78,8 @@ enum tmk_ring_form {
     X(STREAM, STREAM, 10, PLAIN)                                                                   \
     X(TORCH_MODULE, TORCH_MODULE, 11, PLAIN)                                                       \
     X(PARAMETER, PARAMETER, 12, TEXT)                                                              \
-    X(LINES_311, LINE_RUNS, 13, TEXT)
+    X(LINES_311, LINE_RUNS, 13, TEXT)                                                              \
+    X(TAIL, TAIL, 14, PLAIN)
 
 enum { TMK_KIND_OF_DEF = 31 }; /* more than its type */
 

@@ -68,6 +68,7 @@ enum tmk_parameter_flag {
     TMK_PARAMETER_REQUIRES_GRAD = 1,
     TMK_PARAMETER_IS_BUFFER = 2,
     TMK_PARAMETER_OPTIMIZED = 4, /* on an optimizer's list */
+    TMK_PARAMETER_IS_TIED = 8,   /* another name for one defined before */
 };
 
 /* The text of a parameter in the ring begins with this; "dtype [shape]" follows. */

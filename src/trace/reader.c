@@ -484,6 +484,58 @@ static void sort_rows(struct tmk_reader *r)
     r->n_rows = kept;
 }
 
+static struct tmk_step_row *last_row_of(struct tmk_reader *r, int64_t step, uint16_t device)
+{
+    for (uint64_t i = r->n_rows; i-- > 0;)
+        if (r->rows[i].step == step && r->rows[i].device == device)
+            return &r->rows[i];
+    return NULL;
+}
+
+/* The row gets the peaks and counts of what came after; the step's end, and what was live then, stay
+ * what they were, as those of all other steps. */
+static void extend_row(struct tmk_step_row *row, const struct tmk_step_row *tail)
+{
+    if (tail->peak_bytes > row->peak_bytes) {
+        row->peak_bytes = tail->peak_bytes;
+        row->peak_ns = tail->peak_ns;
+    }
+    if (row->has_reserved && tail->peak_reserved_bytes > row->peak_reserved_bytes)
+        row->peak_reserved_bytes = tail->peak_reserved_bytes;
+    row->n_allocs += tail->n_allocs;
+    row->n_frees += tail->n_frees;
+    row->alloc_bytes += tail->alloc_bytes;
+    row->free_bytes += tail->free_bytes;
+}
+
+/* Count the tail step as a part of the step before, in chunks and rows. */
+static void join_tail_step(struct tmk_reader *r)
+{
+    int64_t tail = r->defs.tail_step;
+    uint64_t n_joined = 0, n = r->n_rows;
+    if (tail == TMK_NO_STEP)
+        return;
+    for (uint32_t i = 0; i < r->n_chunks; i++) {
+        struct tmk_chunk_header *h = &r->chunks[i].header;
+        h->first_step -= h->first_step == tail;
+        h->last_step -= h->last_step == tail;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        struct tmk_step_row row = r->rows[i];
+        r->n_rows = n_joined; /* those looked through */
+        struct tmk_step_row *before =
+            row.step == tail ? last_row_of(r, tail - 1, row.device) : NULL;
+        if (before) {
+            extend_row(before, &row);
+            continue;
+        }
+        if (row.step == tail)
+            row.step--;
+        r->rows[n_joined++] = row;
+    }
+    r->n_rows = n_joined;
+}
+
 /* Takes the kept rows that ended before the last event read. */
 static int take_kept_rows(struct tmk_reader *r)
 {
@@ -517,6 +569,7 @@ static int read_permanent_from(struct tmk_reader *r, uint32_t first)
     if (!some)
         return 0;
     sort_rows(r);
+    join_tail_step(r);
     return tmk_defs_settle(&r->defs);
 }
 
@@ -872,6 +925,11 @@ uint32_t tmk_reader_n_stacks(const struct tmk_reader *r)
 uint32_t tmk_reader_n_parameters(const struct tmk_reader *r)
 {
     return r->defs.parameters.n;
+}
+
+int64_t tmk_reader_tail_step(const struct tmk_reader *r)
+{
+    return r->defs.tail_step;
 }
 
 uint64_t tmk_reader_n_step_rows(const struct tmk_reader *r)

@@ -94,6 +94,10 @@ uint32_t tmk_reader_n_frames(const struct tmk_reader *r);
 uint32_t tmk_reader_n_stacks(const struct tmk_reader *r);
 uint32_t tmk_reader_n_parameters(const struct tmk_reader *r);
 
+/* The number of the last step, if it was none: the program ended before it made an update. Rows and
+ * replays count it as a part of the step before. TMK_NO_STEP: there is none such. */
+int64_t tmk_reader_tail_step(const struct tmk_reader *r);
+
 /* Finished and last step rows, by ordinal, each once. */
 uint64_t tmk_reader_n_step_rows(const struct tmk_reader *r);
 const struct tmk_step_row *tmk_reader_step_row(const struct tmk_reader *r, uint64_t i);

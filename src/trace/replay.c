@@ -127,6 +127,8 @@ static void apply_to_state(struct tmk_replay *rp, const struct tmk_visitor *v,
         break;
     case TMK_KIND_STEP:
         tmk_state_step(s, ev->time_ns, ev->step);
+        if (tmk_state_step_of(s, ev->step) != ev->step)
+            return; /* there was no such step */
         break;
     case TMK_KIND_RESERVED:
         tmk_state_reserved(s, ev->time_ns, ev->device, ev->size_bytes);
@@ -302,6 +304,7 @@ static void learn_stages(struct tmk_replay *rp, const struct tmk_reader *r)
 {
     uint32_t n = tmk_reader_n_strings(r);
     rp->state.knows_stages = true;
+    rp->state.tail_step = rp->is_raw ? TMK_NO_STEP : tmk_reader_tail_step(r);
     for (uint32_t id = rp->n_learnt > 0 ? rp->n_learnt : 1; id < n; id++) {
         const char *text = tmk_reader_string(r, id);
         if (text)

@@ -40,6 +40,7 @@ struct tmk_replay {
     struct tmk_state state;
     struct tmk_cursor cursor;
     bool from_newest;             /* set before run: begin at the newest checkpoint */
+    bool is_raw;                  /* set before run: the tail step is one, as the events say */
     bool implied;                 /* the FREE being visited was not recorded but must have been */
     struct tmk_open_range closed; /* the range that the POP being visited closed; kind 0: none */
     struct tmk_driver_segment ended; /* the one that the SEGMENT or SEGMENT_END being visited ended;

@@ -637,6 +637,7 @@ void tmk_open_rows_restore(struct tmk_view in, struct tmk_state *s)
         if (!d)
             continue;
         row.open = false;
+        row.step = tmk_state_step_of(s, row.step);
         d->row = row;
     }
 }
@@ -683,7 +684,7 @@ static void read_listed_blocks(struct tmk_view *in, struct tmk_view *streams,
         block.thread = (uint32_t)tmk_view_varint(in);
         uint64_t flags = tmk_view_varint(in);
         int64_t step = tmk_view_zigzag(in);
-        block.step = flags & 1 ? step : TMK_NO_STEP;
+        block.step = flags & 1 ? tmk_state_step_of(s, step) : TMK_NO_STEP;
         block.category = (uint8_t)tmk_view_varint(in);
         block.name = (uint32_t)tmk_view_varint(in);
         block.serial = tmk_view_varint(in);
@@ -735,7 +736,7 @@ static void read_segments(struct tmk_view *in, uint64_t now_ns, const struct tmk
         g.thread = (uint32_t)tmk_view_varint(in);
         uint64_t has_step = tmk_view_varint(in);
         int64_t step = tmk_view_zigzag(in);
-        g.step = has_step ? step : TMK_NO_STEP;
+        g.step = has_step ? tmk_state_step_of(s, step) : TMK_NO_STEP;
         if (!in->bad)
             tmk_segments_begin(&s->segments, &g);
     }

@@ -50,7 +50,7 @@ static int reserve_index(struct tmk_region *r, uint32_t n, struct tmk_index *ret
 
 int tmk_state_init(struct tmk_state *s, const struct tmk_state_limits *limits)
 {
-    *s = (struct tmk_state){.limits = *limits, .step = TMK_NO_STEP};
+    *s = (struct tmk_state){.limits = *limits, .step = TMK_NO_STEP, .tail_step = TMK_NO_STEP};
     const struct tmk_state_limits *l = &s->limits;
     int rc = reserve_table(&s->regions[0], (uint64_t)l->max_blocks + 1, sizeof *s->entries,
                            (void **)&s->entries);
@@ -244,9 +244,16 @@ struct tmk_step_row tmk_state_open_row(const struct tmk_state *s, uint32_t i)
     return row;
 }
 
+int64_t tmk_state_step_of(const struct tmk_state *s, int64_t step)
+{
+    return step == s->tail_step && step != TMK_NO_STEP ? step - 1 : step;
+}
+
 void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step)
 {
     tmk_state_other(s, ns);
+    if (tmk_state_step_of(s, step) != step)
+        return;
     for (uint32_t i = 0; i < s->n_devices; i++) {
         struct tmk_step_row row = tmk_state_open_row(s, i);
         row.open = false;
@@ -686,8 +693,8 @@ bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_
     tmk_state_other(s, ns);
     if (!b || !b->live)
         return false;
-    if (category == TIDEMARK_INPUT && b->category != TIDEMARK_UNKNOWN &&
-        b->category != TIDEMARK_INPUT)
+    bool is_hint = category == TIDEMARK_INPUT || category == TIDEMARK_KV_CACHE;
+    if (is_hint && b->category != TIDEMARK_UNKNOWN && b->category != TIDEMARK_INPUT)
         return false;
     b->category = category;
     b->name = name;

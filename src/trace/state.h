@@ -169,6 +169,7 @@ struct tmk_state {
     uint32_t n_devices;
 
     int64_t step;
+    int64_t tail_step; /* this step counts as a part of the one before; TMK_NO_STEP: none does */
     uint64_t step_start_ns;
     uint64_t n_step_module_events; /* module ranges opened or closed in this step */
 
@@ -252,8 +253,8 @@ void tmk_state_alloc(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint
  * freed it. */
 bool tmk_state_free(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint16_t device,
                     uint32_t thread);
-/* Returns true when there was a live block to tag. "Input" is a hint: a block that has another
- * category already keeps it. */
+/* Returns true when there was a live block to tag. "Input" and "kv_cache" are hints: a block that
+ * has another category already keeps it, but for an input that turns out to be a cache. */
 bool tmk_state_tag(struct tmk_state *s, struct tmk_block *b, uint64_t ns, uint8_t category,
                    uint32_t name);
 /* Returns the context now innermost. */
@@ -264,6 +265,8 @@ uint32_t tmk_state_push(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8
 bool tmk_state_pop(struct tmk_state *s, uint64_t ns, uint32_t thread, uint8_t kind,
                    struct tmk_open_range *ret_range);
 void tmk_state_step(struct tmk_state *s, uint64_t ns, int64_t step);
+/* The step that a number of the trace stands for. */
+int64_t tmk_state_step_of(const struct tmk_state *s, int64_t step);
 /* Sets the bytes that the framework's allocator has reserved on a device from now on. */
 void tmk_state_reserved(struct tmk_state *s, uint64_t ns, uint16_t device, uint64_t bytes);
 /* Ends all live blocks of the device. A caller that wants to see each of them calls give_up for

@@ -220,7 +220,7 @@ def test_env_output(shop):
     done = tidemark("env", "-o", "/a/b.tmk", "--ranks", "0,8", "--cpu-tensors", "--native")
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
-    assert lines[:5] == ["unset TIDEMARK_MAX_SIZE TIDEMARK_NO_STACKS TIDEMARK_NO_MODULES TIDEMARK_NO_CATEGORIES "
+    assert lines[:5] == ["unset TIDEMARK_MAX_SIZE TIDEMARK_STEP_AT TIDEMARK_NO_STACKS TIDEMARK_NO_MODULES TIDEMARK_NO_CATEGORIES "
                          "TIDEMARK_SECCOMP TIDEMARK_REFUSALS", "export TIDEMARK_RUN='/a/b.tmk'",
                          "export TIDEMARK_RANKS='0,8'", "export TIDEMARK_CPU_TENSORS='1'",
                          "export TIDEMARK_NATIVE='1'"]

@@ -193,6 +193,7 @@ class Replay:
         self.hushed = 0
         self.born, self.ends, self.tags, self.rows = [], {}, {}, []
         self.allocated = self.peak = 0
+        self.makers = {}  # block: category and module, by the functions that made it
         self.peak_blocks, self.alive = set(), set()
         for self.when, event in enumerate(events):
             self.thread, event = event if with_threads else (0, event)
@@ -256,6 +257,12 @@ class Replay:
     def on_node(self, _module):
         pass
 
+    def on_tail(self, _=None):
+        """The last step had no update: what began in it belongs to the step before."""
+        if self.due is None and self.step:
+            self.born = [b._replace(step=self.step - 1) if b.step == self.step else b for b in self.born]
+            self.rows = [r._replace(step=self.step - 1) if r.step == self.step else r for r in self.rows]
+
     def add_row(self, module, side):
         stage = {"forward": "forward", "eval": "forward", "backward": "backward",
                  "optimizer": "step"}.get(self.name_of("stage"))
@@ -288,8 +295,10 @@ class Replay:
         for i, born in enumerate(self.born):
             rule = self.ends.get(i, at_end.get(born.stage, "other"))
             category, name = self.tags.get(i, (rule, ""))
-            result.append(Block(born.size, born.step, born.stage, born.module or owner(category, name),
-                                category, name))
+            module = born.module or owner(category, name)
+            if i in self.makers and i not in self.tags and rule in ("", "activation", "other"):
+                category, module = self.makers[i][0], self.makers[i][1] or module
+            result.append(Block(born.size, born.step, born.stage, module, category, name))
         return result
 
     def by_category(self):
@@ -341,6 +350,32 @@ def blocks_of(where):
                   "" if category == "unknown" else category, name)
             for size, step, stage, module, category, name in query(
                 where, "SELECT size, step, stage, module, category, tensor FROM allocations ORDER BY id")]
+
+
+def makers_of(where):
+    """What the functions that made a block say of it, by the table of docs/owners.md."""
+    stacks, ids = collections.defaultdict(list), []
+    for block, file, function in query(
+            where, "SELECT a.id, f.file, f.function FROM allocations a JOIN frames f ON f.stack_id = a.stack_id "
+                   "ORDER BY a.id, f.depth"):
+        stacks[block].append((file, function.rpartition(".")[2]))
+    ids = [row[0] for row in query(where, "SELECT id FROM allocations ORDER BY id")]
+    found = {i: maker_of(stacks[block]) for i, block in enumerate(ids) if stacks[block]}
+    return {i: maker for i, maker in found.items() if maker}
+
+
+def maker_of(frames):
+    file, function = frames[0]
+    if file.endswith("/torch/nn/parallel/distributed.py") and \
+            function in ("_ddp_init_helper", "forward", "_pre_forward"):
+        return "gradient", ""
+    if file.endswith("/random.py") and "/torch/" in file and function == "get_rng_state":
+        return "other", "(RNG state)"
+    if "/torch/nn/modules/" in file and function == "__init__":
+        return "parameter", ""
+    if any(file.endswith("/torch/nn/modules/module.py") and function == "_apply" for file, function in frames):
+        return "parameter", ""
+    return None
 
 
 def rows_of(where):

@@ -12,7 +12,7 @@ so that the log has blocks and ranges in order. With nodes, the end of every aut
 too, with the module whose forward made it; the graph is walked for that from each module's result.
 Hooks of nodes make gradients live a moment longer, so moments of frees count only without them.
 
-Notes: "due N": the next step begins with the next block, or the next stage; "hush 1" and "hush 0": not
+Notes: "tail": the program has ended; what came after the last update is no step; "due N": the next step begins with the next block, or the next stage; "hush 1" and "hush 0": not
 with blocks between these, which torch 1's zero_grad() makes for the profiler; "push stage|module NAME" and "pop stage|module"; "tag CATEGORY ADDRESS NAME"; "node
 MODULE" at a node's end, "node =MODULE" when that node puts a gradient into a parameter of the module.
 """
@@ -50,7 +50,7 @@ class Owners:
         self.modules = []        # open module calls, outermost first
         self.stages = []         # open stages
         self.n_steps = 0
-        self.n_roots = 0
+        self.has_main = self.is_updated = self.has_failed = False
 
     # ---- steps and stages
 
@@ -61,6 +61,7 @@ class Owners:
     def new_step(self):
         note("due", self.n_steps)
         self.n_steps += 1
+        self.has_failed = False
 
     def open_stage(self, name):
         note("push stage", name)
@@ -81,24 +82,43 @@ class Owners:
         """Names of a root's modules and parameters."""
         if root in self.names:
             return
-        prefix = "" if self.n_roots == 0 else type(root).__name__ + "."
+        prefix = self.prefix_of(root)
         n_known = len(self.parameters)
         for name, module in root.named_modules():
             name = plain_name(name)
-            self.names[module] = prefix + name if name else type(module).__name__
+            self.names[module] = prefix + name if name else prefix[:-1] or type(module).__name__
         for name, parameter in root.named_parameters():
             self.parameters[id(parameter)] = (prefix + plain_name(name), weakref.ref(parameter))
-        self.n_roots += len(self.parameters) > n_known
         self.tag_parameters(root, prefix)
         if len(self.parameters) > n_known:
             self.learn_others()
 
-    def learn_others(self):
-        """Models that are there, but have not been called."""
+    def prefix_of(self, root):
+        """The only model, or the only one that is trained, has none; others that of the script's variable."""
+        models = self.models()
+        lists = {id(tensor) for thing in gc.get_objects() if issubclass(type(thing), torch.optim.Optimizer)
+                 for group in thing.param_groups for tensor in group["params"]}
+        mine = models if len(models) == 1 else \
+            [model for model in models if any(id(tensor) in lists for tensor in model.parameters())]
+        if not any(root is model for model in models):  # it has no parameters
+            return "" if not models else type(root).__name__ + "."
+        if not self.has_main and len(mine) == 1 and mine[0] is root:
+            self.has_main = True
+            return ""
+        variables = [name for name, value in vars(sys.modules["__main__"]).items() if value is root]
+        return (variables or [type(root).__name__])[0] + "."
+
+    @staticmethod
+    def models():
         modules = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
         inside = {id(child) for module in modules for child in module.children()}
-        for module in modules:
-            if id(module) not in inside and module not in self.names and next(module.parameters(), None) is not None:
+        return [module for module in modules
+                if id(module) not in inside and next(module.parameters(), None) is not None]
+
+    def learn_others(self):
+        """Models that are there, but have not been called."""
+        for module in self.models():
+            if module not in self.names:
                 self.learn(module)
 
     def tag_parameters(self, root, prefix):
@@ -126,6 +146,7 @@ class Owners:
             return result
         except BaseException:
             mine = is_root
+            self.has_failed |= is_root
             raise
         finally:
             note("pop module")
@@ -211,6 +232,7 @@ class Owners:
             self.end_optimizer(optimizer, outside)
             raise
         self.end_optimizer(optimizer, outside)
+        self.is_updated = True
         self.new_step()
         return result
 
@@ -273,8 +295,11 @@ def run(task):
     os.dup2(output, 2)
     sys.stdout, sys.argv = os.fdopen(1, "w", closefd=False), task["program"]
     counter.counter_open(os.fsencode(task["log"]))
-    put_in(Owners(task["nodes"]))
+    owners = Owners(task["nodes"])
+    put_in(owners)
     runpy.run_path(sys.argv[0], run_name="__main__")
+    if owners.is_updated and not owners.has_failed:
+        note("tail")
     sys.stdout.flush()
 
 

@@ -107,7 +107,8 @@ def test_checkpointing(runs):
     assert found["attributed"] >= 0.95
     assert found["peak"]["change"] < 0
     by_category = changes(diff(runs, "rank8.tmk", "checkpointing.tmk"))
-    assert by_category == {"activation": found["peak"]["change"]}
+    states = LAYERS * 5056  # the generator's, one for each layer
+    assert by_category == {"activation": found["peak"]["change"] - states, "other": states}
     text = subprocess.run([TIDEMARK, "diff", "rank8.tmk", "checkpointing.tmk"], cwd=runs, capture_output=True,
                           text=True, check=True).stdout
     assert "B recomputes activations in backward (torch.utils.checkpoint), A does not." in text

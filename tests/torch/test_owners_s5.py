@@ -60,7 +60,7 @@ def test_there_is_something_to_find(asked, request):
     if name == "encoder":
         assert sizes[0] == 3 and sizes[1] == 3 and sizes[2] == 10 and sizes[3] >= 1 and sizes[4] >= 4
     else:
-        assert sizes[0] == {"leak_graph": 13, "mlp": 3}[name] and sizes[2] == 10
+        assert sizes[0] == {"leak_graph": 12, "mlp": 3}[name] and sizes[2] == 10
 
 
 def test_forward_as_the_oracle_has_it(asked):

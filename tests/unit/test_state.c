@@ -159,8 +159,8 @@ static void model_apply(struct model *m, const struct tmk_input *in, uint32_t de
         model_free(m, device, b);
         break;
     case TMK_KIND_TAG:
-        if (b->live && (in->b != TIDEMARK_INPUT || b->category == TIDEMARK_UNKNOWN ||
-                        b->category == TIDEMARK_INPUT)) {
+        if (b->live && ((in->b != TIDEMARK_INPUT && in->b != TIDEMARK_KV_CACHE) ||
+                        b->category == TIDEMARK_UNKNOWN || b->category == TIDEMARK_INPUT)) {
             b->category = (uint8_t)in->b;
             b->name = in->id;
         }
@@ -681,8 +681,41 @@ static void test_hints(void **unused)
     b = lose(&s, 192, 18, 1);
     assert_int_equal(b->category, TIDEMARK_ACTIVATION);
     assert_int_equal(b->name, 0);
+    assert_false(tag(&s, 256, TIDEMARK_KV_CACHE, 9)); /* a registered buffer */
     tmk_state_give_up(&s, tmk_state_find(&s, 0, 256));
     assert_int_equal(tmk_state_find(&s, 0, 256)->category, TIDEMARK_BUFFER);
+    make(&s, 320, 19, 1);
+    assert_true(tag(&s, 320, TIDEMARK_INPUT, BATCH));
+    assert_true(tag(&s, 320, TIDEMARK_KV_CACHE, 9)); /* an input that turns out to be one */
+    assert_false(tag(&s, 320, TIDEMARK_INPUT, BATCH));
+    b = lose(&s, 320, 20, 1);
+    assert_int_equal(b->category, TIDEMARK_KV_CACHE);
+    assert_int_equal(b->name, 9);
+    tmk_state_fini(&s);
+}
+
+/* The last step was none: its event begins nothing, and its number stands for the one before. */
+static void test_tail(void **unused)
+{
+    (void)unused;
+    struct tmk_state s;
+    assert_int_equal(tmk_state_init(&s, &limits), 0);
+    s.on_step_row = keep_last_row;
+    n_last_rows = 0;
+    assert_int_equal(tmk_state_step_of(&s, TMK_NO_STEP), TMK_NO_STEP);
+    s.tail_step = 2;
+    make(&s, 64, 1, 1);
+    tmk_state_step(&s, 2, 0);
+    tmk_state_step(&s, 3, 1);
+    tmk_state_step(&s, 4, 2);
+    make(&s, 128, 5, 1);
+    assert_int_equal(n_last_rows, 2);
+    assert_int_equal(tmk_state_find(&s, 0, 128)->step, 1);
+    assert_int_equal(s.n_events, 5);
+    struct tmk_step_row row = tmk_state_open_row(&s, 0);
+    assert_int_equal(row.step, 1);
+    assert_int_equal(row.start_ns, 3);
+    assert_int_equal(row.n_allocs, 1);
     tmk_state_fini(&s);
 }
 
@@ -700,6 +733,7 @@ int main(void)
         cmocka_unit_test(test_lives),
         cmocka_unit_test(test_backward),
         cmocka_unit_test(test_hints),
+        cmocka_unit_test(test_tail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void write_factor_text(FILE *out, double factor)
 static bool is_of_batch(uint8_t category)
 {
     return category == TIDEMARK_ACTIVATION || category == TIDEMARK_INPUT ||
-           category == TIDEMARK_AUTOGRAD_DETAIL;
+           category == TIDEMARK_AUTOGRAD_DETAIL || category == TIDEMARK_KV_CACHE;
 }
 
 /* Returns what such a change of sizes usually comes from; NULL: it is hard to say. */

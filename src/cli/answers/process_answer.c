@@ -324,7 +324,8 @@ struct tmk_parameters_sum tmk_process_answer_parameters(const struct tmk_process
     struct tmk_parameters_sum sum = {0};
     for (uint32_t i = 0; i < tmk_parameters_n(f->p); i++) {
         const struct tmk_parameter *parameter = tmk_parameter_get(f->p, i);
-        if (parameter->device != f->device || parameter->flags & TMK_PARAMETER_IS_BUFFER)
+        if (parameter->device != f->device ||
+            parameter->flags & (TMK_PARAMETER_IS_BUFFER | TMK_PARAMETER_IS_TIED))
             continue;
         sum.n++;
         sum.size_bytes += parameter->size_bytes;

@@ -40,6 +40,7 @@ struct attach {
     struct tmk_asker asker;
     struct tmk_presence presence;
     uint64_t max_size_bytes;
+    const char *step_at; /* NULL: not given */
     uint64_t timeout_ns;
     char *name;   /* of the run, as the user shall write it */
     char *folder; /* absolute, as the process sees it */
@@ -166,12 +167,15 @@ static char *make_options(const struct attach *a)
         snprintf(filters, sizeof filters, "seccomp=" TMK_FILTERS_TRUST "\n");
     else if (a->asker.n_filters > 0)
         snprintf(filters, sizeof filters, "seccomp=%" PRIu64 "\n", a->asker.n_filters);
-    return tmk_xformat("run=%s\ninjected=1\n%s%s%s%s%s%s%s", a->folder, size, filters,
-                       tmk_args_get(a->args, "no-stacks") ? "no_stacks=1\n" : "",
-                       tmk_args_get(a->args, "no-modules") ? "no_modules=1\n" : "",
-                       tmk_args_get(a->args, "no-categories") ? "no_categories=1\n" : "",
-                       tmk_args_get(a->args, "cpu-tensors") ? "cpu_tensors=1\n" : "",
-                       tmk_args_get(a->args, "native") ? "native=1\n" : "");
+    char *place = a->step_at ? tmk_xformat("step_at=%s\n", a->step_at) : tmk_xstrdup("");
+    char *all = tmk_xformat("run=%s\ninjected=1\n%s%s%s%s%s%s%s%s", a->folder, place, size, filters,
+                            tmk_args_get(a->args, "no-stacks") ? "no_stacks=1\n" : "",
+                            tmk_args_get(a->args, "no-modules") ? "no_modules=1\n" : "",
+                            tmk_args_get(a->args, "no-categories") ? "no_categories=1\n" : "",
+                            tmk_args_get(a->args, "cpu-tensors") ? "cpu_tensors=1\n" : "",
+                            tmk_args_get(a->args, "native") ? "native=1\n" : "");
+    free(place);
+    return all;
 }
 
 static void say_details(const struct attach *a, const struct tmk_injected *done)
@@ -273,6 +277,7 @@ static int run_attach(const struct tmk_args *args)
     struct attach a = {.args = args};
     pid_t pid;
     if (!parse_pid(args->operands[0], &pid) || !tmk_recording_max_size(args, &a.max_size_bytes) ||
+        !tmk_watch_step_at(args, &a.step_at) ||
         !parse_timeout(tmk_args_get(args, "timeout"), &a.timeout_ns))
         return TMK_EXIT_USAGE;
     int status = examine_process(&a, pid);
@@ -331,7 +336,7 @@ const struct tmk_command tmk_cmd_attach = {
     .summary = "Watch a process that already runs",
     .usage = "[HOST:]PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] "
              "[--no-modules] "
-             "[--no-categories] [--timeout "
+             "[--no-categories] [--step-at FILE:LINE] [--timeout "
              "S] [--verbose]",
     .notes = notes,
     .options = options_table,

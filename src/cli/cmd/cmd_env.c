@@ -108,7 +108,7 @@ const struct tmk_command tmk_cmd_env = {
     .name = "env",
     .summary = "Print the environment that watches a job started by others",
     .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
-             "[--no-modules] [--no-categories]",
+             "[--no-modules] [--no-categories] [--step-at FILE:LINE]",
     .notes = notes,
     .options = options,
     .n_options = TMK_N(options),

@@ -143,7 +143,7 @@ const struct tmk_command tmk_cmd_run = {
     .name = "run",
     .summary = "Run a program and record every allocation that it reports",
     .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
-             "[--no-modules] [--no-categories] "
+             "[--no-modules] [--no-categories] [--step-at FILE:LINE] "
              "[--quiet] -- PROGRAM [ARGUMENT...]",
     .notes = notes,
     .options = options,

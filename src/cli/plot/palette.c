@@ -50,6 +50,7 @@ static const struct named {
     {"gradient", "#3f74c4"},
     {"input", "#27a5a0"},
     {"activation", "#d6604d"},
+    {"kv_cache", "#4f8f8b"},
     {"autograd_detail", "#7fb2e5"},
     {"temporary", "#9970ab"},
     /* components are shown beside categories, so they have other tones */

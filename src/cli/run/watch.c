@@ -91,6 +91,7 @@ void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_
         {"TIDEMARK_MAX_SIZE",
          w->max_size_bytes ? tmk_xformat("%" PRIu64, w->max_size_bytes) : NULL},
         {"TIDEMARK_RANKS", w->ranks ? tmk_xstrdup(w->ranks) : NULL},
+        {"TIDEMARK_STEP_AT", w->step_at ? tmk_xstrdup(w->step_at) : NULL},
         {"TIDEMARK_CPU_TENSORS", w->cpu_tensors ? tmk_xstrdup("1") : NULL},
         {"TIDEMARK_NATIVE", w->native ? tmk_xstrdup("1") : NULL},
         {"TIDEMARK_NO_STACKS", w->no_stacks ? tmk_xstrdup("1") : NULL},

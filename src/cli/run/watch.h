@@ -15,6 +15,7 @@ struct tmk_watch {
     const char *library;     /* absolute path of libtidemark.so */
     uint64_t max_size_bytes; /* of a trace; 0: the recorder's default */
     const char *ranks;       /* "0,8-15": only these; NULL: all */
+    const char *step_at;     /* "FILE:LINE" where steps begin; NULL: they are found */
     bool cpu_tensors;        /* CPU tensors all along */
     bool native;             /* C and C++ frames too */
     bool no_stacks;          /* torch's blocks without lines */
@@ -28,7 +29,7 @@ struct tmk_setting {
     char *value; /* the caller's, for free(); NULL: to be unset */
 };
 
-enum { TMK_N_SETTINGS = 10 };
+enum { TMK_N_SETTINGS = 11 };
 
 /* Fill in all settings, whether set or not. `run` and `env` use them. */
 void tmk_watch_settings(const struct tmk_watch *w, struct tmk_setting ret[TMK_N_SETTINGS]);

@@ -15,12 +15,15 @@
 
 /* The rows that `attach` has too. */
 #define TMK_WATCH_LESS                                                                             \
-    {"no-stacks", 0, NULL, NULL, "torch's blocks without the lines that asked for them"},          \
+    {"step-at", 0, "FILE:LINE", NULL, "a step begins where Python reaches this line (3.12+)"},     \
+        {"no-stacks", 0, NULL, NULL, "torch's blocks without the lines that asked for them"},      \
         {"no-modules", 0, NULL, NULL, "torch's blocks without the modules they belong to"},        \
     {                                                                                              \
         "no-categories", 0, NULL, NULL, "without parameters, gradients, optimizer state by name"   \
     }
 
+/* The place of --step-at in *ret, NULL without the option. False after a message. */
+bool tmk_watch_step_at(const struct tmk_args *args, const char **ret);
 /* Read them into *ret, and find the library; its path is the caller's. The rest of *ret is left
  * alone. Returns 0, or an exit status after a message. */
 int tmk_watch_options_read(const struct tmk_args *args, struct tmk_watch *ret);

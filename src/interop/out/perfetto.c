@@ -28,7 +28,7 @@
 #include "trace/state.h"
 
 enum {
-    N_CATEGORIES = TIDEMARK_OTHER + 1,
+    N_CATEGORIES = TIDEMARK_KV_CACHE + 1,
     EXACT_EVENTS = 1000000, /* up to this many events counters have every change */
     N_PARTS = 200000,       /* beyond that, they have this many parts */
     NAME_BYTES = 512,

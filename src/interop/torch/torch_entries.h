@@ -61,7 +61,7 @@ enum tmk_torch_word {
         TMK_N_TORCH_WORDS,
 };
 
-enum { TMK_N_CATEGORIES = TIDEMARK_OTHER + 1 };
+enum { TMK_N_CATEGORIES = TIDEMARK_KV_CACHE + 1 };
 
 struct tmk_torch_file {
     const struct tmk_process *p;

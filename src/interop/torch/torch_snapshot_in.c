@@ -59,7 +59,7 @@ static uint8_t action_of(const struct tmk_pickle_value *v)
 /* The category as our own export writes it. */
 static uint8_t category_of_word(const struct tmk_pickle_value *v)
 {
-    for (unsigned i = 0; v->kind == TMK_PICKLE_TEXT && i <= TIDEMARK_OTHER; i++) {
+    for (unsigned i = 0; v->kind == TMK_PICKLE_TEXT && i <= TIDEMARK_KV_CACHE; i++) {
         const char *name = tmk_category_name((uint8_t)i);
         if (name && strcmp(name, v->object->text) == 0)
             return (uint8_t)i;

@@ -16,7 +16,7 @@ enum { MAX_GATE_BYTES = 96 };
 
 static bool find_category(const char *name, uint8_t *ret)
 {
-    for (unsigned i = 0; i <= TIDEMARK_OTHER; i++)
+    for (unsigned i = 0; i <= TIDEMARK_KV_CACHE; i++)
         if (strcmp(tmk_category_name((uint8_t)i), name) == 0) {
             *ret = (uint8_t)i;
             return true;

@@ -5,7 +5,7 @@
  *     gate     = what (">" | ">=") limit
  *     what     = "peak" | "allocated" | "reserved" | "leak" | category
  *     category = "parameter" | "gradient" | "optimizer_state" | "activation" | "input"
- *              | "temporary" | "autograd_detail" | "buffer" | "other" | "unknown"
+ *              | "temporary" | "autograd_detail" | "buffer" | "kv_cache" | "other" | "unknown"
  *     limit    = number "%" | size, as in "1GiB", "512 MiB", "0"
  *
  * Blanks may stand between the parts. A gate compares how much more B has than A, in bytes or in

@@ -66,7 +66,7 @@ static int take_part(struct tmk_imbalance *b, struct tmk_peak *const peaks[2], e
 static bool is_made_of_batch(uint8_t category)
 {
     return category == TIDEMARK_ACTIVATION || category == TIDEMARK_INPUT ||
-           category == TIDEMARK_AUTOGRAD_DETAIL;
+           category == TIDEMARK_AUTOGRAD_DETAIL || category == TIDEMARK_KV_CACHE;
 }
 
 /* A larger batch makes the same blocks larger, all by one factor. That is so when at least half of

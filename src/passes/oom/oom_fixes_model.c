@@ -194,7 +194,8 @@ static struct weights weights_of(const struct tmk_process *p, uint16_t device)
     struct weights w = {0};
     for (uint32_t i = 0; i < tmk_parameters_n(p); i++) {
         const struct tmk_parameter *parameter = tmk_parameter_get(p, i);
-        if (parameter->device != device || parameter->flags & TMK_PARAMETER_IS_BUFFER)
+        if (parameter->device != device ||
+            parameter->flags & (TMK_PARAMETER_IS_BUFFER | TMK_PARAMETER_IS_TIED))
             continue;
         w.bytes += parameter->size_bytes;
         if (parameter->flags & TMK_PARAMETER_REQUIRES_GRAD)

@@ -49,7 +49,8 @@ int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene
     const uint64_t *of = scene->category_bytes;
     uint64_t activations = of[TIDEMARK_ACTIVATION];
     uint64_t scaling = activations + of[TIDEMARK_INPUT] + of[TIDEMARK_TEMPORARY] +
-                       of[TIDEMARK_AUTOGRAD_DETAIL] + tmk_scene_lacking(scene);
+                       of[TIDEMARK_AUTOGRAD_DETAIL] + of[TIDEMARK_KV_CACHE] +
+                       tmk_scene_lacking(scene);
     struct tmk_need need = {.bytes = scene->allocated_bytes + tmk_scene_lacking(scene),
                             .activation_bytes = activations,
                             .scaling_bytes = scaling};

@@ -20,7 +20,7 @@
 
 enum {
     TMK_NEAR_PERCENT = 95,
-    TMK_SCENE_CATEGORIES = TIDEMARK_OTHER + 1,
+    TMK_SCENE_CATEGORIES = TIDEMARK_KV_CACHE + 1,
     TMK_MAX_SCENES = 16, /* OOMs that are kept */
 };
 

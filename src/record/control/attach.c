@@ -80,6 +80,7 @@ static int begin_recording(const char *options, char *message, size_t size)
         settings.run_folder[0] != '/')
         return answer_with(-1, message, size, "no absolute path of a run folder was given");
     option_value(options, "max_size", number, sizeof number);
+    option_value(options, "step_at", settings.step_at, sizeof settings.step_at);
     settings.max_size_bytes = tmk_settings_number(number);
     if (tmk_copies_record())
         return answer_with(-1, message, size,

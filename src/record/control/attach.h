@@ -11,11 +11,11 @@
 #include <stddef.h>
 
 /* Attach. Options are lines "key=value": run (an absolute path), max_size (bytes), cpu_tensors,
- * native, no_stacks, no_modules, no_categories (1), injected (1: the calling thread was made for
- * this and ends then), at_first_event (1: make nothing before, as `tidemark run` does; for a
- * process in which nothing is alive that would have to be listed), seccomp (trust: its filters do
- * no harm). 0, or -1 with the reason in `message`. Waits up to 5 s for an attach or detach that is
- * under way. The injector, `import tidemark` and tests call this. */
+ * native, no_stacks, no_modules, no_categories (1), step_at (FILE:LINE), injected (1: the calling
+ * thread was made for this and ends then), at_first_event (1: make nothing before, as `tidemark
+ * run` does; for a process in which nothing is alive that would have to be listed), seccomp (trust:
+ * its filters do no harm). 0, or -1 with the reason in `message`. Waits up to 5 s for an attach or
+ * detach that is under way. The injector, `import tidemark` and tests call this. */
 __attribute__((visibility("default"))) int tidemark_attach(const char *options, char *message,
                                                            size_t size);
 

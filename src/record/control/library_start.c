@@ -48,6 +48,7 @@ __attribute__((constructor)) static void start_library(void)
         .no_modules = tmk_settings_number(getenv("TIDEMARK_NO_MODULES")) != 0,
         .no_categories = tmk_settings_number(getenv("TIDEMARK_NO_CATEGORIES")) != 0,
     };
+    copy_setting(settings.step_at, sizeof settings.step_at, "TIDEMARK_STEP_AT");
     if (!folder || folder[0] != '/' || strlen(folder) >= sizeof settings.run_folder)
         return;
     strcpy(settings.run_folder, folder);

@@ -18,6 +18,7 @@
 #include "record/core/seal.h"
 #include "record/identity/identity.h"
 #include "record/native/native.h"
+#include "record/training/torch_calls.h"
 #include "trace/layout.h"
 #include "trace/ring.h"
 
@@ -211,6 +212,7 @@ void tmk_session_finish(bool may_start_thread)
         return;
     if (may_start_thread && is_arming && atomic_load(&c->slow_arming))
         say_slow_disk();
+    tmk_torch_calls_end_process();
     atomic_store(&tmk_recorder.is_ending, true);
     tmk_session_end_within(finish_limit_ns, TMK_STOP_NONE);
 }

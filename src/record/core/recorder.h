@@ -79,6 +79,7 @@ struct tmk_settings {
     bool no_modules;         /* without calls of torch's modules */
     bool no_categories;      /* without tags that say which tensors are what */
     uint64_t max_size_bytes; /* as asked for; 0: the default */
+    char step_at[512];       /* FILE:LINE of the program where steps begin; "": they are found */
     char run_folder[3072];
 };
 

@@ -21,6 +21,7 @@
 #include "record/torch/torch_stubs.h"
 #include "record/training/bridge.h"
 #include "record/training/torch_calls.h"
+#include "record/training/training_context.h"
 #include "tidemark/tidemark.h"
 #include "trace/kinds.h"
 #include "trace/layout.h"
@@ -336,6 +337,16 @@ static inline void record_usage(const void *address, int64_t size, uint64_t allo
         record_free(device, address, reserved);
 }
 
+/* Record it and leave the lane. */
+static void put_oom(struct tmk_lane *lane, uint16_t device, uint64_t size)
+{
+    tmk_recorder_count_oom();
+    tmk_training_context_note_failure();
+    tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
+    tmk_lane_leave(lane);
+    tmk_packing_hurry();
+}
+
 static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
 {
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
@@ -347,10 +358,7 @@ static void record_oom(uint64_t size, uint64_t reserved, uint16_t device)
     tmk_torch_calls_see_worker(lane);
     if (device != TIDEMARK_HOST)
         note_device_reserved(lane, device, reserved);
-    tmk_recorder_count_oom();
-    tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
-    tmk_lane_leave(lane);
-    tmk_packing_hurry();
+    put_oom(lane, device, size);
 }
 
 /* ---- blocks of the driver's ---- */
@@ -369,10 +377,7 @@ void tmk_block_hook_note_oom(uint16_t device, uint64_t size)
     if (!lane)
         return;
     tmk_torch_calls_see_worker(lane);
-    tmk_recorder_count_oom();
-    tmk_lane_put(lane, TMK_KIND_OOM, device, tmk_pystack_id(lane), size, 0);
-    tmk_lane_leave(lane);
-    tmk_packing_hurry();
+    put_oom(lane, device, size);
 }
 
 /* ---- calling on ---- */

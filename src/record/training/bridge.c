@@ -17,11 +17,14 @@
 #include "record/core/intern.h"
 #include "record/core/parts.h"
 #include "record/core/recorder.h"
+#include "record/loader/peek.h"
 #include "record/python/python.h"
 #include "record/training/autograd_nodes.h"
 #include "record/training/bridge_python.h"
+#include "record/training/cache_tags.h"
 #include "record/training/gradients.h"
 #include "record/training/module_names.h"
+#include "record/training/step_at.h"
 #include "record/training/tensor_tags.h"
 #include "record/training/torch_calls.h"
 #include "record/training/training_context.h"
@@ -94,6 +97,7 @@ static struct tmk_object *forget_object(struct tmk_object *self, struct tmk_obje
     tmk_module_names_remove(object);
     tmk_training_context_forget((const void *)(uintptr_t)object);
     tmk_tensor_tags_forget();
+    tmk_cache_tags_forget((const void *)(uintptr_t)object);
     return python_none();
 }
 
@@ -171,6 +175,38 @@ static struct tmk_object *list_instances(struct tmk_object *self, struct tmk_obj
     return found;
 }
 
+/* slots(frame, code, n), for bridge.py: the first n variables of a function that is being run by
+ * CPython 3.11 or 3.12, None where there is none. The frame object's fourth word leads to them; the
+ * code, which lies beside them, tells whether this is the layout that we know. */
+static struct tmk_object *list_slots(struct tmk_object *self, struct tmk_object *arguments)
+{
+    enum { FRAME_WORD = 3, CODE_312 = 0, CODE_311 = 4, FIRST_SLOT = 9, MOST = 512 };
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *const *frame = (struct tmk_object *const *)py->PyTuple_GetItem(arguments, 0);
+    const struct tmk_object *code = py->PyTuple_GetItem(arguments, 1);
+    uint64_t n = number_argument(arguments, 2);
+    struct tmk_object *slots[FIRST_SLOT + MOST], *found = py->PyList_New(0);
+    (void)self;
+    n = n < MOST ? n : MOST;
+    if (!found || !tmk_peek(frame[FRAME_WORD], slots, (FIRST_SLOT + n) * sizeof *slots))
+        return found;
+    bool is_known = code && (slots[CODE_311] == code || slots[CODE_312] == code);
+    for (uint64_t i = 0; is_known && i < n; i++) {
+        struct tmk_object *none = slots[FIRST_SLOT + i] ? NULL : python_none();
+        py->PyList_Append(found, none ? none : slots[FIRST_SLOT + i]);
+        py->Py_DecRef(none);
+    }
+    return found;
+}
+
+/* later(), for bridge.py: learn() has not decided on a name; ask at the next call again. */
+static struct tmk_object *decide_later(struct tmk_object *self, struct tmk_object *arguments)
+{
+    (void)self, (void)arguments;
+    tmk_bridge.is_undecided = true;
+    return python_none();
+}
+
 /* calm(), for bridge.py */
 static struct tmk_object *say_whether_calm(struct tmk_object *self, struct tmk_object *arguments)
 {
@@ -182,6 +218,8 @@ static struct tmk_python_method bridge_methods[] = {
     {"instances", list_instances, TMK_PYTHON_VARARGS, NULL},
     {"named", name_module, TMK_PYTHON_VARARGS, NULL},
     {"forget", forget_object, TMK_PYTHON_VARARGS, NULL},
+    {"later", decide_later, TMK_PYTHON_VARARGS, NULL},
+    {"slots", list_slots, TMK_PYTHON_VARARGS, NULL},
     {"expect", expect_optimizer, TMK_PYTHON_VARARGS, NULL},
     {"tag", tag_address, TMK_PYTHON_VARARGS, NULL},
     {"parameter", tell_parameter, TMK_PYTHON_VARARGS, NULL},
@@ -193,6 +231,8 @@ static struct tmk_python_method bridge_methods[] = {
     {"calm", say_whether_calm, TMK_PYTHON_VARARGS, NULL},
     {"hush", tmk_torch_calls_hush, TMK_PYTHON_VARARGS, NULL},
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
+    {"is_cache_name", tmk_cache_tags_is_name, TMK_PYTHON_VARARGS, NULL},
+    {"caches", tmk_cache_tags_places, TMK_PYTHON_VARARGS, NULL},
 };
 
 /* ---- arming ---- */
@@ -256,7 +296,8 @@ static bool find_python_functions(void)
         {"learn", &tmk_bridge.learn},           {"called", &tmk_bridge.called},
         {"refresh", &tmk_bridge.refresh},       {"updated", &tmk_bridge.updated},
         {"wrap_steps", &tmk_bridge.wrap_steps}, {"only_devices", &tmk_bridge.only_devices},
-        {"find_turns", &tmk_bridge.find_turns}};
+        {"find_turns", &tmk_bridge.find_turns}, {"find_caches", &tmk_bridge.find_caches},
+        {"Module", &tmk_bridge.module_class}};
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         struct tmk_object *function = py->PyDict_GetItemString(tmk_bridge.names, functions[i].name);
         if (!function)
@@ -295,6 +336,7 @@ static const char *arm_bridge(const struct tmk_python *py)
     tmk_training_context_reset(tmk_bridge.modules);
     tmk_autograd_nodes_reset();
     tmk_tensor_tags_init();
+    tmk_cache_tags_reset();
     if (!has_lock(py))
         return "this Python is built without a global lock";
     if (!tmk_module_names_reset() || !load_bridge_source())
@@ -312,12 +354,22 @@ static const char *arm_bridge(const struct tmk_python *py)
     return why;
 }
 
+static bool wants_no_bridge(void)
+{
+    return tmk_recorder.settings.no_modules && tmk_recorder.settings.no_categories;
+}
+
 /* Needs the interpreter's lock. True when it is decided, either way. */
 static bool try_to_arm(const struct tmk_python *py)
 {
     uint32_t generation = atomic_load(&tmk_recorder.control->generation);
     if (generation == 0 || atomic_load(&tmk_control_page.control.bridge) == generation)
         return true;
+    tmk_step_at_arm(py);
+    if (wants_no_bridge()) {
+        atomic_store(&tmk_fast_path.settled, generation);
+        return true;
+    }
     if (!is_torch_ready(py))
         return false;
     const char *why = arm_bridge(py);
@@ -405,7 +457,7 @@ __attribute__((noinline, cold)) void tmk_bridge_want(struct tmk_lane *lane)
     bool is_queued = atomic_load(&arming.state) == QUEUED;
     if (now - since < (is_queued ? helper_ns : retry_ns))
         return;
-    if (tmk_recorder.settings.no_modules && tmk_recorder.settings.no_categories) {
+    if (wants_no_bridge() && !*tmk_recorder.settings.step_at) {
         atomic_store(&tmk_fast_path.settled, lane->generation);
         return;
     }
@@ -449,9 +501,13 @@ static void *disarm_main(void *unused)
         return NULL;
     int lock = py->PyGILState_Ensure();
     if (atomic_load(&tmk_recorder.control->generation) == 0) {
-        tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "disarm"), NULL, NULL);
-        py->PyErr_Clear();
-        tmk_tensor_tags_reset();
+        if (tmk_bridge.names) {
+            tmk_bridge_call(py->PyDict_GetItemString(tmk_bridge.names, "disarm"), NULL, NULL);
+            py->PyErr_Clear();
+            tmk_tensor_tags_reset();
+            tmk_cache_tags_reset();
+        }
+        tmk_step_at_disarm(py);
     }
     py->PyGILState_Release(lock);
     return NULL;
@@ -461,10 +517,13 @@ static void *disarm_main(void *unused)
 void tmk_bridge_end(void)
 {
     const char *reason;
-    if (!tmk_bridge.names || !tmk_python_find(&reason)) /* with Python everything patched is gone */
+    if ((!tmk_bridge.names && !tmk_step_at_is_armed()) ||
+        !tmk_python_find(&reason)) /* with Python everything patched is gone */
         return;
-    tmk_torch_calls_switch(false);
-    tmk_gradients_switch(false, false);
+    if (tmk_bridge.names) {
+        tmk_torch_calls_switch(false);
+        tmk_gradients_switch(false, false);
+    }
     tmk_helper_start(disarm_main, NULL, HELPER_STACK_BYTES);
 }
 

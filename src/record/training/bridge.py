@@ -3,10 +3,10 @@
 interpreter's lock: when a module is called that has no name yet, when an optimizer is met, and at
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
-The C half has put into this namespace: instances, named, forget, expect, tag, parameter, gradients,
-begin, end, await_turn, skip, hush, calm, workspaces, categories. Nothing here keeps anything alive, nor changes an
-object of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and
-before 2.0 zero_grad() are wrapped, and restored by disarm().
+The C half has put into this namespace: instances, named, later, forget, expect, tag, parameter, gradients,
+begin, end, await_turn, skip, hush, calm, workspaces, slots, is_cache_name, caches, categories. Nothing here
+keeps anything alive, nor changes an object of the program's but for one thing: the step() of optimizer
+classes, GradScaler's update() and before 2.0 zero_grad() are wrapped, and restored by disarm().
 """
 import functools
 import gc
@@ -19,9 +19,11 @@ torch = sys.modules["torch"]
 Module = torch.nn.Module
 Optimizer = torch.optim.Optimizer
 PARAMETER, OPTIMIZER_STATE, BUFFER = 1, 3, 8
-REQUIRES_GRAD, IS_BUFFER, IS_TRAINED = 1, 2, 4
+REQUIRES_GRAD, IS_BUFFER, IS_TRAINED, IS_TIED = 1, 2, 4, 8
 DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
 FREE_SECONDS, SHARE = 0.3, 0.01  # of the time: for looking around, see may_look()
+OPTIMIZED = 1  # of a code's flags: a function's, with its variables in slots
+MOST_FRAMES, MOST_NAMES, MOST_ITEMS = 64, 2048, 256  # of a search for variables
 
 # Modules that only wrap another: the class that has the child by that name, None: any.
 SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wrapped_module", None),
@@ -38,7 +40,7 @@ updates = {}     # id of an optimizer: how often it has stepped, of those that C
 wrapped = []     # (class, name of the method, theirs, ours)
 own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
 n_parameters = 0
-looked = armed_at = 0.0  # seconds: how long in all, since when
+looked = armed_at = 0.0  # seconds: how long in all, of this thread's processor time; since when
 
 
 def ended(reference):
@@ -86,26 +88,142 @@ def name_roots():
             name_module(module, path or type(module).__name__)
 
 
-def new_prefix(root):
-    """One root has none; others have their class's name before their modules' names. A root that is
-    gone leaves its prefix to the next."""
+def has_parameters(root):
+    return any(part._parameters for part, _ in walk(root, "", set()))
+
+
+def chosen(candidates):
+    """The first name that no other model has, and no part of the one without a prefix."""
     taken = {prefix for _, prefix in live_roots()}
-    if "" not in taken:
-        return ""
-    base = type(root).__name__
-    serial, prefix = 1, base
-    while prefix in taken:
+    for root, prefix in live_roots():
+        taken.update(root._modules if prefix == "" else ())
+    for name in candidates:
+        if name not in taken:
+            return name
+    serial = 2
+    while f"{candidates[0]}#{serial}" in taken:
         serial += 1
-        prefix = f"{base}#{serial}"
-    return prefix
+    return f"{candidates[0]}#{serial}"
 
 
-def add_root(root):
+def add_root(root, prefix):
     inside = {id(module) for module, _ in walk(root, "", set())}
-    before = [prefix for old, prefix in live_roots() if id(old) in inside]
-    prefix = before[0] if before else new_prefix(root)
+    before = [old_prefix for old, old_prefix in live_roots() if id(old) in inside]
     roots[:] = [pair for pair in roots if id(pair[0]()) not in inside]
-    roots.append((weakref.ref(root), prefix))
+    roots.append((weakref.ref(root), before[0] if before else prefix))
+
+
+def main_one(models):
+    """The model that gives names without a prefix: the only one, or the only one that is trained."""
+    if any(prefix == "" for _, prefix in live_roots()):
+        return None
+    lists = trained()
+    mine = [model for model in models if len(models) == 1 or not lists.isdisjoint(
+        id(tensor) for part, _ in walk(model, "", set()) for tensor in part._parameters.values())]
+    return mine[0] if len(mine) == 1 else None
+
+
+def distinct(models):
+    """Without those whose parameters are all another's, as a trace of a model."""
+    seen, found = set(), []
+    for model in models:
+        own = {id(tensor) for part, _ in walk(model, "", set()) for tensor in part._parameters.values()} - {id(None)}
+        if own - seen:
+            found.append(model)
+        seen |= own
+    return found
+
+
+def add_roots(models):
+    """All but the main one have the name of the variable that holds them before their modules' names, or else
+    their class's. A model that is gone leaves its name to the next."""
+    main = main_one(distinct(models) or models)
+    others = [model for model in models if model is not main]
+    names_of = holders(others) if others or len(live_roots()) > 0 else {}
+    for model in models:
+        candidates = names_of.get(id(model)) or [type(model).__name__]
+        add_root(model, "" if model is main else chosen(candidates))
+
+
+# ---- variables ----
+
+def variables(frame):
+    """Names and values. A function's are read by C: what Python itself returns before 3.13 keeps them alive."""
+    code = frame.f_code
+    if not code.co_flags & OPTIMIZED or sys.version_info >= (3, 13):
+        return list(frame.f_locals.items())[:MOST_NAMES]
+    if sys.version_info < (3, 11):
+        return []
+    names_of = code.co_varnames + tuple(n for n in code.co_cellvars if n not in code.co_varnames) + code.co_freevars
+    return [(name, contents(value)) for name, value in zip(names_of, slots(frame, code, len(names_of)))]
+
+
+def contents(value):
+    """Of a cell: a variable that functions share."""
+    try:
+        return value.cell_contents if type(value) is types.CellType else value
+    except ValueError:
+        return None
+
+
+def frames_of_program():
+    """Those of the calling thread that are not torch's, outermost first."""
+    found, frame = [], sys._getframe(1)
+    while frame is not None and len(found) < MOST_FRAMES:
+        if frame.f_globals is not globals() and str(frame.f_globals.get("__name__")).split(".")[0] != "torch":
+            found.append(frame)
+        frame = frame.f_back
+    return found[::-1]
+
+
+def inside_of(name, value):
+    """What a list, a dict or a plain object has, with names."""
+    if type(value) in (list, tuple):
+        return [(f"{name}.{i}", part) for i, part in enumerate(value[:MOST_ITEMS])]
+    if type(value) is dict:
+        return [(f"{name}.{key}", part) for key, part in list(value.items())[:MOST_ITEMS] if type(key) is str]
+    try:
+        fields = object.__getattribute__(value, "__dict__")
+    except Exception:  # there is none, or a property that does not like to be asked
+        return []
+    others = (Module, type, types.ModuleType, types.FunctionType)
+    is_plain = type(fields) is dict and not issubclass(type(value), others)
+    return list(fields.items())[:MOST_ITEMS] if is_plain else []
+
+
+def holders(models):
+    """By id of a model: the names of variables that hold it, best first. Outer functions' variables come before
+    inner ones', and variables before what is in lists and objects, unless that holds several models of which some
+    have no variable: then the variable is a loop's."""
+    found, parts, seen = {id(model): [] for model in models}, [], set()
+    for frame in frames_of_program():
+        for name, value in variables(frame) + list(frame.f_globals.items())[:MOST_NAMES]:
+            if id(value) in found and not name.startswith("_") and name != "self":
+                found[id(value)].append(name)
+            elif (name, id(value)) not in seen:
+                seen.add((name, id(value)))
+                parts.append((name, value))
+    have_variable = {key for key, names_of in found.items() if names_of}
+    for name, value in parts:
+        inside = [(path, id(part)) for path, part in inside_of(name, value) if id(part) in found]
+        is_looped = len(inside) > 1 and any(key not in have_variable for _, key in inside)
+        for path, key in inside:
+            if not path.startswith("_"):
+                found[key].insert(0 if is_looped else len(found[key]), path)
+    return found
+
+
+def is_being_made():
+    """A module's __init__() is under way: what is called in it will be a part of that module."""
+    for frame in frames_of_program():
+        if frame.f_code.co_name == "__init__":
+            own = variables(frame)[:1]
+            if own and issubclass(type(own[0][1]), Module):  # isinstance() may ask a proxy
+                return True
+    return False
+
+
+# ---- models ----
 
 
 def is_replica(module):
@@ -128,7 +246,7 @@ def search(module):
         seen.add(id(module))
         module = parents[id(module)]
     return module, [other for other in modules if id(other) not in parents and other is not module and
-                    any(part._parameters for part, _ in walk(other, "", set()))]
+                    has_parameters(other)]
 
 
 def may_look():
@@ -140,14 +258,16 @@ def learn(module, is_root):
     """C has met a module that it has no name for. When we have looked around for long, it has its
     class's name."""
     global looked
-    began = time.monotonic()
+    began = time.thread_time()
     if is_replica(module) and is_root:
         for part, path in walk(module, "", set()):
             name_module(part, path or type(part).__name__)
+    elif may_look() and is_being_made():
+        later()
     elif not may_look() or not look_around(module):
         for part, path in walk(module, type(module).__name__, set()):
             name_module(part, path)
-    looked += time.monotonic() - began
+    looked += time.thread_time() - began
 
 
 def look_around(module):
@@ -160,11 +280,8 @@ def look_around(module):
             note_parameters()
             return True
     top, others = search(module)
-    add_root(top)
     known = {id(part) for root, _ in live_roots() for part, _ in walk(root, "", set())}
-    for other in others:
-        if id(other) not in known:
-            add_root(other)
+    add_roots([top, *(other for other in others if id(other) not in known)])
     name_roots()
     note_parameters()
     wrap_steps()
@@ -181,10 +298,19 @@ def called(module):
             note_parameters()
 
 
+def find_caches(root):
+    """Tell C where the caches of a model in inference are, by the names they have."""
+    code = getattr(getattr(type(root), "forward", None), "__code__", None)
+    arguments = () if code is None else code.co_varnames[1:code.co_argcount][:64]
+    places = [(weakref.ref(module), key) for module, _ in walk(root, "", set())
+              for key in list(module.__dict__) if is_cache_name(key)]
+    caches(id(root), sum(1 << i for i, name in enumerate(arguments) if is_cache_name(name)), places[:MOST_NAMES])
+
+
 def watch(thing):
     """tidemark.watch(): what cannot be found by itself."""
     if isinstance(thing, Module):
-        add_root(thing)
+        add_roots([thing])
         own_roots.add(id(thing))
         name_roots()
     elif isinstance(thing, Optimizer):
@@ -223,6 +349,7 @@ def say(tensor, category, name):
 
 
 def note_tensor(tensor, name, flags, category):
+    """Without a category: another name of one that has been noted."""
     global n_parameters
     device, address = place(tensor)
     if device is None:
@@ -234,7 +361,7 @@ def note_tensor(tensor, name, flags, category):
     n_parameters += 1
     dtype = str(tensor.dtype).replace("torch.", "")
     parameter(n_parameters, name, flags, device, address, size, f"{dtype} {list(tensor.shape)}")
-    if address:
+    if address and category is not None:
         tag(device, address, category, name)
 
 
@@ -268,19 +395,27 @@ def note_parameters():
     names.clear()
     others = set()  # models that are not called, by another thread maybe: their gradients are let alone
     for root, prefix in live_roots():
+        mine = set()  # ids of the tensors that this model has given names to
         for module, path in walk(root, prefix, set()):
             start = path + "." if path else ""
             for key, tensor in list(module._parameters.items()):
-                if tensor is None or id(tensor) in names:  # tied: the first name counts
+                if tensor is None:
                     continue
+                flags = tensor.requires_grad * REQUIRES_GRAD | (id(tensor) in lists) * IS_TRAINED
+                if id(tensor) in names:  # the block has the first name; another model's is none
+                    if id(tensor) in mine:
+                        note_tensor(tensor, start + key, flags | IS_TIED, None)
+                    continue
+                mine.add(id(tensor))
                 names[id(tensor)] = weakref.ref(module), key, start + key
                 if id(root) not in own_roots:
                     others.add(start + key)
-                flags = tensor.requires_grad * REQUIRES_GRAD | (id(tensor) in lists) * IS_TRAINED
                 note_tensor(tensor, start + key, flags, PARAMETER)
             for key, tensor in list(module._buffers.items()):
                 if tensor is not None:
-                    note_tensor(tensor, start + key, IS_BUFFER, BUFFER)
+                    is_tied = id(tensor) in mine
+                    mine.add(id(tensor))
+                    note_tensor(tensor, start + key, IS_BUFFER | is_tied * IS_TIED, None if is_tied else BUFFER)
     found = [(*entry, parameter_of(*entry[:2])) for entry in names.values()]
     gradients([(module, key, name, place(tensor)[0] or 0)
                for module, key, name, tensor in found
@@ -329,13 +464,13 @@ def is_shell(optimizer):
 def refresh(optimizer):
     """It has stepped once, twice, four, eight ... times."""
     global looked
-    began = time.monotonic()
+    began = time.thread_time()
     wrap_steps()
     if categories and calm() and may_look():
         note_parameters()
         note_state(optimizer)
         workspaces()
-        looked += time.monotonic() - began
+        looked += time.thread_time() - began
 
 
 def updated(optimizer):

@@ -13,9 +13,12 @@
 
 struct tmk_bridge {
     bool modules, categories;
+    bool is_undecided; /* learn() wants to be asked again */
     const struct tmk_python *py;
     struct tmk_object *names; /* bridge.py's namespace */
     struct tmk_object *learn, *called, *refresh, *updated, *wrap_steps, *only_devices, *find_turns;
+    struct tmk_object *find_caches;
+    struct tmk_object *module_class; /* torch.nn.Module */
     struct tmk_object *tensor_class; /* torch.Tensor */
 };
 extern struct tmk_bridge tmk_bridge;

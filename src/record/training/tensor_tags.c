@@ -95,6 +95,21 @@ void tmk_tensor_tags_init(void)
         tags.sources = tags.memory.base;
 }
 
+struct tmk_object *tmk_tensor_tags_class(enum tmk_tensor_class class)
+{
+    switch (class) {
+    case TMK_CLASS_TUPLE:
+        return tags.tuple_class;
+    case TMK_CLASS_LIST:
+        return tags.list_class;
+    case TMK_CLASS_DICT:
+        return tags.dict_class;
+    case TMK_CLASS_MODULE:
+        break;
+    }
+    return tmk_bridge.module_class;
+}
+
 /* ---- tensors ---- */
 
 /* Call a tensor's method that returns a number; `otherwise` when it raises. */
@@ -127,6 +142,11 @@ static uint32_t intern_text(const char *text)
     if (lane)
         tmk_lane_leave(lane);
     return id;
+}
+
+uint32_t tmk_tensor_tags_name(const char *text)
+{
+    return intern_text(text);
 }
 
 static uint32_t intern_name(struct tmk_object *name)
@@ -357,12 +377,12 @@ void tmk_tensor_tags_note_gradients(void)
 
 /* ---- inputs ---- */
 
-static void note_input(struct tmk_object *tensor, uint32_t name)
+void tmk_tensor_tags_put(struct tmk_object *tensor, unsigned category, uint32_t name)
 {
     tmk_bridge.py->Py_IncRef(tensor);
     int64_t index = (int64_t)ask_tensor(tensor, tags.get_device, UINT64_MAX);
     uint16_t device = index < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)index);
-    put_tensor_tag(device, ask_tensor(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
+    put_tensor_tag(device, ask_tensor(tensor, tags.data_ptr, 0), category, name);
     tmk_bridge.py->Py_DecRef(tensor);
 }
 
@@ -396,7 +416,7 @@ static uint32_t note_value(struct tmk_object *value, uint32_t name, unsigned dep
 {
     struct tmk_object *type = tmk_python_type(value);
     if (type == tmk_bridge.tensor_class) {
-        note_input(value, name);
+        tmk_tensor_tags_put(value, TIDEMARK_INPUT, name);
         return 1;
     }
     if (depth >= MAX_DEPTH)

@@ -7,7 +7,17 @@
 
 #include <stddef.h>
 
+#include <stdint.h>
+
 struct tmk_object;
+
+/* Classes of Python and torch, found when the bridge is armed. */
+enum tmk_tensor_class { TMK_CLASS_TUPLE, TMK_CLASS_LIST, TMK_CLASS_DICT, TMK_CLASS_MODULE };
+struct tmk_object *tmk_tensor_tags_class(enum tmk_tensor_class class);
+
+/* Tag the storage of a plain tensor, and the string id of a tag's name. */
+void tmk_tensor_tags_put(struct tmk_object *tensor, unsigned category, uint32_t name);
+uint32_t tmk_tensor_tags_name(const char *text);
 
 /* bridge.py calls gradients(list) with the parameters that get tags for their gradients, module
  * after module: (weak reference to the module, key, name, device). */

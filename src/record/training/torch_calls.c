@@ -24,6 +24,7 @@
 #include "record/python/python.h"
 #include "record/training/autograd_nodes.h"
 #include "record/training/bridge_python.h"
+#include "record/training/cache_tags.h"
 #include "record/training/gradients.h"
 #include "record/training/module_names.h"
 #include "record/training/tensor_tags.h"
@@ -95,10 +96,11 @@ __attribute__((noinline)) static bool learn_name(struct tmk_object *module, bool
                                                  uint32_t *ret_name)
 {
     struct tmk_object *flag = tmk_bridge.py->PyLong_FromLong(is_root);
+    tmk_bridge.is_undecided = false;
     bool ok = tmk_bridge_call(tmk_bridge.learn, module, flag);
     tmk_bridge.py->Py_DecRef(flag);
     *ret_name = tmk_module_names_find(module);
-    if (ok && !*ret_name) /* and it never will have one */
+    if (ok && !*ret_name && !tmk_bridge.is_undecided) /* and it never will have one */
         tmk_module_names_put(module, TMK_MODULE_UNNAMED);
     return ok;
 }
@@ -189,6 +191,18 @@ static bool note_root(struct tmk_object *module)
     return !tmk_module_names_mark(module) || tmk_bridge_call(tmk_bridge.called, module, NULL);
 }
 
+/* After a call in inference. False when something was raised that belongs to the program: the
+ * result is dropped. */
+static bool note_caches(struct tmk_object *const *values, size_t n, struct tmk_object *keywords,
+                        struct tmk_object *result)
+{
+    if (!tmk_bridge.categories || tmk_bridge_is_off() || !tmk_torch_calls_is_calm() ||
+        tmk_cache_tags_note(values[0], values + 1, (n & ~offset_flag) - 1, keywords, result))
+        return true;
+    tmk_bridge.py->Py_DecRef(result);
+    return false;
+}
+
 /* The program itself calls a module: forward begins. */
 __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object *function,
                                                               struct tmk_object *const *values,
@@ -219,6 +233,10 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
      * on.) */
     tmk_lane.anchor = NULL;
     struct tmk_object *result = call_with_anchor(function, values, n, keywords);
+    if (!result)
+        tmk_training_context_note_failure();
+    else if (is_eval && !note_caches(values, n, keywords, result))
+        result = NULL;
     lane = tmk_lane_enter();
     if (!lane)
         return result;
@@ -301,6 +319,8 @@ static struct tmk_object *run_backward(struct tmk_object *self, struct tmk_objec
     if (!is_accumulating)
         tmk_gradients_end_capture();
     bool is_only = tmk_training_context_leave_backward() == 0;
+    if (!result)
+        tmk_training_context_note_failure();
     lane = tmk_lane_enter();
     if (!lane)
         return result;
@@ -332,6 +352,15 @@ void tmk_torch_calls_note_worker(struct tmk_lane *lane)
     if (!tmk_bridge_is_off() && quiet != TMK_TORCH_NEVER_QUIET)
         tmk_training_context_work(lane);
     lane->quiet = quiet;
+}
+
+void tmk_torch_calls_end_process(void)
+{
+    struct tmk_lane *lane = tmk_bridge_is_off() ? NULL : tmk_lane_enter();
+    if (!lane)
+        return;
+    tmk_training_context_end_process(lane);
+    tmk_lane_leave(lane);
 }
 
 /* ---- optimizers ---- */

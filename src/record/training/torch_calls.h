@@ -35,6 +35,9 @@ static inline void tmk_torch_calls_see_worker(struct tmk_lane *lane)
         tmk_torch_calls_note_worker(lane);
 }
 
+/* Called when the process ends, on any thread. */
+void tmk_torch_calls_end_process(void);
+
 /* ---- with the interpreter's lock ---- */
 
 /* True when nobody would see us ask tensors. False while torch.jit.trace is recording or a

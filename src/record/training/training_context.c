@@ -289,18 +289,22 @@ struct optimizer {
     const void *object;
     bool is_awaited;
     bool has_turn;
-    bool stepped; /* in this step */
+    bool stepped;        /* in this step */
+    bool stepped_before; /* in the step before */
     uint8_t n_given_up;
     uint32_t n_updates;
 };
 
 static struct {
     _Atomic bool is_due;             /* the next step begins with the next block */
+    _Atomic bool has_failed;         /* something went wrong in this step */
     bool is_own;                     /* the program counts steps itself */
     bool begun;                      /* a step has begun */
     bool trains;                     /* it is a training, not mere inference */
     bool updates;                    /* an optimizer has stepped */
     bool was_due;                    /* before the update that is under way */
+    bool is_fresh;                   /* no model has been called in the step yet */
+    bool is_late;                    /* the update under way belongs to the step before */
     int64_t next;                    /* number of the next step */
     uint32_t n_backwards, n_updates; /* in this step */
     uint32_t n_rounds;               /* updates in it that others were waited for nevertheless */
@@ -320,10 +324,14 @@ static void begin_training_step(struct tmk_lane *lane)
     steps.n_backwards = steps.n_updates = steps.n_rounds = 0;
     steps.n_roots = 0;
     atomic_store(&steps.is_due, false);
+    atomic_store(&steps.has_failed, false);
     end_lingering(lane, tmk_training_context_now(lane));
     tmk_lane_put(lane, TMK_KIND_STEP, 0, 0, (uint64_t)steps.next++, 0);
-    for (unsigned i = 0; i < steps.n_optimizers; i++)
+    steps.is_fresh = true;
+    for (unsigned i = 0; i < steps.n_optimizers; i++) {
+        steps.optimizers[i].stepped_before = steps.optimizers[i].stepped;
         steps.optimizers[i].stepped = false;
+    }
 }
 
 static bool is_root_called(const void *root)
@@ -351,6 +359,7 @@ void tmk_training_context_root(struct tmk_lane *lane, const void *root)
         begin_training_step(lane);
     else
         tmk_training_context_begin_due(lane);
+    steps.is_fresh = false;
     note_root_called(root);
 }
 
@@ -366,6 +375,7 @@ static void begin_training(struct tmk_lane *lane)
 void tmk_training_context_backward(struct tmk_lane *lane)
 {
     begin_training(lane);
+    steps.is_fresh = false;
     steps.n_backwards++;
 }
 
@@ -466,10 +476,17 @@ void tmk_training_context_await_turn(const void *optimizer)
         o->has_turn = true;
 }
 
-/* An update right behind another optimizer's, without a backward between, belongs to its step. */
+/* An update behind another optimizer's, without a model's call between, belongs to its step. */
 static bool joins_step_before(const struct optimizer *o)
 {
     return o && !o->stepped && tmk_training_context_is_due();
+}
+
+/* The same, but a block made meanwhile, a norm of gradients for one, has begun the next step: that
+ * step does not count the update. */
+static bool comes_late(const struct optimizer *o)
+{
+    return o && steps.is_fresh && steps.updates && !o->stepped_before && !o->stepped;
 }
 
 void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimizer)
@@ -480,6 +497,9 @@ void tmk_training_context_begin_update(struct tmk_lane *lane, const void *optimi
         atomic_store(&steps.is_due, false);
         return;
     }
+    steps.is_late = comes_late(o);
+    if (steps.is_late)
+        return;
     begin_training(lane);
     tmk_training_context_expect(optimizer);
     o = find_known_optimizer(optimizer);
@@ -519,12 +539,26 @@ bool tmk_training_context_end_update(const void *optimizer, bool returned,
         *ret_time = TMK_UPDATE_UNCOUNTED;
     else if (returned && (n & (n - 1)) == 0)
         *ret_time = TMK_UPDATE_ROUND;
-    if (returned)
+    if (returned && !steps.is_late)
         count_update(o);
+    steps.is_late = false;
     if (steps.was_due && !steps.is_own)
         atomic_store(&steps.is_due, true);
     steps.was_due = false;
     return tmk_training_context_is_due();
+}
+
+void tmk_training_context_note_failure(void)
+{
+    atomic_store(&steps.has_failed, true);
+}
+
+void tmk_training_context_end_process(struct tmk_lane *lane)
+{
+    bool is_tail = steps.next > 1 && steps.updates && steps.n_updates == 0 &&
+                   !atomic_load(&steps.has_failed) && !steps.is_own;
+    if (is_tail)
+        tmk_lane_put(lane, TMK_KIND_DEF_TAIL, 0, (uint32_t)(steps.next - 1), 0, 0);
 }
 
 void tmk_training_context_own_step(struct tmk_lane *lane)
@@ -534,9 +568,18 @@ void tmk_training_context_own_step(struct tmk_lane *lane)
     end_lingering(lane, tmk_training_context_now(lane));
 }
 
+static bool are_steps_said;
+
+void tmk_training_context_say_steps(bool are_said)
+{
+    are_steps_said = are_said;
+    steps.is_own |= are_said;
+}
+
 void tmk_training_context_reset(bool modules)
 {
     __builtin_memset(&steps, 0, sizeof steps);
+    steps.is_own = are_steps_said;
     end_quiet(modules);
     atomic_store(&workers.n, 0);
     for (uint32_t i = 0; i < MAX_WORKERS; i++)

@@ -127,8 +127,18 @@ void tmk_training_context_begin_due(struct tmk_lane *lane);
 /* True, though not each time, when there were backwards and no update: there may be optimizers that
  * we do not see. */
 bool tmk_training_context_lacks_update(void);
+/* Called when a call of a model or a backward raises, or memory runs out: this step is one, though
+ * it may get no update any more. Any thread, without the interpreter's lock. */
+void tmk_training_context_note_failure(void);
+/* Called when the process ends: say on record when the step under way is none, because nothing was
+ * updated or went wrong in it. What came after the last update belongs to the last step then. */
+void tmk_training_context_end_process(struct tmk_lane *lane);
 /* Called when the program counts a step itself. */
 void tmk_training_context_own_step(struct tmk_lane *lane);
+
+/* Whether the program, or a line of it (step_at.h), says when steps begin, in this recording and
+ * those to come. */
+void tmk_training_context_say_steps(bool are_said);
 
 /* Start over for a new recording; `modules`: whether it records modules. */
 void tmk_training_context_reset(bool modules);

@@ -63,7 +63,82 @@ def tokens():
                 x = decoder(x)
 
 
-for case in (critics, unused, population, towers, tokens):
+def evaluated():
+    """Ten steps, an evaluation after each fifth, results that are kept at the end."""
+    model = nn.Linear(8, 4)
+    optimizer = SGD(model.parameters(), 0.1)
+    for i in range(10):
+        update(model, optimizer)
+        if i % 5 == 4:
+            with torch.no_grad():
+                kept = [model(torch.randn(4, 8)) for _ in range(3)]
+    return torch.cat(kept)
+
+
+def update(model, optimizer):
+    optimizer.zero_grad()
+    model(torch.randn(4, 8)).square().mean().backward()
+    optimizer.step()
+
+
+def skipped():
+    """Every fourth of 12 iterations has no update: the last one belongs to the step before."""
+    model = nn.Linear(8, 4)
+    optimizer = SGD(model.parameters(), 0.1)
+    for i in range(12):
+        loss = model(torch.randn(4, 8)).square().mean()
+        if i % 4 < 3:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+def served():
+    """Five steps, then so many blocks that they fill several chunks of the trace."""
+    model = nn.Linear(8, 4)
+    optimizer = SGD(model.parameters(), 0.1)
+    for _ in range(5):
+        update(model, optimizer)
+    for i in range(20000):
+        torch.empty(8 + i % 50)
+
+
+class Failing(nn.Linear):
+    def forward(self, x):
+        if len(x) == 5:
+            raise ValueError("five")
+        return super().forward(x)
+
+
+def failed():
+    """The sixth iteration raises in the model: it is a step."""
+    model = Failing(8, 4)
+    optimizer = SGD(model.parameters(), 0.1)
+    try:
+        for i in range(10):
+            optimizer.zero_grad()
+            model(torch.randn(i, 8)).square().sum().backward()
+            optimizer.step()
+    except ValueError:
+        return torch.zeros(3)
+
+
+def seldom():
+    """Twelve iterations; the second optimizer steps in every fourth, and a norm is taken before."""
+    model, slow = nn.Linear(8, 8), nn.Linear(8, 4)
+    of_model, of_slow = RMSprop(model.parameters()), SGD(slow.parameters(), 0.1)
+    for i in range(12):
+        loss = slow(model(torch.randn(4, 8))).square().mean()
+        of_model.zero_grad()
+        loss.backward()
+        of_model.step()
+        if i % 4 == 3:
+            nn.utils.clip_grad_norm_(slow.parameters(), 1.0)
+            of_slow.step()
+            of_slow.zero_grad()
+
+
+for case in (critics, unused, population, towers, tokens, evaluated, skipped, failed, seldom, served):
     pid = os.fork()
     if pid == 0:
         case()
