@@ -17,6 +17,7 @@
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
+#include "passes/leak/leak_words.h"
 #include "passes/leak/leaks.h"
 #include "trace/defs.h"
 #include "trace/layout.h"
@@ -244,7 +245,7 @@ static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
 static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_process *item,
                       const struct tmk_leak *leak)
 {
-    char text[TMK_FRAME_TEXT_BYTES], label[40];
+    char text[TMK_FRAME_TEXT_BYTES], label[40], words[TMK_LEAK_WORDS_BYTES];
     const char *site =
         leak->has_site ? tmk_frame_text(&leak->site, false, text) : "of a line that is not known";
     tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
@@ -252,6 +253,7 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
     say_rate(item, leak);
     say_extent(item, leak);
     say_leak_end(item, leak);
+    say_wrapped("evidence", "%s", tmk_leak_evidence_text(leak, words));
     say_wrapped("kept by", "%s", tmk_keeper_text(leak->keeper));
     say_wrapped("advice", "%s", tmk_keeper_advice(leak->keeper));
     say_parts(item, leak);
@@ -275,31 +277,8 @@ static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_p
 
 static void say_doubt(const struct tmk_leak *doubt)
 {
-    char size[TMK_AMOUNT_BYTES];
-    tmk_size_text(doubt->bytes, size);
-    switch (doubt->doubt) {
-    case TMK_DOUBT_FEW:
-        say_wrapped("", "%s in %" PRIu32 " rises, too few to judge: a longer run will tell", size,
-                    doubt->n_rises);
-        break;
-    case TMK_DOUBT_SLOWING:
-        say_wrapped("", "%s in %" PRIu32 " rises, slower and slower, as a cache that fills", size,
-                    doubt->n_rises);
-        break;
-    case TMK_DOUBT_LET_GO:
-        say_wrapped("", "%s in %" PRIu32 " rises, gathered up to the last step and then let go",
-                    size, doubt->n_rises);
-        break;
-    case TMK_DOUBT_JOINED:
-        say_wrapped("",
-                    "%s in %" PRIu32
-                    " rises, gathered: after the last step one block was made that is "
-                    "as large as all of it",
-                    size, doubt->n_rises);
-        break;
-    case TMK_DOUBT_NONE:
-        break;
-    }
+    char size[TMK_AMOUNT_BYTES], words[TMK_LEAK_WORDS_BYTES];
+    say_wrapped("", "%s: %s", tmk_size_text(doubt->bytes, size), tmk_doubt_text(doubt, words));
 }
 
 static void show_doubts(const struct tmk_leak_answer *f)
