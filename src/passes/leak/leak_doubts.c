@@ -35,20 +35,30 @@ static bool is_joined_result(const struct tmk_leakage *l, const struct tmk_leak_
     return false;
 }
 
-/* In inference, the last block that each call of a model made: its output. Kept of every call, and
- * nothing else of it, this is how results are gathered. Once memory was refused they are too many
- * whatever they are for. */
+/* The last block that a call of a model made, or one that was made of it afterwards. */
+static bool is_output(const struct tmk_leak_groups *g, const struct tmk_leak_group *group)
+{
+    uint32_t look = tmk_leak_groups_look_after(g, group->latest.alloc_ns);
+    return look < g->n_looks && g->call_serial[look] > 0 &&
+           group->latest.serial >= g->call_serial[look] &&
+           tmk_leak_category_of(group) != TIDEMARK_INPUT;
+}
+
+/* In inference, the output of a model, kept of every call and nothing else of it: this is how
+ * results are gathered. Once memory was refused they are too many whatever they are for. */
 static bool is_result(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    const struct tmk_leak_group *root = &g->groups[line->root];
-    uint32_t look = tmk_leak_groups_look_after(g, root->latest.alloc_ns);
-    if (!g->has_steps || l->is_training || g->has_oom || line->is_graph || !line->is_made_in_call ||
-        root->kept_bytes != line->survival.bytes)
+    if (!g->has_steps || l->is_training || g->has_oom || line->is_graph ||
+        line->survival.n != line->survival.last - line->survival.first + 1)
         return false;
-    return look < g->n_looks && root->latest.serial >= g->call_serial[look] &&
-           g->call_serial[look] > 0 &&
-           line->survival.n == line->survival.last - line->survival.first + 1;
+    for (uint64_t i = 0; i < line->n_groups; i++) {
+        const struct tmk_leak_group *group = &g->groups[line->groups[i]];
+        if (group->kept_bytes > 0 &&
+            (!is_output(g, group) || group->kept_blocks > line->survival.n))
+            return false;
+    }
+    return true;
 }
 
 void tmk_leak_inputs(const struct tmk_leakage *l, const struct tmk_leak_line *line,

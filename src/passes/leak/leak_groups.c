@@ -23,7 +23,6 @@
 enum { TIME_PARTS = 8 * TMK_LEAK_TIME_PARTS };
 enum {
     LEAST_LOOKS = 64,    /* fewer do not tell an even rate from a slowing one */
-    EXTENDED_WITHIN = 2, /* blocks that others may make between torch.cat's and the old one's end */
 };
 static_assert(TIME_PARTS <= (int)TMK_MAX_LOOKS, "there is room for them");
 
@@ -244,8 +243,7 @@ static struct tmk_leak_group *note_survivor(struct tmk_leak_groups *g, const str
         group->category_bytes[category] += b->size_bytes;
     if (b->serial >= group->latest.serial)
         group->latest = *b;
-    if (group->freed_at >= b->serial && group->freed_at - b->serial <= EXTENDED_WITHIN)
-        group->n_extended++;
+    group->n_extended += group->freed_at == b->serial;
     return group;
 }
 
@@ -342,6 +340,11 @@ void tmk_leak_groups_given(struct tmk_leak_groups *g, const struct tmk_state *s,
     advance_looks(g, s, ns);
     if (g->next < g->n_looks)
         g->input_bytes[g->next] += b->size_bytes;
+    if (s->contexts[b->context].module)
+        return; /* it comes back, as a cache of keys and values does */
+    struct tmk_leak_group *group = leak_group_of(g, b);
+    if (group)
+        group->is_given = true;
 }
 
 void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns)

@@ -32,6 +32,7 @@ struct tmk_leak_group {
     struct tmk_block latest; /* the youngest that lived through a look; settled */
     struct tmk_cohorts cohorts;
     uint64_t category_bytes[TMK_LEAK_N_CATEGORIES];
+    bool is_given;       /* made outside of models and given to one */
     uint64_t freed_at;   /* blocks that had been made when the last of them went; 0: none went */
     uint32_t n_extended; /* of them that were made just before the one before went: torch.cat */
     uint32_t usual_age;  /* what follows is set by leaks.c, for the line that the group is of */

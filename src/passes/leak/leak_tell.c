@@ -16,6 +16,8 @@
 uint8_t tmk_leak_category_of(const struct tmk_leak_group *g)
 {
     uint8_t best = TIDEMARK_UNKNOWN;
+    if (g->is_given)
+        return TIDEMARK_INPUT;
     for (uint8_t i = 0; i < TMK_LEAK_N_CATEGORIES; i++)
         if (g->category_bytes[i] > g->category_bytes[best])
             best = i;

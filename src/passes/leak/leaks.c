@@ -29,6 +29,7 @@
 #include "trace/replay.h"
 #include "trace/state.h"
 
+#define AS_FAST 0.9  /* keys and values grow alike */
 #define TOGETHER 0.8 /* the part of their rises that lines of one graph share */
 enum {
     LEAST_COHORTS_BY_TIME = 8, /* parts of time are no steps, so it takes more of them */
@@ -142,13 +143,15 @@ static void judge_survivors(struct tmk_leakage *l, struct tmk_leak_line *line)
     struct tmk_survivors *kept = &line->kept;
     uint64_t earlier[TMK_MAX_LOOKS] = {0};
     kept->at = tmk_last_moment(line->levels, g->n_looks);
-    kept->usual_age = kept->n_earlier = 0;
+    kept->usual_age = kept->n_earlier = kept->n_earlier_kept = 0;
     memset(kept->bytes, 0, g->n_looks * sizeof *kept->bytes);
     memset(kept->blocks, 0, g->n_looks * sizeof *kept->blocks);
     for (uint64_t i = 0; i < line->n_groups; i++)
         take_kept(l, line, &g->groups[line->groups[i]], earlier);
-    for (uint32_t i = 0; i <= kept->at; i++)
+    for (uint32_t i = 0; i <= kept->at; i++) {
         kept->n_earlier += earlier[i] > 0;
+        kept->n_earlier_kept += earlier[i] > 0 && kept->bytes[i] >= earlier[i] / 2;
+    }
     tmk_survival_judge(kept, &line->survival);
     if (line->survival.kind == TMK_SURVIVAL_LEAK && !g->has_steps &&
         line->survival.n < LEAST_COHORTS_BY_TIME)
@@ -213,16 +216,22 @@ uint64_t tmk_leak_growth_bytes(const struct tmk_leak_line *line)
                           : line->survival.bytes;
 }
 
-/* What is made of a block that grows, grows too: only blocks that are made of themselves are a
- * cause, if there are any. */
+/* What is made of a block that grows, grows too. The causes are blocks that are made of themselves
+ * or, where that cannot be seen (autograd keeps the old one for a while), those that grow fastest. */
 static void drop_consequences(struct tmk_leakage *l)
 {
     bool has_cause = false;
-    for (uint64_t i = 0; i < l->n_lines; i++)
-        has_cause |= l->lines[i].growth.n_extended > 0;
-    for (uint64_t i = 0; i < l->n_lines && has_cause; i++)
-        if (l->lines[i].growth.n_extended == 0)
-            l->lines[i].growth.n = 0;
+    double fastest = 0;
+    for (uint64_t i = 0; i < l->n_lines; i++) {
+        const struct tmk_leak_growth *growth = &l->lines[i].growth;
+        has_cause |= growth->n_extended > 0;
+        fastest = growth->n && growth->per_step > fastest ? growth->per_step : fastest;
+    }
+    for (uint64_t i = 0; i < l->n_lines; i++) {
+        struct tmk_leak_growth *growth = &l->lines[i].growth;
+        if (has_cause ? growth->n_extended == 0 : growth->per_step < AS_FAST * fastest)
+            growth->n = 0;
+    }
 }
 
 static int make_lines(struct tmk_leakage *l)
@@ -294,7 +303,8 @@ static uint64_t n_graph_parts(const struct tmk_leakage *l, const struct tmk_leak
     return n;
 }
 
-/* Whether parts of the line were made in several lines. */
+/* Whether parts of the line were made in several lines, or in several places of one in the same
+ * module: then calls of modules led to them. */
 static bool has_many_sites(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     struct tmk_frame first = {0}, f;
@@ -308,6 +318,13 @@ static bool has_many_sites(const struct tmk_leakage *l, const struct tmk_leak_li
         has_first = true;
         if (f.line != first.line || !tmk_leak_is_same_text(f.file, first.file))
             return true;
+        const char *module = tmk_block_module(l->p, l->contexts, &g->latest);
+        for (uint64_t k = 0; k < i; k++) {
+            const struct tmk_leak_group *other = &l->groups.groups[line->groups[k]];
+            if (is_part_of_graph(other) && other->latest.stack != g->latest.stack && module &&
+                tmk_leak_is_same_text(tmk_block_module(l->p, l->contexts, &other->latest), module))
+                return true;
+        }
     }
     return false;
 }
@@ -470,15 +487,27 @@ static void sort_leaks(struct tmk_leakage *l)
         qsort(l->doubts, (size_t)l->n_doubts, sizeof *l->doubts, compare_leak_bytes);
 }
 
+/* Outputs that are kept beside other things, such as what the model was given, are no results. */
+static void judge_results(struct tmk_leakage *l)
+{
+    bool has_leak = false;
+    for (uint64_t i = 0; i < l->n_lines; i++)
+        has_leak |= is_leak_line(&l->lines[i]);
+    for (uint64_t i = 0; i < l->n_lines && has_leak; i++)
+        if (l->lines[i].doubt == TMK_DOUBT_RESULT)
+            l->lines[i].doubt = TMK_DOUBT_NONE;
+}
+
 static int tell_leaks(struct tmk_leakage *l)
 {
     int rc = 0;
     bool has_large = false;
-    for (uint64_t i = 0; i < l->n_lines; i++) {
+    for (uint64_t i = 0; i < l->n_lines; i++)
         l->lines[i].doubt = tmk_leak_doubt_of(l, &l->lines[i]);
+    judge_results(l);
+    for (uint64_t i = 0; i < l->n_lines; i++)
         has_large |= is_leak_line(&l->lines[i]) &&
                      tmk_leak_growth_bytes(&l->lines[i]) >= l->threshold_bytes;
-    }
     uint64_t least = l->threshold_bytes;
     if (!has_large && bytes_of_all(l) >= l->threshold_bytes)
         least = l->threshold_bytes / SMALL_PARTS;

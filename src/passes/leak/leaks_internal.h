@@ -17,7 +17,7 @@ struct tmk_leak_growth {
     uint32_t n;           /* times; 0: there is none */
     uint32_t first, last; /* looks */
     uint32_t n_groups;
-    uint32_t n_extended; /* groups that make each block of the one before, as torch.cat does */
+    uint32_t n_extended; /* groups that make each block just before the last one goes: torch.cat */
     uint64_t first_bytes, last_bytes;
     double per_step;
 };
@@ -58,7 +58,7 @@ struct tmk_leakage {
     bool is_training; /* there is a backward */
 };
 
-/* The category with the most of the group's bytes. */
+/* The category with the most of the group's bytes; input, if it was ever given to a model. */
 uint8_t tmk_leak_category_of(const struct tmk_leak_group *g);
 /* Whether a line grows: what it keeps, or a block. */
 bool tmk_leak_grows(const struct tmk_leak_line *line);

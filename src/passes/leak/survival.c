@@ -132,11 +132,13 @@ static enum tmk_survival_kind survival_kind_of(const struct tmk_survivors *s,
 {
     uint32_t horizon = horizon_of(s);
     bool stopped = horizon > r->last && horizon - r->last > 2 * longest;
-    if (s->usual_age * LIFE_PARTS > s->at || stopped || 4 * (r->n - 1) < 5 * s->n_earlier)
+    bool passes = 2 * s->n_earlier_kept < s->n_earlier; /* a buffer: others take their place */
+    if (s->usual_age * LIFE_PARTS > s->at || stopped || passes)
         return TMK_SURVIVAL_NONE;
     if (r->n < TMK_LEAST_COHORTS || s->at - r->first + 1 < TMK_LEAST_COHORT_SPAN)
         return TMK_SURVIVAL_FEW;
-    return trend < -CLEARLY ? TMK_SURVIVAL_SLOWING : TMK_SURVIVAL_LEAK;
+    bool is_slow = trend < -CLEARLY || 4 * (r->n - 1) < 5 * s->n_earlier;
+    return is_slow ? TMK_SURVIVAL_SLOWING : TMK_SURVIVAL_LEAK;
 }
 
 void tmk_survival_judge(struct tmk_survivors *s, struct tmk_survival *ret)

@@ -18,6 +18,7 @@ struct tmk_survivors {
     uint32_t at;                /* number of the look */
     uint32_t usual_age;         /* the largest of the groups that were put together here */
     uint32_t n_earlier;         /* cohorts that were alive and old at three fifths of that time */
+    uint32_t n_earlier_kept;    /* of them that are kept, at least by half */
     uint64_t *bytes, *blocks;   /* of looks 0 .. at */
     const uint64_t *n_before;   /* steps that had ended at each look */
 };
