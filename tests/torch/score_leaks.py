@@ -23,9 +23,7 @@ MARK = re.compile(r"# <-- (leak|second|also)$")
 def truth_of(path):
     """(leaks, lines, bytes a step or None)"""
     lines = Path(path).read_text(encoding="utf-8").splitlines()
-    rate = re.search(r"([\d,.]+) B(?:/step| a call)", lines[0])
-    if "all" in lines[0] and (total := re.search(r"([\d,.]+) B/step in all|requests?, [\d,]+ model calls: ([\d,.]+) B a call", lines[0])):
-        rate = re.match(r"([\d,.]+)", total.group(1) or total.group(2))
+    rate = re.search(r"([\d,.]+) B/step", lines[0])
     marked = {number for number, line in enumerate(lines, 1) if MARK.search(line)}
     return Path(path).name.startswith("leak_"), marked, float(rate.group(1).replace(",", "")) if rate else None
 

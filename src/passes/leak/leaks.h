@@ -13,10 +13,11 @@
  *   - cohorts of four steps or more are kept, the first of them made eight steps ago or earlier,
  *   - from ever later steps: the last of them was made no longer ago than twice the longest pause
  *     between two, so it is no cache that is full,
- *   - and a quarter more of them than at three fifths of that time: it is no buffer that lets go of
- *     as much as it takes,
- *   - in which nothing dies at ages of more than a third of the time, since such an age is not yet
- *     known to be usual: what a long epoch gathers and drops.
+ *   - and half of those that were kept at three fifths of that time are kept still: others do not
+ *     take their place, as in a buffer.
+ *
+ * Groups whose usual age is more than a third of the time are left out: that age is not yet known
+ * to be usual, as of what a long epoch gathers and drops.
  *
  * The other pattern: one block of the line is made anew and larger each time, while what models
  * are given does not grow (leak_doubts.c).

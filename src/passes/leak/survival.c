@@ -137,8 +137,7 @@ static enum tmk_survival_kind survival_kind_of(const struct tmk_survivors *s,
         return TMK_SURVIVAL_NONE;
     if (r->n < TMK_LEAST_COHORTS || s->at - r->first + 1 < TMK_LEAST_COHORT_SPAN)
         return TMK_SURVIVAL_FEW;
-    bool is_slow = trend < -CLEARLY || 4 * (r->n - 1) < 5 * s->n_earlier;
-    return is_slow ? TMK_SURVIVAL_SLOWING : TMK_SURVIVAL_LEAK;
+    return trend < -CLEARLY ? TMK_SURVIVAL_SLOWING : TMK_SURVIVAL_LEAK;
 }
 
 void tmk_survival_judge(struct tmk_survivors *s, struct tmk_survival *ret)
