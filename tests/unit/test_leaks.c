@@ -463,9 +463,11 @@ static void test_together(void **state)
     l = ask(run, 39 * 500 + 1);
     assert_int_equal(tmk_leakage_n(l), 0);
     assert_int_equal(tmk_leakage_n_small(l), 2);
-    uint64_t bytes;
-    assert_int_equal(tmk_leakage_floor(l, &bytes), 38);
-    assert_int_equal(bytes, 38 * 500);
+    struct tmk_leak_floor floor = tmk_leakage_floor(l);
+    assert_int_equal(floor.n_rises, 38);
+    assert_int_equal(floor.bytes, 38 * 500);
+    assert_int_equal(floor.last_step, 38);
+    assert_false(floor.is_over);
     close_all(l, run, &m);
 }
 

@@ -344,19 +344,23 @@ static void merged(void **state)
 static void bursts_and_floors(void **state)
 {
     (void)state;
-    uint64_t levels[60], bytes;
+    uint64_t levels[60];
     for (uint32_t i = 0; i < 59; i++)
         levels[i] = i % 12 * 100;
     struct tmk_bursts r = tmk_bursts_of(levels, 59);
     assert_int_equal(r.n, 4);
     assert_int_equal(r.bytes, 1100);
-    assert_int_equal(tmk_floor_rises(levels, 59, &bytes), 10); /* of the tooth under way */
-    assert_int_equal(bytes, 1000);
+    struct tmk_floor floor = tmk_floor_of(levels, 59); /* of the tooth under way */
+    assert_int_equal(floor.n_rises, 10);
+    assert_int_equal(floor.bytes, 1000);
+    assert_int_equal(floor.last, 58);
     for (uint32_t i = 0; i < 60; i++)
-        levels[i] = 7000 + i / 3 * 50;
-    assert_int_equal(tmk_floor_rises(levels, 60, &bytes), 19);
-    assert_int_equal(bytes, 19 * 50);
-    assert_int_equal(tmk_floor_rises(levels, 0, &bytes), 0);
+        levels[i] = 7000 + (i < 42 ? i : 42) / 3 * 50;
+    floor = tmk_floor_of(levels, 60);
+    assert_int_equal(floor.n_rises, 14);
+    assert_int_equal(floor.bytes, 14 * 50);
+    assert_int_equal(floor.last, 42);
+    assert_int_equal(tmk_floor_of(levels, 0).n_rises, 0);
 }
 
 int main(void)

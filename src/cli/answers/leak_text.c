@@ -11,6 +11,7 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "cli/output/source_line.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
@@ -19,6 +20,7 @@
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_words.h"
 #include "passes/leak/leaks.h"
+#include "passes/steps.h"
 #include "trace/defs.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
@@ -75,6 +77,27 @@ static struct sum sum_up_leaks(const struct tmk_leak_answer *f)
     return sum;
 }
 
+/* Say that it grew though it is no leak, of the process that grew most. False: none did. */
+static bool say_grown(const struct tmk_leak_answer *f)
+{
+    const struct tmk_leakage *most = NULL;
+    uint64_t most_bytes = 0;
+    char words[TMK_LEAK_WORDS_BYTES];
+    for (uint32_t i = 0; i < f->n && f->n_devices == 0; i++) {
+        struct tmk_leak_floor floor = tmk_leakage_floor(f->items[i].leakage);
+        if (floor.n_rises == 0 || floor.bytes < f->threshold_bytes || floor.bytes <= most_bytes)
+            continue;
+        most = f->items[i].leakage;
+        most_bytes = floor.bytes;
+    }
+    if (!most)
+        return false;
+    char *text = tmk_xformat("clean: %s", tmk_leakage_text(most, TMK_STEPS_TREND_STEADY, words));
+    tmk_sheet_wrap(stdout, text, "");
+    free(text);
+    return true;
+}
+
 static void say_leak_verdict(const struct tmk_leak_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], steps[TMK_AMOUNT_BYTES];
@@ -92,6 +115,8 @@ static void say_leak_verdict(const struct tmk_leak_answer *f)
         tmk_print(stdout, "\n");
         break;
     case TMK_LEAK_CLEAN:
+        if (say_grown(f))
+            break;
         tmk_print(stdout, "clean: nothing grew steadily over %s%s", n_steps ? steps : "the run",
                   n_steps ? " steps" : "");
         if (f->threshold_bytes)
@@ -159,13 +184,15 @@ static void say_remarks(const struct tmk_leak_answer *f)
 
 static void say_rate(const struct tmk_leak_process *item, const struct tmk_leak *leak)
 {
-    char step[TMK_AMOUNT_BYTES], hour[TMK_AMOUNT_BYTES];
+    char step[TMK_AMOUNT_BYTES], hour[TMK_AMOUNT_BYTES], words[TMK_LEAK_WORDS_BYTES];
     bool has_steps = tmk_leakage_n_steps(item->leakage) > 0;
     tmk_size_text(tmk_size_whole(leak->bytes_per_second * 3600), hour);
     if (has_steps)
-        say_wrapped("rate", "%s (%.3g block%s) a step; %s an hour at this speed",
+        say_wrapped("rate", "%s (%.3g block%s) a step%s%s; %s an hour at this speed",
                     tmk_size_text(tmk_size_whole(leak->bytes_per_step), step),
-                    leak->blocks_per_step, leak->blocks_per_step == 1 ? "" : "s", hour);
+                    leak->blocks_per_step, leak->blocks_per_step == 1 ? "" : "s",
+                    leak->is_faster ? " now, faster and faster" : "",
+                    tmk_leak_cadence_text(leak, words), hour);
     else
         say_wrapped("rate", "%s a minute, %s an hour",
                     tmk_size_text(tmk_size_whole(leak->bytes_per_second * 60), step), hour);
@@ -242,6 +269,17 @@ static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
         say_wrapped("", "%u more; --json has all", (unsigned)(s.n_frames - SHOWN_FRAMES));
 }
 
+/* The text of the user's line, and the library's line that it called. */
+static void say_source(const struct tmk_process *p, const struct tmk_leak *leak)
+{
+    char text[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES];
+    struct tmk_frame library;
+    if (leak->has_site && tmk_source_line(leak->site.file, leak->site.line, source))
+        tmk_print(stdout, "    | %s\n", source);
+    if (leak->has_site && tmk_stack_library_line(p, leak->stack, &library))
+        say_wrapped("made in", "%s, called from there", tmk_frame_text(&library, true, text));
+}
+
 static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_process *item,
                       const struct tmk_leak *leak)
 {
@@ -250,6 +288,7 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
         leak->has_site ? tmk_frame_text(&leak->site, false, text) : "of a line that is not known";
     tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
               f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
+    say_source(item->p, leak);
     say_rate(item, leak);
     say_extent(item, leak);
     say_leak_end(item, leak);

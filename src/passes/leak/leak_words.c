@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kit/amount.h"
+#include "model/run.h"
 #include "trace/layout.h"
 
 __attribute__((format(printf, 2, 3))) static void append(char *buffer, const char *format, ...)
@@ -28,16 +29,19 @@ static const char *ordinal_end(uint32_t n)
 
 const char *tmk_leak_cadence_text(const struct tmk_leak *leak, char *buffer)
 {
+    char size[TMK_AMOUNT_BYTES];
+    int64_t n_steps = leak->at_step - leak->first_step + 1;
     buffer[0] = 0;
-    if (leak->first_step == TMK_NO_STEP)
-        append(buffer, "%" PRIu32 " times", leak->n_rises);
-    else if (leak->every == 1)
-        append(buffer, "every step");
-    else if (leak->every > 1)
-        append(buffer, "every %" PRIu32 "%s step", leak->every, ordinal_end(leak->every));
+    if (leak->first_step == TMK_NO_STEP || leak->is_block || leak->every == 1 || n_steps <= 0 ||
+        leak->n_rises >= (uint64_t)n_steps)
+        return buffer;
+    tmk_size_text(leak->bytes / leak->n_rises, size);
+    if (leak->every > 1)
+        append(buffer, ", %s every %" PRIu32 "%s step", size, leak->every,
+               ordinal_end(leak->every));
     else
-        append(buffer, "%" PRIu32 " times in %" PRId64 " steps", leak->n_rises,
-               leak->at_step - leak->first_step + 1);
+        append(buffer, ", %s at once, %" PRIu32 " times in %" PRId64 " steps", size, leak->n_rises,
+               n_steps);
     return buffer;
 }
 
@@ -108,6 +112,88 @@ const char *tmk_doubt_text(const struct tmk_leak *doubt, char *buffer)
         append(buffer, "without steps, a process that keeps most of what it makes loads something");
         break;
     case TMK_DOUBT_NONE:
+        break;
+    }
+    return buffer;
+}
+
+/* ---- a process ---- */
+
+/* "at train.py:41", "at train.py:41 and 2 more lines" */
+static void append_sites(const struct tmk_leakage *l, char *buffer)
+{
+    const struct tmk_leak *first = tmk_leakage_get(l, 0);
+    uint64_t n = tmk_leakage_n(l);
+    const char *file = first->has_site ? first->site.file : NULL;
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    if (file && first->site.line)
+        append(buffer, " at %.120s:%" PRIu32, slash ? slash + 1 : file, first->site.line);
+    else
+        append(buffer, " at a line that is not known");
+    if (n > 1)
+        append(buffer, " and %" PRIu64 " more line%s", n - 1, n == 2 ? "" : "s");
+}
+
+static void append_leaks(const struct tmk_leakage *l, char *buffer)
+{
+    double per_step = 0, per_second = 0;
+    bool is_over = true, is_faster = false, has_steps = tmk_leakage_n_steps(l) > 0;
+    char size[TMK_AMOUNT_BYTES];
+    for (uint64_t i = 0; i < tmk_leakage_n(l); i++) {
+        const struct tmk_leak *leak = tmk_leakage_get(l, i);
+        per_step += leak->bytes_per_step;
+        per_second += leak->bytes_per_second;
+        is_over &= leak->is_let_go;
+        is_faster |= leak->is_faster;
+    }
+    tmk_size_text(tmk_size_whole(has_steps ? per_step : 60 * per_second), size);
+    append(buffer, "memory kept after a %s %s by %s", has_steps ? "step" : "minute",
+           is_over ? "GREW" : "GROWS", size);
+    if (is_over)
+        append(buffer, " until step %" PRId64, tmk_leakage_get(l, 0)->at_step);
+    append(buffer, "%s", is_faster ? ", faster and faster," : "");
+    append_sites(l, buffer);
+}
+
+/* It grew, but is no leak. */
+static void append_growth(const struct tmk_leakage *l, const struct tmk_leak_floor *floor,
+                          char *buffer)
+{
+    char size[TMK_AMOUNT_BYTES], reason[TMK_LEAK_WORDS_BYTES];
+    append(buffer, "memory kept after a step grew by %s in %" PRIu32 " rise%s; not judged a leak: ",
+           tmk_size_text(floor->bytes, size), floor->n_rises, floor->n_rises == 1 ? "" : "s");
+    if (tmk_leakage_n_doubts(l) > 0)
+        append(buffer, "%s", tmk_doubt_text(tmk_leakage_doubt(l, 0), reason));
+    else if (floor->is_over)
+        append(buffer, "it has not grown since step %" PRId64, floor->last_step);
+    else
+        append(buffer, "no line keeps blocks of older and older steps");
+}
+
+const char *tmk_leakage_text(const struct tmk_leakage *l, enum tmk_steps_trend trend, char *buffer)
+{
+    static const char *const says[] = {
+        [TMK_STEPS_TREND_TOO_SHORT] = "too few to say whether memory grows",
+        [TMK_STEPS_TREND_STEADY] = "memory kept after a step is steady",
+        [TMK_STEPS_TREND_GROWING] = "memory kept after a step grows by little",
+        [TMK_STEPS_TREND_SHRINKING] = "memory kept after a step shrinks",
+        [TMK_STEPS_TREND_VARYING] = "memory kept after a step goes up and down",
+    };
+    struct tmk_leak_floor floor = tmk_leakage_floor(l);
+    buffer[0] = 0;
+    switch (tmk_leakage_verdict(l)) {
+    case TMK_LEAK_FOUND:
+        append_leaks(l, buffer);
+        break;
+    case TMK_LEAK_CLEAN:
+        if (floor.n_rises > 0 && floor.bytes >= tmk_leakage_threshold(l))
+            append_growth(l, &floor, buffer);
+        else
+            append(buffer, "%s", says[trend == TMK_STEPS_TREND_TOO_SHORT ? TMK_STEPS_TREND_STEADY
+                                                                         : trend]);
+        break;
+    case TMK_LEAK_TOO_SHORT:
+        append(buffer, "%s", says[TMK_STEPS_TREND_TOO_SHORT]);
         break;
     }
     return buffer;

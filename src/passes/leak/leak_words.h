@@ -5,6 +5,8 @@
 #define TMK_PASSES_LEAK_LEAK_WORDS_H
 
 #include "passes/leak/leak.h"
+#include "passes/leak/leaks.h"
+#include "passes/steps.h"
 
 enum { TMK_LEAK_WORDS_BYTES = 512 };
 
@@ -14,10 +16,17 @@ enum { TMK_LEAK_WORDS_BYTES = 512 };
  * 119". */
 const char *tmk_leak_evidence_text(const struct tmk_leak *leak, char *buffer);
 
-/* How often it grows: "every step", "every 8th step", "30 times in 119 steps". */
+/* How often it grows, to follow a rate a step: ", 545.0 KiB every 8th step", ", 545.0 KiB at once, 30
+ * times in 119 steps"; "" when it is every step. */
 const char *tmk_leak_cadence_text(const struct tmk_leak *leak, char *buffer);
 
 /* Why growth was not judged, to follow "not judged a leak:". */
 const char *tmk_doubt_text(const struct tmk_leak *doubt, char *buffer);
 
+/* The verdict on a process, a clause: "memory kept after a step GROWS by 384.0 KiB at train.py:41",
+ * "... grew by 107.9 MiB in 59 rises; not judged a leak: ...", "... is steady". The trend of what
+ * is kept is said only where nothing grew by the threshold. */
+const char *tmk_leakage_text(const struct tmk_leakage *l, enum tmk_steps_trend trend, char *buffer);
+
 #endif
+

@@ -29,8 +29,9 @@
 #include "trace/replay.h"
 #include "trace/state.h"
 
-#define AS_FAST 0.9  /* keys and values grow alike */
-#define TOGETHER 0.8 /* the part of their rises that lines of one graph share */
+#define AS_FAST 0.9     /* keys and values grow alike */
+#define LEAST_CAUSE 0.1 /* a list of tokens does not explain a cache of keys and values */
+#define TOGETHER 0.8    /* the part of their rises that lines of one graph share */
 enum {
     LEAST_COHORTS_BY_TIME = 8, /* parts of time are no steps, so it takes more of them */
     EARLIER_NUMERATOR = 3,     /* three fifths of the time: what leaks had that much less then */
@@ -220,13 +221,15 @@ uint64_t tmk_leak_growth_bytes(const struct tmk_leak_line *line)
  * or, where that cannot be seen (autograd keeps the old one for a while), those that grow fastest. */
 static void drop_consequences(struct tmk_leakage *l)
 {
-    bool has_cause = false;
-    double fastest = 0;
+    double fastest = 0, fastest_cause = 0;
     for (uint64_t i = 0; i < l->n_lines; i++) {
         const struct tmk_leak_growth *growth = &l->lines[i].growth;
-        has_cause |= growth->n_extended > 0;
-        fastest = growth->n && growth->per_step > fastest ? growth->per_step : fastest;
+        if (growth->n && growth->per_step > fastest)
+            fastest = growth->per_step;
+        if (growth->n && growth->n_extended && growth->per_step > fastest_cause)
+            fastest_cause = growth->per_step;
     }
+    bool has_cause = fastest_cause > 0 && fastest_cause >= LEAST_CAUSE * fastest;
     for (uint64_t i = 0; i < l->n_lines; i++) {
         struct tmk_leak_growth *growth = &l->lines[i].growth;
         if (has_cause ? growth->n_extended == 0 : growth->per_step < AS_FAST * fastest)
@@ -526,7 +529,7 @@ static int measure_floor(struct tmk_leakage *l)
     for (uint64_t i = 0; i < l->n_lines; i++)
         for (uint32_t k = 0; k < l->groups.n_looks; k++)
             levels[k] += l->lines[i].levels[k];
-    l->n_floor_rises = tmk_floor_rises(levels, l->groups.n_looks, &l->floor_bytes);
+    l->floor = tmk_floor_of(levels, l->groups.n_looks);
     return 0;
 }
 
@@ -668,8 +671,19 @@ const struct tmk_leak *tmk_leakage_doubt(const struct tmk_leakage *l, uint64_t i
     return &l->doubts[i];
 }
 
-uint32_t tmk_leakage_floor(const struct tmk_leakage *l, uint64_t *ret_bytes)
+struct tmk_leak_floor tmk_leakage_floor(const struct tmk_leakage *l)
 {
-    *ret_bytes = l->floor_bytes;
-    return l->n_floor_rises;
+    const struct tmk_leak_groups *g = &l->groups;
+    bool rose = l->floor.n_rises > 0;
+    return (struct tmk_leak_floor){
+        .bytes = l->floor.bytes,
+        .n_rises = l->floor.n_rises,
+        .last_step = rose ? g->step[l->floor.last] : TMK_NO_STEP,
+        .is_over = rose && 3 * (uint64_t)l->floor.last < 2 * (uint64_t)(g->n_looks - 1),
+    };
+}
+
+uint64_t tmk_leakage_threshold(const struct tmk_leakage *l)
+{
+    return l->threshold_bytes;
 }

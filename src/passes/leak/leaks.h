@@ -82,9 +82,15 @@ uint64_t tmk_leakage_n_small(const struct tmk_leakage *l);
 uint64_t tmk_leakage_n_cycles(const struct tmk_leakage *l);
 const struct tmk_leak *tmk_leakage_cycle(const struct tmk_leakage *l, uint64_t i);
 
-/* The floor at a step is the least that is alive from there to the end. Returns how often it rises,
- * and by how many bytes in all. */
-uint32_t tmk_leakage_floor(const struct tmk_leakage *l, uint64_t *ret_bytes);
+/* The floor at a step is the least that is alive from there to the end, of all lines and devices. */
+struct tmk_leak_floor {
+    uint64_t bytes; /* by which it rose in all */
+    uint32_t n_rises;
+    int64_t last_step; /* in which it rose last; TMK_NO_STEP */
+    bool is_over;      /* it did not rise in the last third of the run */
+};
+struct tmk_leak_floor tmk_leakage_floor(const struct tmk_leakage *l);
+uint64_t tmk_leakage_threshold(const struct tmk_leakage *l);
 
 /* Growth that is named but not judged, most bytes first. */
 uint64_t tmk_leakage_n_doubts(const struct tmk_leakage *l);

@@ -53,8 +53,7 @@ struct tmk_leakage {
     struct tmk_leak *leaks, *cycles, *doubts;
     uint64_t n_leaks, leak_room, n_cycles, cycle_room, n_doubts, doubt_room;
     uint64_t n_small;
-    uint64_t floor_bytes; /* by which the least that is alive from a look on grew */
-    uint32_t n_floor_rises;
+    struct tmk_floor floor; /* of all that is alive */
     bool is_training; /* there is a backward */
 };
 

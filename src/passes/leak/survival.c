@@ -188,14 +188,17 @@ struct tmk_bursts tmk_bursts_of(const uint64_t *levels, uint32_t n)
     return r;
 }
 
-uint32_t tmk_floor_rises(const uint64_t *levels, uint32_t n, uint64_t *ret_bytes)
+struct tmk_floor tmk_floor_of(const uint64_t *levels, uint32_t n)
 {
+    struct tmk_floor r = {0};
     uint64_t floor = UINT64_MAX;
-    uint32_t n_rises = 0;
     for (uint32_t i = n; i-- > 0;) {
-        n_rises += floor != UINT64_MAX && levels[i] < floor;
+        if (floor != UINT64_MAX && levels[i] < floor) {
+            r.last = r.n_rises == 0 ? i + 1 : r.last;
+            r.n_rises++;
+        }
         floor = levels[i] < floor ? levels[i] : floor;
     }
-    *ret_bytes = n ? levels[n - 1] - floor : 0;
-    return n_rises;
+    r.bytes = n ? levels[n - 1] - floor : 0;
+    return r;
 }

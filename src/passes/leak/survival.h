@@ -59,8 +59,12 @@ struct tmk_bursts {
 };
 struct tmk_bursts tmk_bursts_of(const uint64_t *levels, uint32_t n);
 
-/* The floor of a curve at a look is the least from there on. Returns how often it rises, and by
- * how much in all. */
-uint32_t tmk_floor_rises(const uint64_t *levels, uint32_t n, uint64_t *ret_bytes);
+/* The floor of a curve at a look is the least from there on. */
+struct tmk_floor {
+    uint32_t n_rises;
+    uint32_t last;  /* the look at which it rose last */
+    uint64_t bytes; /* by which it rose in all */
+};
+struct tmk_floor tmk_floor_of(const uint64_t *levels, uint32_t n);
 
 #endif
