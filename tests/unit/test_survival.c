@@ -353,7 +353,7 @@ static void bursts_and_floors(void **state)
     struct tmk_floor floor = tmk_floor_of(levels, 59); /* of the tooth under way */
     assert_int_equal(floor.n_rises, 10);
     assert_int_equal(floor.bytes, 1000);
-    assert_int_equal(floor.last, 58);
+    assert_int_equal(floor.last, 58); /* 950 of 1000 at least */
     for (uint32_t i = 0; i < 60; i++)
         levels[i] = 7000 + (i < 42 ? i : 42) / 3 * 50;
     floor = tmk_floor_of(levels, 60);

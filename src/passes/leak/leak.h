@@ -28,6 +28,7 @@ enum tmk_leak_doubt {
     TMK_DOUBT_JOINED,  /* after the last step one block was made that is as large as all of it */
     TMK_DOUBT_RESULT,  /* the output of each call of a model, in inference */
     TMK_DOUBT_WORK,    /* a block is made larger each time, and so is what the model is given */
+    TMK_DOUBT_STATE,   /* an optimizer's, and no more than two for each parameter */
     TMK_DOUBT_LOADING, /* without steps: most of what the process makes is kept */
 };
 
@@ -72,7 +73,7 @@ struct tmk_leak {
     uint64_t n_parts;
 };
 
-/* "few", "slowing", "joined", "result", "work" or "loading". */
+/* "few", "slowing", "joined", "result", "work", "state" or "loading". */
 const char *tmk_doubt_name(enum tmk_leak_doubt doubt);
 
 /* The keeper's name: "graph", "container" ...; NULL: not known. text and advice are for people:

@@ -5,6 +5,7 @@
  * it. */
 #include <math.h>
 
+#include "model/owners.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_groups.h"
 #include "passes/leak/leaks_internal.h"
@@ -15,6 +16,8 @@ enum {
     WORK_POWER = 3,    /* work grows at most as the cube of what it is given */
     LOADING_PART = 4,  /* loading keeps a quarter of all that it makes, or more */
     LEAST_JOINED = 4,  /* blocks */
+    STATE_COPIES = 2,
+    STATE_MORE_PART = 16, /* and a counter for each */
 };
 
 /* A result that was put together: after the last step one block was made that is as large as what
@@ -95,6 +98,23 @@ static bool is_work(const struct tmk_leakage *l, const struct tmk_leak_line *lin
     return log((double)to / (double)from) * WORK_POWER >= log(block);
 }
 
+/* Optimizers make state for a parameter when it is first trained. As long as there is no more of it
+ * than two copies of all parameters (Adam's moments), it may be that they are unfrozen, or trained by
+ * turns. */
+static bool is_state(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+{
+    uint64_t parameters = 0;
+    for (uint64_t i = 0; i < line->n_groups; i++) {
+        const struct tmk_leak_group *g = &l->groups.groups[line->groups[i]];
+        if (g->kept_bytes > 0 && tmk_leak_category_of(g) != TIDEMARK_OPTIMIZER_STATE)
+            return false;
+    }
+    for (uint32_t i = 0; i < tmk_parameters_n(l->p); i++)
+        parameters += tmk_parameter_get(l->p, i)->size_bytes;
+    return line->survival.n > 0 &&
+           line->survival.bytes <= STATE_COPIES * parameters + parameters / STATE_MORE_PART;
+}
+
 /* Without steps, a process that keeps so much of what it makes loads something: that is its
  * work. */
 static bool is_loading(const struct tmk_leakage *l, const struct tmk_leak_line *line)
@@ -114,6 +134,8 @@ enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l, const struct 
         return TMK_DOUBT_JOINED;
     if (is_result(l, line))
         return TMK_DOUBT_RESULT;
+    if (is_state(l, line))
+        return TMK_DOUBT_STATE;
     if (is_loading(l, line))
         return TMK_DOUBT_LOADING;
     return line->survival.kind == TMK_SURVIVAL_FEW       ? TMK_DOUBT_FEW
@@ -126,6 +148,6 @@ const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
     static const char *const names[] = {
         [TMK_DOUBT_NONE] = NULL,       [TMK_DOUBT_FEW] = "few",       [TMK_DOUBT_SLOWING] = "slowing",
         [TMK_DOUBT_JOINED] = "joined", [TMK_DOUBT_RESULT] = "result", [TMK_DOUBT_WORK] = "work",
-        [TMK_DOUBT_LOADING] = "loading"};
+        [TMK_DOUBT_STATE] = "state",   [TMK_DOUBT_LOADING] = "loading"};
     return names[doubt];
 }

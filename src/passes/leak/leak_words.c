@@ -108,6 +108,10 @@ const char *tmk_doubt_text(const struct tmk_leak *doubt, char *buffer)
         else
             append(buffer, "and it is not known whether what it is made of grows too");
         break;
+    case TMK_DOUBT_STATE:
+        append(buffer, "it is state of an optimizer, no more than two for each parameter: they are "
+                       "trained by turns, or unfrozen");
+        break;
     case TMK_DOUBT_LOADING:
         append(buffer, "without steps, a process that keeps most of what it makes loads something");
         break;
@@ -165,7 +169,8 @@ static void append_growth(const struct tmk_leakage *l, const struct tmk_leak_flo
     if (tmk_leakage_n_doubts(l) > 0)
         append(buffer, "%s", tmk_doubt_text(tmk_leakage_doubt(l, 0), reason));
     else if (floor->is_over)
-        append(buffer, "it has not grown since step %" PRId64, floor->last_step);
+        append(buffer, "nearly all of it by step %" PRId64 ", as what fills or warms up does",
+               floor->last_step);
     else
         append(buffer, "no line keeps blocks of older and older steps");
 }

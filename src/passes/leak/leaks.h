@@ -86,8 +86,8 @@ const struct tmk_leak *tmk_leakage_cycle(const struct tmk_leakage *l, uint64_t i
 struct tmk_leak_floor {
     uint64_t bytes; /* by which it rose in all */
     uint32_t n_rises;
-    int64_t last_step; /* in which it rose last; TMK_NO_STEP */
-    bool is_over;      /* it did not rise in the last third of the run */
+    int64_t last_step; /* by which it had risen by 95 % of that; TMK_NO_STEP */
+    bool is_over;      /* that was before the last third of the run */
 };
 struct tmk_leak_floor tmk_leakage_floor(const struct tmk_leakage *l);
 uint64_t tmk_leakage_threshold(const struct tmk_leakage *l);

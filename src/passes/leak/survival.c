@@ -191,14 +191,14 @@ struct tmk_bursts tmk_bursts_of(const uint64_t *levels, uint32_t n)
 struct tmk_floor tmk_floor_of(const uint64_t *levels, uint32_t n)
 {
     struct tmk_floor r = {0};
-    uint64_t floor = UINT64_MAX;
+    uint64_t floor = n ? levels[n - 1] : 0;
     for (uint32_t i = n; i-- > 0;) {
-        if (floor != UINT64_MAX && levels[i] < floor) {
-            r.last = r.n_rises == 0 ? i + 1 : r.last;
-            r.n_rises++;
-        }
+        r.n_rises += levels[i] < floor;
         floor = levels[i] < floor ? levels[i] : floor;
     }
     r.bytes = n ? levels[n - 1] - floor : 0;
+    uint64_t most = floor + r.bytes - r.bytes / 20;
+    for (uint32_t i = n; i-- > 0 && r.bytes > 0 && levels[i] >= most;)
+        r.last = i;
     return r;
 }

@@ -62,7 +62,7 @@ struct tmk_bursts tmk_bursts_of(const uint64_t *levels, uint32_t n);
 /* The floor of a curve at a look is the least from there on. */
 struct tmk_floor {
     uint32_t n_rises;
-    uint32_t last;  /* the look at which it rose last */
+    uint32_t last;  /* the look by which it had risen by 95 % of that */
     uint64_t bytes; /* by which it rose in all */
 };
 struct tmk_floor tmk_floor_of(const uint64_t *levels, uint32_t n);
