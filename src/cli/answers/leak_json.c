@@ -11,6 +11,7 @@
 #include "kit/tree.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
+#include "passes/leak/leak_words.h"
 #include "passes/leak/leaks.h"
 #include "trace/defs.h"
 #include "trace/layout.h"
@@ -77,6 +78,7 @@ static void add_leak_object(struct tmk_tree *t, const struct tmk_leak_process *i
     tmk_tree_double(t, "seconds_left", tmk_leak_seconds_left(item, leak, &left) ? left : NAN);
     tmk_tree_text(t, "kept_by", tmk_keeper_name(leak->keeper));
     tmk_tree_text(t, "advice", tmk_keeper_advice(leak->keeper));
+    tmk_answer_put_evidence(t, item->p, leak);
     add_leak_parts(t, item->p, leak);
     tmk_tree_end(t);
 }
@@ -139,6 +141,7 @@ static void add_cycles(struct tmk_tree *t, const struct tmk_leak_answer *f)
 
 static void add_doubts(struct tmk_tree *t, const struct tmk_leak_answer *f)
 {
+    char words[TMK_LEAK_WORDS_BYTES];
     tmk_tree_list(t, "not_judged");
     for (uint32_t i = 0; i < f->n; i++)
         for (uint64_t k = 0; k < tmk_leakage_n_doubts(f->items[i].leakage); k++) {
@@ -150,6 +153,7 @@ static void add_doubts(struct tmk_tree *t, const struct tmk_leak_answer *f)
             tmk_tree_text(t, "category", tmk_category_name(doubt->category));
             tmk_tree_text(t, "module", doubt->module);
             tmk_tree_text(t, "reason", tmk_doubt_name(doubt->doubt));
+            tmk_tree_text(t, "text", tmk_doubt_text(doubt, words));
             tmk_tree_u64(t, "growth_bytes", doubt->bytes);
             tmk_tree_u64(t, "rises", doubt->n_rises);
             add_leak_process(t, f->items[i].p, doubt);
