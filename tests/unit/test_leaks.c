@@ -466,7 +466,7 @@ static void test_together(void **state)
     struct tmk_leak_floor floor = tmk_leakage_floor(l);
     assert_int_equal(floor.n_rises, 38);
     assert_int_equal(floor.bytes, 38 * 500);
-    assert_int_equal(floor.last_step, 38);
+    assert_int_equal(floor.last_step, 37);
     assert_false(floor.is_over);
     close_all(l, run, &m);
 }

@@ -35,7 +35,7 @@ static struct tmk_survival judge(uint32_t n)
     uint64_t levels[TMK_MAX_LOOKS] = {0}, blocks[TMK_MAX_LOOKS] = {0}, n_before[TMK_MAX_LOOKS];
     uint64_t earlier[TMK_MAX_LOOKS] = {0};
     struct tmk_survivors s = {
-        .bytes = kept_bytes, .blocks = kept_blocks, .n_before = n_before};
+        .bytes = kept_bytes, .blocks = kept_blocks, .n_before = n_before, .has_steps = true};
     struct tmk_survival r;
     for (uint32_t i = 0; i < n; i++)
         n_before[i] = i + 1;

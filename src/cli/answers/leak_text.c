@@ -28,7 +28,7 @@
 enum {
     SHOWN_LEAKS = 10,
     SHOWN_PARTS = 6,
-    SHOWN_FRAMES = 12,
+    SHOWN_FRAMES = 12, INNERMOST_FRAMES = 6,
     SHOWN_TYPES = 10,
     SHOWN_PROCESSES = 8
 };
@@ -254,19 +254,44 @@ static void say_parts(const struct tmk_leak_process *item, const struct tmk_leak
         say_wrapped("", "and %" PRIu64 " more", leak->n_parts - SHOWN_PARTS);
 }
 
+/* Choose the frames to show of a long stack: the innermost ones, and the user's. */
+static void choose_frames(const struct tmk_process *p, const struct tmk_stack *s, bool *is_shown)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_frames && n < INNERMOST_FRAMES; i++, n++)
+        is_shown[i] = true;
+    for (uint32_t i = n; i < s->n_frames && n < SHOWN_FRAMES; i++) {
+        struct tmk_frame f;
+        is_shown[i] = s->n_frames <= SHOWN_FRAMES ||
+                      (tmk_reader_frame(p->reader, s->frames[i], &f) && tmk_frame_is_users(&f));
+        n += is_shown[i];
+    }
+}
+
 static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
 {
     struct tmk_stack s;
     if (!tmk_reader_stack(p->reader, leak->stack, &s))
         return;
-    for (uint32_t i = 0; i < s.n_frames && i < SHOWN_FRAMES; i++) {
+    bool *is_shown = tmk_xcalloc(s.n_frames + 1, sizeof *is_shown);
+    uint32_t n_left_out = 0;
+    choose_frames(p, &s, is_shown);
+    is_shown[s.n_frames] = true; /* the end */
+    for (uint32_t i = 0; i <= s.n_frames; i++) {
         struct tmk_frame f;
         char text[TMK_FRAME_TEXT_BYTES];
+        n_left_out += !is_shown[i];
+        if (!is_shown[i])
+            continue;
+        if (n_left_out > 0)
+            say_wrapped("", "(%" PRIu32 " more; --json has all)", n_left_out);
+        n_left_out = 0;
+        if (i == s.n_frames)
+            break;
         bool known = tmk_process_frame(p, s.frames[i], &f);
         say_wrapped(i == 0 ? "stack" : "", "%s", tmk_frame_text(known ? &f : NULL, true, text));
     }
-    if (s.n_frames > SHOWN_FRAMES)
-        say_wrapped("", "%u more; --json has all", (unsigned)(s.n_frames - SHOWN_FRAMES));
+    free(is_shown);
 }
 
 /* The text of the user's line, and the library's line that it called. */

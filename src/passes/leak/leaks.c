@@ -70,6 +70,7 @@ static int add_leak_line(struct tmk_leakage *l, const struct tmk_leak_line *line
     new->kept.bytes = curves[2];
     new->kept.blocks = curves[3];
     new->kept.n_before = l->groups.n_before;
+    new->kept.has_steps = l->groups.has_steps;
     return 0;
 }
 

@@ -88,7 +88,7 @@ static double trend_of_sizes(const struct tmk_survivors *s, const struct tmk_sur
         early += (double)s->bytes[places[i]];
         late += (double)s->bytes[places[n - 1 - i]];
     }
-    if (late < 2 * early && early < 2 * late)
+    if (!s->has_steps || (late < 2 * early && early < 2 * late))
         return 0;
     return score / sqrt((double)n * (n - 1) * (2.0 * n + 5) / 18);
 }

@@ -21,6 +21,7 @@ struct tmk_survivors {
     uint32_t n_earlier_kept;    /* of them that are kept, at least by half */
     uint64_t *bytes, *blocks;   /* of looks 0 .. at */
     const uint64_t *n_before;   /* steps that had ended at each look */
+    bool has_steps;             /* else looks are parts of time, and sizes of parts mean little */
 };
 
 enum tmk_survival_kind {
