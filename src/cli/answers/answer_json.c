@@ -98,6 +98,18 @@ void tmk_answer_put_evidence(struct tmk_tree *t, const struct tmk_process *p,
     put_source(t, p, leak);
 }
 
+void tmk_answer_put_doubt(struct tmk_tree *t, const struct tmk_leak *doubt)
+{
+    char words[TMK_LEAK_WORDS_BYTES];
+    tmk_answer_put_site(t, doubt->has_site, &doubt->site);
+    tmk_tree_text(t, "category", tmk_category_name(doubt->category));
+    tmk_tree_text(t, "module", doubt->module);
+    tmk_tree_text(t, "reason", tmk_doubt_name(doubt->doubt));
+    tmk_tree_text(t, "text", tmk_doubt_text(doubt, words));
+    tmk_tree_u64(t, "growth_bytes", doubt->bytes);
+    tmk_tree_u64(t, "rises", doubt->n_rises);
+}
+
 void tmk_answer_put_rows(struct tmk_tree *t, const char *key, const struct tmk_peak_row *rows,
                          uint64_t n, uint64_t most)
 {

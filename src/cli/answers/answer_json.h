@@ -29,6 +29,9 @@ void tmk_answer_put_stack_if(struct tmk_tree *t, const char *key, const struct t
  * "last_step", "let_go", "evidence"; and of its line "source" and "made_in". */
 void tmk_answer_put_evidence(struct tmk_tree *t, const struct tmk_process *p,
                              const struct tmk_leak *leak);
+/* Growth that was not judged: "file", "line", "function", "category", "module", "reason", "text",
+ * "growth_bytes", "rises". */
+void tmk_answer_put_doubt(struct tmk_tree *t, const struct tmk_leak *doubt);
 /* A list of the first `most` rows: "key", "bytes", "blocks". */
 void tmk_answer_put_rows(struct tmk_tree *t, const char *key, const struct tmk_peak_row *rows,
                          uint64_t n, uint64_t most);

@@ -141,7 +141,6 @@ static void add_cycles(struct tmk_tree *t, const struct tmk_leak_answer *f)
 
 static void add_doubts(struct tmk_tree *t, const struct tmk_leak_answer *f)
 {
-    char words[TMK_LEAK_WORDS_BYTES];
     tmk_tree_list(t, "not_judged");
     for (uint32_t i = 0; i < f->n; i++)
         for (uint64_t k = 0; k < tmk_leakage_n_doubts(f->items[i].leakage); k++) {
@@ -149,13 +148,7 @@ static void add_doubts(struct tmk_tree *t, const struct tmk_leak_answer *f)
             if (!tmk_leak_is_wanted(f, doubt))
                 continue;
             tmk_tree_object(t, NULL);
-            tmk_answer_put_site(t, doubt->has_site, &doubt->site);
-            tmk_tree_text(t, "category", tmk_category_name(doubt->category));
-            tmk_tree_text(t, "module", doubt->module);
-            tmk_tree_text(t, "reason", tmk_doubt_name(doubt->doubt));
-            tmk_tree_text(t, "text", tmk_doubt_text(doubt, words));
-            tmk_tree_u64(t, "growth_bytes", doubt->bytes);
-            tmk_tree_u64(t, "rises", doubt->n_rises);
+            tmk_answer_put_doubt(t, doubt);
             add_leak_process(t, f->items[i].p, doubt);
             tmk_tree_end(t);
         }

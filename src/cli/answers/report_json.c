@@ -293,6 +293,13 @@ static void add_report_leaks(struct tmk_tree *t, const struct tmk_process_answer
     for (uint64_t i = 0; i < tmk_leakage_n(f->leakage); i++)
         add_report_leak(t, f->p, tmk_leakage_get(f->leakage, i));
     tmk_tree_end(t);
+    tmk_tree_list(t, "not_judged");
+    for (uint64_t i = 0; i < tmk_leakage_n_doubts(f->leakage); i++) {
+        tmk_tree_object(t, NULL);
+        tmk_answer_put_doubt(t, tmk_leakage_doubt(f->leakage, i));
+        tmk_tree_end(t);
+    }
+    tmk_tree_end(t);
     char words[TMK_LEAK_WORDS_BYTES];
     enum tmk_steps_trend trend = tmk_steps_digest(f->steps).trend;
     tmk_tree_text(t, "leak_text", tmk_leakage_text(f->leakage, trend, words));
