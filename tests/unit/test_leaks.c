@@ -264,6 +264,28 @@ static void test_too_short(void **state)
     close_all(l, run, &m);
 }
 
+/* Few steps, the later half of which adds nothing at all, or little. */
+static void test_few_but_flat(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct maker m;
+        maker_open(&m, 0);
+        define_all(&m);
+        for (int64_t step = 0; step < 6; step++) { /* the last one has not ended */
+            begin_step(&m, step);
+            churn(&m, CUDA0);
+            if (step < 2 || (i == 1 && step == 4))
+                maker_alloc(&m, CUDA0, 0x1000000 + (uint64_t)step * 0x1000, 4000, LIST);
+        }
+        struct tmk_run *run = maker_finish(&m);
+        struct tmk_leakage *l = ask(run, 0);
+        assert_int_equal(tmk_leakage_verdict(l), i == 0 ? TMK_LEAK_CLEAN : TMK_LEAK_TOO_SHORT);
+        assert_int_equal(tmk_leakage_n_steps(l), 5);
+        close_all(l, run, &m);
+    }
+}
+
 /* No steps: equal parts of time, without the end in which all is freed. */
 static void test_by_time(void **state)
 {
@@ -570,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_pinned),        cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_let_go),        cmocka_unit_test(test_joined),
         cmocka_unit_test(test_faster),        cmocka_unit_test(test_under_a_sawtooth),
+        cmocka_unit_test(test_few_but_flat),
         cmocka_unit_test(test_larger),        cmocka_unit_test(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@ enum {
     LEAST_COHORTS_BY_TIME = 8, /* parts of time are no steps, so it takes more of them */
     EARLIER_NUMERATOR = 3,     /* three fifths of the time: what leaks had that much less then */
     EARLIER_DENOMINATOR = 5,
+    LEAST_FLAT = 4,   /* steps: of fewer it cannot be said that the later half added nothing */
     SMALL_PARTS = 64, /* of the threshold: less is not told where many lines grow by little */
 };
 
@@ -530,7 +531,10 @@ static int measure_floor(struct tmk_leakage *l)
     for (uint64_t i = 0; i < l->n_lines; i++)
         for (uint32_t k = 0; k < l->groups.n_looks; k++)
             levels[k] += l->lines[i].levels[k];
-    l->floor = tmk_floor_of(levels, l->groups.n_looks);
+    uint32_t n = l->groups.n_looks, half = n / 2;
+    l->floor = tmk_floor_of(levels, n);
+    l->is_flat = l->groups.has_steps && n >= LEAST_FLAT &&
+                 tmk_floor_of(levels + half - 1, n - half + 1).n_rises == 0;
     return 0;
 }
 
@@ -578,12 +582,12 @@ int tmk_leakage_finish(struct tmk_leakage *l, const struct tmk_replay *rp, struc
     l->contexts = rp->state.contexts;
     l->is_training = has_backward(&rp->state);
     int rc = tmk_leak_groups_finish(&l->groups, &rp->state);
-    if (rc == 0 && tmk_leakage_verdict(l) != TMK_LEAK_TOO_SHORT) {
+    if (rc == 0)
         rc = make_lines(l);
-        if (rc == 0)
-            rc = measure_floor(l);
-        if (rc == 0)
-            rc = merge_graphs(l);
+    if (rc == 0)
+        rc = measure_floor(l);
+    if (rc == 0 && l->groups.n_looks >= TMK_LEAK_MIN_STEPS) {
+        rc = merge_graphs(l);
         if (rc == 0)
             rc = tell_leaks(l);
     }
@@ -628,7 +632,7 @@ struct tmk_leakage *tmk_leakage_close(struct tmk_leakage *l)
 enum tmk_leak_verdict tmk_leakage_verdict(const struct tmk_leakage *l)
 {
     if (l->groups.n_looks < TMK_LEAK_MIN_STEPS)
-        return TMK_LEAK_TOO_SHORT;
+        return l->is_flat ? TMK_LEAK_CLEAN : TMK_LEAK_TOO_SHORT;
     return l->n_leaks ? TMK_LEAK_FOUND : TMK_LEAK_CLEAN;
 }
 

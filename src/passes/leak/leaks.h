@@ -54,7 +54,7 @@ enum {
 enum tmk_leak_verdict {
     TMK_LEAK_CLEAN,
     TMK_LEAK_FOUND,
-    TMK_LEAK_TOO_SHORT, /* not enough steps to tell */
+    TMK_LEAK_TOO_SHORT, /* not enough steps to tell, and the later half of them added something */
 };
 
 struct tmk_leakage; /* the pass, then its result */

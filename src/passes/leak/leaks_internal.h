@@ -54,6 +54,7 @@ struct tmk_leakage {
     uint64_t n_leaks, leak_room, n_cycles, cycle_room, n_doubts, doubt_room;
     uint64_t n_small;
     struct tmk_floor floor; /* of all that is alive */
+    bool is_flat;     /* the later half of at least four steps added nothing at all */
     bool is_training; /* there is a backward */
 };
 
