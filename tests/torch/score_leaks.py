@@ -45,7 +45,7 @@ def score(build, path, run):
     line = (os.path.basename(first["file"] or "?"), first["line"]) if first else None
     said = sum(leak["bytes_per_step"] or 0 for leak in told["leaks"])
     return {"program": Path(path).stem, "kind": kind, "line": line,
-            "line_right": None if kind != "TP" else line[0] == Path(path).name and line[1] in marked,
+            "line_right": None if kind != "TP" or not marked else line[0] == Path(path).name and line[1] in marked,
             "rate": said, "truth": rate, "rate_right": None if kind != "TP" or not rate else abs(said / rate - 1) <= 0.05,
             "kept_by": [leak["kept_by"] for leak in told["leaks"]],
             "not_judged": [doubt["reason"] for doubt in told["not_judged"]]}
