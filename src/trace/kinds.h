@@ -63,6 +63,13 @@ enum tmk_ring_form {
     X(HELD, 25, "held", NEVER, TMK_HAS_DEVICE | TMK_HAS_ADDRESS | TMK_HAS_SIZE)                    \
     X(RELEASED, 26, "released", NEVER, TMK_HAS_DEVICE | TMK_HAS_ADDRESS)
 
+/* The kind of ranges that say a thread's grad mode, beside enum tidemark_range, and their names. The
+ * innermost one counts; without any, grad mode is on or not known. */
+enum { TMK_RANGE_GRAD_MODE = 0 };
+#define TMK_RANGE_NO_GRAD "no_grad"
+#define TMK_RANGE_INFERENCE_MODE "inference_mode"
+#define TMK_RANGE_ENABLE_GRAD "enable_grad"
+
 /* X(name in the ring, name in the file, type in the file, form in the ring). The ring's number is
  * the type + 31. LINES_311 are whole entries in the ring; in the file they become runs of lines. */
 #define TMK_DEFINITIONS(X)                                                                         \

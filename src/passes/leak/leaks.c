@@ -20,7 +20,6 @@
 #include "passes/leak/leaks_internal.h"
 #include "passes/leak/trend.h"
 #include "tidemark/tidemark.h"
-#include "trace/defs.h"
 #include "trace/events.h"
 #include "trace/kinds.h"
 #include "trace/layout.h"
@@ -92,6 +91,7 @@ static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_lin
     }
     line->is_made_in_call = call_bytes > 0 && call_bytes >= all / 2;
     line->is_input = input_bytes > all / 2;
+    tmk_leak_find_graph_character(l, line);
 }
 
 /* A run without steps that loads one thing after the other looks like a leak. */
@@ -142,38 +142,12 @@ static int make_lines(struct tmk_leakage *l)
 
 /* ---- by graph ---- */
 
-static bool is_of_graph(const struct tmk_leak_line *seed, const struct tmk_leak_line *other)
+static bool is_of_graph(const struct tmk_leakage *l, const struct tmk_leak_line *seed,
+                        const struct tmk_leak_line *other)
 {
     return other->trend.kind == TMK_TREND_LEAK && !other->is_taken &&
-           other->device == seed->device && (other->is_made_in_call || other->is_input) &&
+           other->device == seed->device && tmk_leak_may_share_graph(l, seed, other) &&
            tmk_trend_together(&seed->trend, &other->trend) >= TOGETHER;
-}
-
-static uint64_t n_growing_groups(const struct tmk_leakage *l, const struct tmk_leak_line *line)
-{
-    uint64_t n = 0;
-    for (uint64_t i = 0; i < line->n_groups; i++)
-        n += tmk_leak_growth_of(l, line, line->groups[i]) > 0;
-    return n;
-}
-
-/* The root alone decides who owns a graph; add_to_line() has settled which group that is. */
-static void find_owner(struct tmk_leakage *l, struct tmk_leak_line *line)
-{
-    uint32_t *stacks = tmk_arena_take(&l->arena, line->n_groups * sizeof *stacks);
-    uint32_t n = 0, root = 0;
-    for (uint64_t i = 0; stacks && i < line->n_groups; i++) {
-        if (tmk_leak_growth_of(l, line, line->groups[i]) == 0)
-            continue;
-        if (line->groups[i] == line->root)
-            root = n;
-        stacks[n++] = l->groups.groups[line->groups[i]].latest.stack;
-    }
-    struct tmk_frame f;
-    if (n > 0 && tmk_leak_common_line(l->p, stacks, n, root, &f)) {
-        line->site = f;
-        line->has_site = true;
-    }
 }
 
 static int merge_graph(struct tmk_leakage *l, uint64_t seed)
@@ -181,31 +155,13 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
         struct tmk_leak_line *other = &l->lines[i];
-        if (i == seed || !is_of_graph(&l->lines[seed], other))
+        if (i == seed || !is_of_graph(l, &l->lines[seed], other))
             continue;
         other->is_taken = true;
         for (uint64_t k = 0; k < other->n_groups && rc == 0; k++)
             rc = add_to_line(l, &l->lines[seed], other->groups[k]);
     }
     return rc;
-}
-
-/* Find the group of a line that was made last among those that grow. Nothing that is kept hangs
- * on what a backward makes: it is the root only where there is nothing else. */
-static void find_line_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
-{
-    uint64_t last = 0;
-    bool has_forward = false;
-    for (uint64_t i = 0; i < line->n_groups; i++) {
-        const struct tmk_block *b = &l->groups.groups[line->groups[i]].latest;
-        bool is_forward = l->contexts[b->context].stage_kind != TMK_STAGE_BACKWARD;
-        if (tmk_leak_growth_of(l, line, line->groups[i]) == 0 || is_forward < has_forward ||
-            (is_forward == has_forward && b->serial < last))
-            continue;
-        last = b->serial;
-        has_forward = is_forward;
-        line->root = line->groups[i];
-    }
 }
 
 static int merge_graphs(struct tmk_leakage *l)
@@ -215,14 +171,14 @@ static int merge_graphs(struct tmk_leakage *l)
         struct tmk_leak_line *line = &l->lines[i];
         if (line->trend.kind != TMK_TREND_LEAK || line->is_taken)
             continue;
-        if (line->is_made_in_call) {
+        if (line->may_be_graph) {
             rc = merge_graph(l, i);
             judge_line(l, line);
         }
-        find_line_root(l, line);
-        line->is_graph = line->is_made_in_call && n_growing_groups(l, line) > 1;
+        tmk_leak_find_root(l, line);
+        line->is_graph = tmk_leak_is_kept_by_graph(l, line);
         if (line->is_graph)
-            find_owner(l, line);
+            tmk_leak_find_owner(l, line);
     }
     return rc;
 }

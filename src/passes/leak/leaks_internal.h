@@ -22,7 +22,9 @@ struct tmk_leak_line {
     uint64_t *bytes, *blocks; /* by look, from the first known */
     struct tmk_trend trend;
     uint32_t root;        /* number of the group that was made last */
-    bool is_made_in_call; /* in forward or evaluation: autograd may keep it */
+    bool is_made_in_call; /* in forward or evaluation */
+    bool may_be_graph;    /* likewise, with grad mode on: autograd may keep it */
+    bool is_loose;        /* made with grad mode on, in no stage: as a loss after step() is */
     bool is_input;
     bool is_graph;
     bool is_taken; /* it is part of another one */

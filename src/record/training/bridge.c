@@ -20,6 +20,7 @@
 #include "record/python/python.h"
 #include "record/training/autograd_nodes.h"
 #include "record/training/bridge_python.h"
+#include "record/training/grad_mode.h"
 #include "record/training/gradients.h"
 #include "record/training/module_names.h"
 #include "record/training/tensor_tags.h"
@@ -306,9 +307,13 @@ static const char *arm_bridge(const struct tmk_python *py)
     tmk_bridge.tensor_class = py->PyTuple_GetItem(found, 2);
     tmk_torch_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), wake_bridge,
                           &why);
+    tmk_grad_mode_find(py->PyTuple_GetItem(found, 3));
     py->Py_DecRef(found); /* torch keeps the objects */
-    if (!why)
+    if (!why) {
         tmk_parts.switch_nodes(tmk_bridge.modules);
+        tmk_grad_mode_switch(true);
+        tmk_parts.watch_modes();
+    }
     return why;
 }
 
@@ -464,6 +469,7 @@ void tmk_bridge_end(void)
     if (!tmk_bridge.names || !tmk_python_find(&reason)) /* with Python everything patched is gone */
         return;
     tmk_torch_calls_switch(false);
+    tmk_grad_mode_switch(false);
     tmk_gradients_switch(false, false);
     tmk_helper_start(disarm_main, NULL, HELPER_STACK_BYTES);
 }
@@ -471,5 +477,6 @@ void tmk_bridge_end(void)
 void tmk_bridge_switch(bool in)
 {
     tmk_torch_calls_switch(in);
+    tmk_grad_mode_switch(in);
     tmk_gradients_switch(in, true);
 }

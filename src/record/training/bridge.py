@@ -498,7 +498,7 @@ def arm():
     engine = torch._C._ImperativeEngine
     # By its own name: __call__ may be another's for a while, torch.fx's when it traces.
     call = Module.__dict__.get("_wrapped_call_impl") or Module.__dict__["_call_impl"]
-    return call, engine.__dict__["run_backward"], torch.Tensor
+    return call, engine.__dict__["run_backward"], torch.Tensor, getattr(torch._C, "_set_grad_enabled", None)
 
 
 def disarm():
