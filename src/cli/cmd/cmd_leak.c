@@ -137,13 +137,14 @@ static const char notes[] =
     "function stack category module bytes_per_step blocks_per_step first_step (null:\n"
     "the process has no steps) confidence device pid. Of a run also rank first_ns\n"
     "growth_bytes bytes_per_second steps_left seconds_left (until the card is full)\n"
-    "kept_by (graph container hook cycle growing loader) advice parts; and falls_back\n"
-    "(grows and goes again) not_judged (reason: few slowing let_go joined;\n"
-    "growth_bytes rises) steps below_threshold threshold_mb host python. Of devices\n"
-    "what is about lines is null, confidence is Kendall's tau of the floors (1:\n"
-    "always up), and there is process growth_bytes bytes_per_second window_s ended\n"
-    "last_bytes; verdict_reason (why it is null); watched: all that was looked at;\n"
-    "timestamp threshold_mb duration_s.\n"
+    "kept_by (graph container hook cycle growing loader) held_by (what Python says\n"
+    "has them; null: not known) advice parts; and falls_back (grows and goes again)\n"
+    "not_judged (reason: few slowing let_go joined; growth_bytes rises) steps\n"
+    "below_threshold threshold_mb host python. Of devices what is about lines is\n"
+    "null, confidence is Kendall's tau of the floors (1: always up), and there is\n"
+    "process growth_bytes bytes_per_second window_s ended last_bytes; verdict_reason\n"
+    "(why it is null); watched: all that was looked at; timestamp threshold_mb\n"
+    "duration_s.\n"
     "pid null: the device as a whole.\n";
 
 static const char *const examples[] = {

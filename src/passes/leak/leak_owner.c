@@ -9,6 +9,7 @@
 #include "model/run.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_groups.h"
+#include "passes/leak/leak_holders.h"
 #include "tidemark/tidemark.h"
 #include "trace/defs.h"
 #include "trace/reader.h"
@@ -146,18 +147,48 @@ static bool is_input(const struct tmk_leak_group *g)
     return tmk_leak_category_of(g) == TIDEMARK_INPUT;
 }
 
+static uint8_t stage_of(const struct tmk_leakage *l, const struct tmk_leak_group *g)
+{
+    return l->contexts[g->latest.context].stage_kind;
+}
+
+/* Whether no tensor of Python's has the group's blocks, so that a graph keeps them. */
+static bool is_kept_unheld(const struct tmk_leakage *l, const struct tmk_leak_group *g)
+{
+    uint8_t stage = stage_of(l, g);
+    return tmk_leak_is_unheld(&l->holders, g->latest.stack) && stage != TMK_STAGE_BACKWARD &&
+           stage != TMK_STAGE_OPTIMIZER;
+}
+
+/* Whether tensors of Python's have them, made by a graph. */
+static bool is_held_by_graph(const struct tmk_leakage *l, const struct tmk_leak_group *g)
+{
+    const struct tmk_leak_holding *h = tmk_leak_holders_of(&l->holders, g->latest.stack);
+    return tmk_leak_is_held(&l->holders, g->latest.stack) && h->n_graph * 2 >= h->n_held;
+}
+
+/* Whether a graph cannot keep the group's blocks: autograd was off, a hook made them, or detached
+ * tensors have them. */
+static bool is_apart(const struct tmk_leakage *l, const struct tmk_leak_group *g)
+{
+    if (tmk_block_is_without_grad(l->p, l->contexts, &g->latest))
+        return true;
+    if (tmk_leak_is_held(&l->holders, g->latest.stack))
+        return !is_held_by_graph(l, g);
+    return !is_kept_unheld(l, g) && tmk_leak_is_hook(l->p, g->latest.stack);
+}
+
 void tmk_leak_find_graph_character(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint64_t all = 0, call_bytes = 0, loose_bytes = 0;
     for (uint64_t i = 0; i < line->n_groups; i++) {
         const struct tmk_leak_group *g = group_of(l, line, i);
         uint64_t bytes = g->bytes[l->groups.n_looks - 1];
-        uint8_t stage = l->contexts[g->latest.context].stage_kind;
+        uint8_t stage = stage_of(l, g);
         bool in_call = stage == TMK_STAGE_FORWARD || stage == TMK_STAGE_EVAL ||
-                       tmk_leak_category_of(g) == TIDEMARK_ACTIVATION;
+                       tmk_leak_category_of(g) == TIDEMARK_ACTIVATION || is_kept_unheld(l, g);
         all += bytes;
-        if (tmk_block_is_without_grad(l->p, l->contexts, &g->latest) ||
-            tmk_leak_is_hook(l->p, g->latest.stack))
+        if (is_apart(l, g))
             continue;
         call_bytes += in_call ? bytes : 0;
         loose_bytes += stage == TMK_STAGE_NONE ? bytes : 0;
@@ -203,28 +234,35 @@ bool tmk_leak_may_share_graph(const struct tmk_leakage *l, const struct tmk_leak
 
 bool tmk_leak_is_kept_by_graph(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    uint64_t n = 0, all = 0, largest = 0;
+    uint64_t n = 0, all = 0, largest = 0, unheld = 0, asked = 0;
     int64_t n_blocks = 0;
     for (uint64_t i = 0; i < line->n_groups; i++) {
         const struct tmk_leak_group *g = group_of(l, line, i);
         uint64_t bytes = tmk_leak_growth_of(l, line, line->groups[i]);
         const uint64_t *blocks = g->blocks + l->groups.first;
         n_blocks += (int64_t)(blocks[line->trend.to] - blocks[line->trend.from]);
-        if (bytes == 0)
-            continue;
-        n++;
+        n += bytes > 0;
         all += bytes;
+        unheld += is_kept_unheld(l, g) ? bytes : 0;
+        asked += tmk_leak_is_held(&l->holders, g->latest.stack) || is_kept_unheld(l, g) ? bytes : 0;
         if (bytes > largest && !is_input(g))
             largest = bytes;
     }
-    return line->may_be_graph && n > 1 && n_blocks > 0 && largest < all - all / 100;
+    if (!line->may_be_graph || n_blocks <= 0)
+        return false;
+    if (asked * 2 > all)
+        return unheld * 2 >= asked;
+    return n > 1 && largest < all - all / 100;
 }
 
-/* How good a root a group is: what backward makes is the worst, then what the model is given; of
- * what is made outside of modules a loss is better than the next batch. */
+/* How good a root a group is: what Python holds is the best; what backward makes is the worst, then
+ * what the model is given; of what is made outside of modules a loss is better than the next batch.
+ */
 static unsigned rank_of_root(const struct tmk_leakage *l, const struct tmk_leak_group *g)
 {
-    enum { BACKWARD = 1, INPUT, LOOSE, CALL };
+    enum { BACKWARD = 1, INPUT, LOOSE, CALL, HELD };
+    if (is_held_by_graph(l, g))
+        return HELD;
     const struct tmk_context *c = &l->contexts[g->latest.context];
     if (c->stage_kind == TMK_STAGE_BACKWARD)
         return BACKWARD;
@@ -249,25 +287,53 @@ void tmk_leak_find_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
     }
 }
 
-/* Inputs have no say in who owns a graph, and among the rest the root alone decides. */
+/* Whether a group has a say in who owns a graph: an input only when it was made on a line that also
+ * led to the root, as in loss_of(model, next_batch()). */
+static bool is_voter(const struct tmk_leakage *l, const struct tmk_leak_line *line,
+                     const struct tmk_leak_group *g)
+{
+    const struct tmk_leak_group *root = &l->groups.groups[line->root];
+    struct tmk_frame made;
+    return g == root || !is_input(g) ||
+           (tmk_stack_site(l->p, g->latest.stack, &made) &&
+            tmk_leak_passes(l->p, root->latest.stack, &made));
+}
+
+/* Among those who have a say the root alone decides. */
 void tmk_leak_find_owner(struct tmk_leakage *l, struct tmk_leak_line *line)
 {
     uint32_t *stacks = tmk_arena_take(&l->arena, line->n_groups * sizeof *stacks);
     uint32_t n = 0, root = 0;
     for (uint64_t i = 0; stacks && i < line->n_groups; i++) {
-        bool is_root = line->groups[i] == line->root;
-        if (tmk_leak_growth_of(l, line, line->groups[i]) == 0 ||
-            (is_input(group_of(l, line, i)) && !is_root))
+        const struct tmk_leak_group *g = group_of(l, line, i);
+        if (tmk_leak_growth_of(l, line, line->groups[i]) == 0 || !is_voter(l, line, g))
             continue;
-        if (is_root)
+        if (line->groups[i] == line->root)
             root = n;
-        stacks[n++] = group_of(l, line, i)->latest.stack;
+        stacks[n++] = g->latest.stack;
     }
     struct tmk_frame f;
     if (n > 0 && tmk_leak_common_line(l->p, stacks, n, root, &f)) {
         line->site = f;
         line->has_site = true;
     }
+}
+
+const char *tmk_leak_holder_of(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+{
+    uint32_t name = 0;
+    uint64_t most = 0;
+    for (uint64_t i = 0; i < line->n_groups; i++) {
+        const struct tmk_leak_holding *h =
+            tmk_leak_holders_of(&l->holders, group_of(l, line, i)->latest.stack);
+        uint64_t growth = tmk_leak_growth_of(l, line, line->groups[i]);
+        bool is_root = line->groups[i] == line->root;
+        if (!h || !h->name || growth == 0 || (!is_root && growth <= most))
+            continue;
+        name = h->name;
+        most = is_root ? UINT64_MAX : growth;
+    }
+    return name ? tmk_reader_string(l->p->reader, name) : NULL;
 }
 
 /* ---- what keeps them, in words ---- */

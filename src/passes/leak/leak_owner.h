@@ -27,8 +27,9 @@ void tmk_leak_find_graph_character(const struct tmk_leakage *l, struct tmk_leak_
 bool tmk_leak_may_share_graph(const struct tmk_leakage *l, const struct tmk_leak_line *seed,
                               const struct tmk_leak_line *other);
 
-/* True when a graph keeps the line: it may, it keeps blocks of several stacks, one more every time,
- * and there is more than one detached tensor and its trimmings. */
+/* True when a graph keeps the line: it may, there are more blocks every time, and no tensor of
+ * Python's has most of them. Where Python was not asked: they are of several stacks, and not just
+ * one detached tensor and its trimmings. */
 bool tmk_leak_is_kept_by_graph(const struct tmk_leakage *l, const struct tmk_leak_line *line);
 
 /* Find the group of a line that was made last among those that grow, and the line that owns the
@@ -36,6 +37,9 @@ bool tmk_leak_is_kept_by_graph(const struct tmk_leakage *l, const struct tmk_lea
  * are the root only where there is nothing else. */
 void tmk_leak_find_root(const struct tmk_leakage *l, struct tmk_leak_line *line);
 void tmk_leak_find_owner(struct tmk_leakage *l, struct tmk_leak_line *line);
+
+/* What holds the line's blocks, as Python said; NULL: not known. */
+const char *tmk_leak_holder_of(const struct tmk_leakage *l, const struct tmk_leak_line *line);
 
 /* True when the texts are equal or both NULL. */
 bool tmk_leak_is_same_text(const char *a, const char *b);

@@ -16,6 +16,7 @@
 #include "kit/textmap.h"
 #include "model/owners.h"
 #include "passes/leak/leak_groups.h"
+#include "passes/leak/leak_holders.h"
 #include "passes/leak/leak_owner.h"
 #include "passes/leak/leaks_internal.h"
 #include "passes/leak/trend.h"
@@ -275,6 +276,8 @@ static void on_leak_event(void *arg, const struct tmk_replay *rp, const struct t
         tmk_leak_groups_freed(&l->groups, &rp->state, ev->time_ns, b);
     else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
         tmk_leak_groups_refused(&l->groups, ev->time_ns);
+    else if (ev->kind == TMK_KIND_HOLDER)
+        tmk_leak_holders_event(&l->holders, &rp->state, ev);
     else if ((ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END) && rp->ended.kind)
         tmk_leak_groups_ended(&l->groups, &rp->state, ev->time_ns, &rp->ended);
 }
@@ -288,8 +291,8 @@ static void on_leak_restored(void *arg, const struct tmk_replay *rp)
 struct tmk_visitor tmk_leakage_visitor(struct tmk_leakage *l)
 {
     return (struct tmk_visitor){.arg = l,
-                                .kinds = TMK_HEARS(FREE) | TMK_HEARS(OOM) | TMK_HEARS(SEGMENT) |
-                                         TMK_HEARS(SEGMENT_END),
+                                .kinds = TMK_HEARS(FREE) | TMK_HEARS(OOM) | TMK_HEARS(HOLDER) |
+                                         TMK_HEARS(SEGMENT) | TMK_HEARS(SEGMENT_END),
                                 .event = on_leak_event,
                                 .restored = on_leak_restored};
 }
@@ -345,6 +348,7 @@ struct tmk_leakage *tmk_leakage_close(struct tmk_leakage *l)
     free(l->cycles);
     free(l->doubts);
     tmk_leak_groups_fini(&l->groups);
+    tmk_leak_holders_fini(&l->holders);
     tmk_arena_fini(&l->arena);
     free(l);
     return NULL;

@@ -7,6 +7,7 @@
 #include "kit/arena.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_groups.h"
+#include "passes/leak/leak_holders.h"
 #include "passes/leak/trend.h"
 #include "trace/defs.h"
 
@@ -34,6 +35,7 @@ struct tmk_leakage {
     const struct tmk_process *p;
     uint64_t threshold_bytes;
     struct tmk_leak_groups groups;
+    struct tmk_leak_holders holders;
     const struct tmk_context *contexts; /* only while finishing */
     struct tmk_arena arena;
     struct tmk_leak_line *lines;

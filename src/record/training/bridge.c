@@ -23,6 +23,7 @@
 #include "record/training/grad_mode.h"
 #include "record/training/gradients.h"
 #include "record/training/module_names.h"
+#include "record/training/tensor_holders.h"
 #include "record/training/tensor_tags.h"
 #include "record/training/torch_calls.h"
 #include "record/training/training_context.h"
@@ -194,6 +195,8 @@ static struct tmk_python_method bridge_methods[] = {
     {"calm", say_whether_calm, TMK_PYTHON_VARARGS, NULL},
     {"hush", tmk_torch_calls_hush, TMK_PYTHON_VARARGS, NULL},
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
+    {"tensors", tmk_tensor_holders_tensors, TMK_PYTHON_VARARGS, NULL},
+    {"holder", tmk_tensor_holders_holder, TMK_PYTHON_VARARGS, NULL},
 };
 
 /* ---- arming ---- */
