@@ -247,11 +247,9 @@ void tmk_torch_slots_switch_nodes(bool in)
 
 void tmk_torch_slots_watch_modes(void)
 {
-    static bool is_tried;
     struct slots_walk w = {.in = true, .only = &tmk_hooks[TMK_HOOK_AUTOGRAD_STATE]};
-    if (is_tried || !tmk_torch_slots_take_turn())
+    if (atomic_load(&w.only->real) || !tmk_torch_slots_take_turn())
         return;
-    is_tried = true;
     n_switched = 0;
     visit_all(&w);
     tmk_torch_slots_end_turn();
