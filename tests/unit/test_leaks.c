@@ -14,7 +14,19 @@
 #include "passes/leak/leaks.h"
 
 enum { CUDA0 = 0x100, CUDA1 = 0x101 };
-enum { S_TRAIN = 1, S_TORCH, S_MAIN, S_STEP, S_FORWARD_F, S_CALL, S_LINEAR, S_FORWARD, S_BACKWARD };
+enum {
+    S_TRAIN = 1,
+    S_TORCH,
+    S_MAIN,
+    S_STEP,
+    S_FORWARD_F,
+    S_CALL,
+    S_LINEAR,
+    S_FORWARD,
+    S_BACKWARD,
+    S_NO_GRAD,
+    S_LIST
+};
 enum { LIST = 1, CALL_FIRST, CALL_SECOND, LOSS, HOOK, SECOND_LIST };
 
 static void define_all(struct maker *m)
@@ -29,6 +41,8 @@ static void define_all(struct maker *m)
         [S_LINEAR] = "remember",
         [S_FORWARD] = "forward",
         [S_BACKWARD] = "backward",
+        [S_NO_GRAD] = TMK_RANGE_NO_GRAD,
+        [S_LIST] = "list `kept` in train.py",
     };
     for (uint32_t i = 1; i < sizeof texts / sizeof texts[0]; i++)
         maker_string(m, i, texts[i]);
@@ -169,6 +183,122 @@ static void test_graph(void **state)
     assert_int_equal(graph->n_parts, 3);
     assert_int_equal(graph->parts[0].stack, CALL_SECOND);
     assert_int_equal(tmk_leakage_get(l, 1)->keeper, TMK_KEEPER_CONTAINER);
+    close_all(l, run, &m);
+}
+
+/* What is made under no_grad is not kept by a graph, wherever it was made. */
+static void test_no_grad(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 0; step < 20; step++) {
+        uint64_t at = 0x100000 + (uint64_t)step * 0x10000;
+        begin_step(&m, step);
+        churn(&m, CUDA0);
+        maker_push(&m, TMK_RANGE_GRAD_MODE, S_NO_GRAD);
+        maker_push(&m, TIDEMARK_STAGE, S_FORWARD);
+        maker_alloc(&m, CUDA0, at, 1000, CALL_FIRST);
+        maker_alloc(&m, CUDA0, at + 0x1000, 2000, CALL_SECOND);
+        maker_pop(&m, TIDEMARK_STAGE);
+        maker_pop(&m, TMK_RANGE_GRAD_MODE);
+        maker_push(&m, TIDEMARK_STAGE, S_BACKWARD);
+        maker_pop(&m, TIDEMARK_STAGE);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    assert_int_equal(tmk_leakage_n(l), 2);
+    expect_leak(l, 0, 8, 2000, 1);
+    expect_leak(l, 1, 7, 1000, 1);
+    assert_int_equal(tmk_leakage_get(l, 0)->keeper, TMK_KEEPER_CONTAINER);
+    assert_int_equal(tmk_leakage_get(l, 1)->keeper, TMK_KEEPER_CONTAINER);
+    close_all(l, run, &m);
+}
+
+/* A detached tensor that is kept in forward, with a number beside it, makes no graph. */
+static void test_detached(void **state)
+{
+    (void)state;
+    struct maker m;
+    maker_open(&m, 0);
+    define_all(&m);
+    for (int64_t step = 0; step < 20; step++) {
+        uint64_t at = 0x100000 + (uint64_t)step * 0x10000;
+        begin_step(&m, step);
+        churn(&m, CUDA0);
+        maker_push(&m, TIDEMARK_STAGE, S_FORWARD);
+        maker_alloc(&m, CUDA0, at, 100000, CALL_FIRST);
+        maker_alloc(&m, CUDA0, at + 0x1000, 8, CALL_SECOND);
+        maker_pop(&m, TIDEMARK_STAGE);
+        maker_push(&m, TIDEMARK_STAGE, S_BACKWARD);
+        maker_pop(&m, TIDEMARK_STAGE);
+    }
+    struct tmk_run *run = maker_finish(&m);
+    struct tmk_leakage *l = ask(run, 0);
+    expect_leak(l, 0, 7, 100008, 2);
+    assert_int_equal(tmk_leakage_get(l, 0)->keeper, TMK_KEEPER_CONTAINER);
+    close_all(l, run, &m);
+}
+
+enum asked { NOBODY, NOT_ALL, ALL };
+
+/* Two lines outside of all stages rise together. Whether a graph keeps them, only Python knows. */
+static struct tmk_leakage *ask_python(struct maker *m, bool are_held, enum asked asked,
+                                      struct tmk_run **ret_run)
+{
+    maker_open(m, 0);
+    define_all(m);
+    for (int64_t step = 0; step < 20; step++) {
+        uint64_t at = 0x100000 + (uint64_t)step * 0x10000;
+        begin_step(m, step);
+        churn(m, CUDA0);
+        maker_alloc(m, CUDA0, at, 1000, LIST);
+        maker_alloc(m, CUDA0, at + 0x1000, 2000, SECOND_LIST);
+    }
+    for (int64_t step = 0; are_held && step < 20; step++) {
+        uint64_t at = 0x100000 + (uint64_t)step * 0x10000;
+        maker_holder(m, CUDA0, at, 0, 0);
+        maker_holder(m, CUDA0, at, 0, 0); /* two tensors may share a block */
+        maker_holder(m, CUDA0, at + 0x1000, 0, 0);
+    }
+    maker_holder(m, CUDA0, 0x999, TMK_HOLDER_GRAPH, 0); /* no block is known there */
+    if (asked != NOBODY)
+        maker_holder(m, 0, 0, asked == ALL ? TMK_HOLDER_ALL : 0, 0);
+    maker_holder(m, CUDA0, 0x100000, 0, S_LIST);
+    *ret_run = maker_finish(m);
+    return ask(*ret_run, 0);
+}
+
+static void test_python_is_asked(void **state)
+{
+    (void)state;
+    struct maker m;
+    struct tmk_run *run;
+    struct tmk_leakage *l = ask_python(&m, false, ALL, &run);
+    assert_int_equal(tmk_leakage_n(l), 1);
+    expect_leak(l, 0, 31, 3000, 2);
+    assert_int_equal(tmk_leakage_get(l, 0)->keeper, TMK_KEEPER_GRAPH);
+    assert_string_equal(tmk_leakage_get(l, 0)->holder, "list `kept` in train.py");
+    close_all(l, run, &m);
+
+    l = ask_python(&m, true, ALL, &run);
+    assert_int_equal(tmk_leakage_n(l), 2);
+    expect_leak(l, 0, 31, 2000, 1);
+    expect_leak(l, 1, 30, 1000, 1);
+    assert_int_equal(tmk_leakage_get(l, 0)->keeper, TMK_KEEPER_CONTAINER);
+    assert_null(tmk_leakage_get(l, 0)->holder);
+    assert_string_equal(tmk_leakage_get(l, 1)->holder, "list `kept` in train.py");
+    close_all(l, run, &m);
+
+    l = ask_python(&m, false, NOT_ALL, &run); /* some tensors were left out: nothing follows */
+    assert_int_equal(tmk_leakage_n(l), 2);
+    assert_int_equal(tmk_leakage_get(l, 0)->keeper, TMK_KEEPER_CONTAINER);
+    close_all(l, run, &m);
+
+    l = ask_python(&m, false, NOBODY, &run);
+    assert_int_equal(tmk_leakage_n(l), 2);
+    assert_int_equal(tmk_leakage_get(l, 0)->keeper, TMK_KEEPER_CONTAINER);
     close_all(l, run, &m);
 }
 
@@ -585,15 +715,26 @@ static void test_pinned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists),         cmocka_unit_test(test_graph),
-        cmocka_unit_test(test_hook_and_work), cmocka_unit_test(test_long),
-        cmocka_unit_test(test_given_up),      cmocka_unit_test(test_too_short),
-        cmocka_unit_test(test_by_time),       cmocka_unit_test(test_falls_back),
-        cmocka_unit_test(test_pinned),        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_let_go),        cmocka_unit_test(test_joined),
-        cmocka_unit_test(test_faster),        cmocka_unit_test(test_under_a_sawtooth),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_graph),
+        cmocka_unit_test(test_no_grad),
+        cmocka_unit_test(test_detached),
+        cmocka_unit_test(test_python_is_asked),
+        cmocka_unit_test(test_hook_and_work),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_too_short),
+        cmocka_unit_test(test_by_time),
+        cmocka_unit_test(test_falls_back),
+        cmocka_unit_test(test_pinned),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_let_go),
+        cmocka_unit_test(test_joined),
+        cmocka_unit_test(test_faster),
+        cmocka_unit_test(test_under_a_sawtooth),
         cmocka_unit_test(test_few_but_flat),
-        cmocka_unit_test(test_larger),        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_larger),
+        cmocka_unit_test(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

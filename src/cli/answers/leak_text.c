@@ -319,6 +319,8 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
     say_leak_end(item, leak);
     say_wrapped("evidence", "%s", tmk_leak_evidence_text(leak, words));
     say_wrapped("kept by", "%s", tmk_keeper_text(leak->keeper));
+    if (leak->holder)
+        say_wrapped("held by", "%s", leak->holder);
     say_wrapped("advice", "%s", tmk_keeper_advice(leak->keeper));
     say_parts(item, leak);
     say_stack(item->p, leak);

@@ -69,6 +69,7 @@ struct tmk_leak {
     enum tmk_leak_doubt doubt; /* of findings that were not judged */
     double confidence;         /* see leaks.h */
     enum tmk_leak_keeper keeper;
+    const char *holder; /* what holds them, as in "list `history` in train.py"; NULL: not known */
     const struct tmk_leak_part *parts; /* largest first */
     uint64_t n_parts;
 };

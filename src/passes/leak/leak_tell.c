@@ -189,6 +189,7 @@ int tmk_leak_tell(struct tmk_leakage *l, const struct tmk_leak_line *line, struc
     int rc = take_parts(l, line, ret);
     take_leak_kind(ret);
     ret->keeper = keeper_of(l, line, ret);
+    ret->holder = tmk_leak_holder_of(l, line);
     if (line->is_graph)
         take_stack(l, ret);
     return rc;

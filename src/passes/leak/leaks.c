@@ -18,11 +18,11 @@
 #include "model/owners.h"
 #include "passes/leak/cohorts.h"
 #include "passes/leak/leak_groups.h"
+#include "passes/leak/leak_holders.h"
 #include "passes/leak/leak_owner.h"
 #include "passes/leak/leaks_internal.h"
 #include "passes/leak/survival.h"
 #include "tidemark/tidemark.h"
-#include "trace/defs.h"
 #include "trace/events.h"
 #include "trace/kinds.h"
 #include "trace/layout.h"
@@ -94,19 +94,14 @@ static int put_in_line(struct tmk_leakage *l, struct tmk_textmap *keys, uint32_t
 /* Describe the line by the category of most of its growth. */
 static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
-    uint64_t call_bytes = 0, input_bytes = 0, all = 0;
+    uint64_t input_bytes = 0, all = 0;
     for (uint64_t i = 0; i < line->n_groups; i++) {
         const struct tmk_leak_group *g = &l->groups.groups[line->groups[i]];
-        uint8_t stage = l->contexts[g->latest.context].stage_kind;
-        bool in_call = stage == TMK_STAGE_FORWARD || stage == TMK_STAGE_EVAL ||
-                       tmk_leak_category_of(g) == TIDEMARK_ACTIVATION;
-        in_call = in_call && !tmk_leak_is_hook(l->p, g->latest.stack);
         all += g->kept_bytes;
-        call_bytes += in_call ? g->kept_bytes : 0;
         input_bytes += tmk_leak_category_of(g) == TIDEMARK_INPUT ? g->kept_bytes : 0;
     }
-    line->is_made_in_call = call_bytes > 0 && call_bytes >= all / 2;
     line->is_input = input_bytes > all / 2;
+    tmk_leak_find_graph_character(l, line);
 }
 
 /* A run without steps that loads one thing after the other looks like a leak. */
@@ -268,10 +263,11 @@ static double kept_together(const struct tmk_leak_line *a, const struct tmk_leak
     return n_either ? (double)n_both / n_either : 0;
 }
 
-static bool is_of_graph(const struct tmk_leak_line *seed, const struct tmk_leak_line *other)
+static bool is_of_graph(const struct tmk_leakage *l, const struct tmk_leak_line *seed,
+                        const struct tmk_leak_line *other)
 {
     return other->survival.kind == TMK_SURVIVAL_LEAK && !other->is_taken &&
-           other->device == seed->device && (other->is_made_in_call || other->is_input) &&
+           other->device == seed->device && tmk_leak_may_share_graph(l, seed, other) &&
            kept_together(seed, other) >= TOGETHER;
 }
 
@@ -279,33 +275,6 @@ static bool is_of_graph(const struct tmk_leak_line *seed, const struct tmk_leak_
 static bool is_part_of_graph(const struct tmk_leak_group *g)
 {
     return g->kept_bytes > 0 && tmk_leak_category_of(g) != TIDEMARK_INPUT;
-}
-
-/* The root alone decides who owns a graph; find_line_root() has settled which group that is. */
-static void find_owner(struct tmk_leakage *l, struct tmk_leak_line *line)
-{
-    uint32_t *stacks = tmk_arena_take(&l->arena, line->n_groups * sizeof *stacks);
-    uint32_t n = 0, root = 0;
-    for (uint64_t i = 0; stacks && i < line->n_groups; i++) {
-        if (!is_part_of_graph(&l->groups.groups[line->groups[i]]))
-            continue;
-        if (line->groups[i] == line->root)
-            root = n;
-        stacks[n++] = l->groups.groups[line->groups[i]].latest.stack;
-    }
-    struct tmk_frame f;
-    if (n > 0 && tmk_leak_common_line(l->p, stacks, n, root, &f)) {
-        line->site = f;
-        line->has_site = true;
-    }
-}
-
-static uint64_t n_graph_parts(const struct tmk_leakage *l, const struct tmk_leak_line *line)
-{
-    uint64_t n = 0;
-    for (uint64_t i = 0; i < line->n_groups; i++)
-        n += is_part_of_graph(&l->groups.groups[line->groups[i]]);
-    return n;
 }
 
 /* Whether parts of the line were made in several lines, or in several places of one in the same
@@ -339,40 +308,13 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
         struct tmk_leak_line *other = &l->lines[i];
-        if (i == seed || !is_of_graph(&l->lines[seed], other))
+        if (i == seed || !is_of_graph(l, &l->lines[seed], other))
             continue;
         other->is_taken = true;
         for (uint64_t k = 0; k < other->n_groups && rc == 0; k++)
             rc = add_to_line(l, &l->lines[seed], other->groups[k]);
     }
     return rc;
-}
-
-/* How likely a group is the root: nothing that is kept hangs on what a backward makes or on what a
- * call was given, so these are roots only where there is nothing else. */
-static int root_rank(const struct tmk_leakage *l, const struct tmk_leak_group *g)
-{
-    if (g->kept_bytes == 0)
-        return 0;
-    if (tmk_leak_category_of(g) == TIDEMARK_INPUT)
-        return 1;
-    return l->contexts[g->latest.context].stage_kind == TMK_STAGE_BACKWARD ? 2 : 3;
-}
-
-/* Find the group of a line that was made last among those that grow. */
-static void find_line_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
-{
-    const struct tmk_leak_group *groups = l->groups.groups;
-    int best = 0;
-    for (uint64_t i = 0; i < line->n_groups; i++) {
-        const struct tmk_leak_group *g = &groups[line->groups[i]];
-        int rank = root_rank(l, g);
-        if (rank == 0 || rank < best ||
-            (rank == best && g->latest.serial < groups[line->root].latest.serial))
-            continue;
-        best = rank;
-        line->root = line->groups[i];
-    }
 }
 
 static int merge_graphs(struct tmk_leakage *l)
@@ -382,14 +324,14 @@ static int merge_graphs(struct tmk_leakage *l)
         struct tmk_leak_line *line = &l->lines[i];
         if (!tmk_leak_grows(line) || line->is_taken)
             continue;
-        if (line->is_made_in_call && line->survival.kind == TMK_SURVIVAL_LEAK) {
+        if (line->may_be_graph && line->survival.kind == TMK_SURVIVAL_LEAK) {
             rc = merge_graph(l, i);
             judge_line(l, line);
         }
-        find_line_root(l, line);
-        line->is_graph = line->is_made_in_call && line->growth.n == 0 && n_graph_parts(l, line) > 1;
+        tmk_leak_find_root(l, line);
+        line->is_graph = line->growth.n == 0 && tmk_leak_is_kept_by_graph(l, line);
         if (line->is_graph && has_many_sites(l, line))
-            find_owner(l, line);
+            tmk_leak_find_owner(l, line);
     }
     return rc;
 }
@@ -550,6 +492,8 @@ static void on_leak_event(void *arg, const struct tmk_replay *rp, const struct t
         tmk_leak_groups_refused(&l->groups, ev->time_ns);
     else if (ev->kind == TMK_KIND_TAG && b && ev->category == TIDEMARK_INPUT)
         tmk_leak_groups_given(&l->groups, &rp->state, ev->time_ns, b);
+    else if (ev->kind == TMK_KIND_HOLDER)
+        tmk_leak_holders_event(&l->holders, &rp->state, ev);
     else if ((ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END) && rp->ended.kind)
         tmk_leak_groups_ended(&l->groups, &rp->state, ev->time_ns, &rp->ended);
 }
@@ -563,7 +507,8 @@ static void on_leak_restored(void *arg, const struct tmk_replay *rp)
 struct tmk_visitor tmk_leakage_visitor(struct tmk_leakage *l)
 {
     return (struct tmk_visitor){.arg = l,
-                                .kinds = TMK_HEARS(FREE) | TMK_HEARS(TAG) | TMK_HEARS(OOM) | TMK_HEARS(SEGMENT) |
+                                .kinds = TMK_HEARS(FREE) | TMK_HEARS(TAG) | TMK_HEARS(OOM) |
+                                         TMK_HEARS(HOLDER) | TMK_HEARS(SEGMENT) |
                                          TMK_HEARS(SEGMENT_END),
                                 .event = on_leak_event,
                                 .restored = on_leak_restored};
@@ -622,6 +567,7 @@ struct tmk_leakage *tmk_leakage_close(struct tmk_leakage *l)
     free(l->cycles);
     free(l->doubts);
     tmk_leak_groups_fini(&l->groups);
+    tmk_leak_holders_fini(&l->holders);
     tmk_arena_fini(&l->arena);
     free(l);
     return NULL;

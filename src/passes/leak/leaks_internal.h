@@ -7,6 +7,7 @@
 #include "kit/arena.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_groups.h"
+#include "passes/leak/leak_holders.h"
 #include "passes/leak/survival.h"
 #include "trace/defs.h"
 
@@ -35,7 +36,8 @@ struct tmk_leak_line {
     struct tmk_bursts bursts;
     struct tmk_leak_growth growth;
     uint32_t root;        /* number of the group that was made last */
-    bool is_made_in_call; /* in forward or evaluation: autograd may keep it */
+    bool may_be_graph; /* made in forward or evaluation, with grad mode on: autograd may keep it */
+    bool is_loose;     /* made with grad mode on, in no stage: as a loss after step() is */
     bool is_input;
     bool is_graph;
     bool is_taken; /* it is part of another one */
@@ -46,6 +48,7 @@ struct tmk_leakage {
     const struct tmk_process *p;
     uint64_t threshold_bytes;
     struct tmk_leak_groups groups;
+    struct tmk_leak_holders holders;
     const struct tmk_context *contexts; /* only while finishing */
     struct tmk_arena arena;
     struct tmk_leak_line *lines;
