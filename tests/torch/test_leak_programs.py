@@ -17,8 +17,8 @@ NOT_FOUND = {
     "leak_best_states": [],  # keeps less and less often, and in the last third nothing
     "leak_queue_behind": [],  # a queue of which older and older batches are taken
 }
-# Lines that are in the graph, but do not hold it.
-WRONG_LINE = {"leak_loss_list_inference", "leak_server_sessions"}
+# A second line of theirs keeps less than the threshold, so its part is not in the sum.
+PART_OF_RATE = {"leak_multi_task_logits"}
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,5 @@ def test_program(traces, name):
         assert (row["kind"], row["not_judged"]) == ("FN", NOT_FOUND[name])
         return
     assert row["kind"] == ("TP" if name.startswith("leak_") else "TN"), row
-    assert row["rate_right"] is not False, row
-    if row["line_right"] is not None:
-        assert row["line_right"] == (name not in WRONG_LINE), row
+    assert row["rate_right"] in (None, name not in PART_OF_RATE), row
+    assert row["line_right"] is not False, row

@@ -332,6 +332,9 @@ static int merge_graphs(struct tmk_leakage *l)
         line->is_graph = line->growth.n == 0 && tmk_leak_is_kept_by_graph(l, line);
         if (line->is_graph && has_many_sites(l, line))
             tmk_leak_find_owner(l, line);
+        else if (line->is_graph)
+            line->has_site = tmk_stack_site(l->p, l->groups.groups[line->root].latest.stack,
+                                            &line->site);
     }
     return rc;
 }
