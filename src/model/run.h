@@ -78,7 +78,8 @@ bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_f
 /* Who wrote a line, by its file. */
 enum tmk_frame_kind {
     TMK_FRAME_USERS,
-    TMK_FRAME_LIBRARY, /* Python's standard library, or installed: in site-packages, dist-packages */
+    TMK_FRAME_LIBRARY, /* Python's standard library, or installed: in site-packages, dist-packages
+                        */
     TMK_FRAME_INNER,   /* native, torch's, frozen in the interpreter, tidemark's */
 };
 enum tmk_frame_kind tmk_frame_kind(const struct tmk_frame *f);

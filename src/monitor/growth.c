@@ -144,8 +144,7 @@ struct tmk_growth tmk_growth_judge(const struct tmk_history *h, uint64_t from_ns
     bool is_new = growth > 0 && reaches_new_highs(&p, growth);
     return (struct tmk_growth){
         .is_known = true,
-        .is_steady =
-            is_new && (rises_throughout(lowest, growth) || rises_faster(lowest, growth)),
+        .is_steady = is_new && (rises_throughout(lowest, growth) || rises_faster(lowest, growth)),
         .is_faster = is_new && rises_faster(lowest, growth),
         .falls = falls_back(&p, growth > 0 ? growth / 4 : 0),
         .bytes = signed_difference(p.floors[N_PARTS - 1], p.floors[0]),

@@ -11,8 +11,9 @@
  *     sawtooth: floor   leak: floor and     and the ceiling of the end is over all ceilings of the
  *     and ceiling stay  ceiling rise        first half by a quarter of it or more
  *
- * Growth that gets faster and faster has little of itself in the first third: it counts as well when
- * each third has twice as much as the one before, and each half of the last third a tenth of all.
+ * Growth that gets faster and faster has little of itself in the first third: it counts as well
+ * when each third has twice as much as the one before, and each half of the last third a tenth of
+ * all.
  *
  * So neither a swing, nor one step up (a model was loaded), nor a rise that has ended or has only
  * begun counts. A swing longer than the time watched cannot be told from a leak, nor can a program

@@ -219,10 +219,10 @@ static void test_series(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaks),      cmocka_unit_test(test_does_not_leak),
-        cmocka_unit_test(test_faster),
-        cmocka_unit_test(test_figures),    cmocka_unit_test(test_too_short),
-        cmocka_unit_test(test_least_time), cmocka_unit_test(test_series),
+        cmocka_unit_test(test_leaks),     cmocka_unit_test(test_does_not_leak),
+        cmocka_unit_test(test_faster),    cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_too_short), cmocka_unit_test(test_least_time),
+        cmocka_unit_test(test_series),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

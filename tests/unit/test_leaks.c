@@ -464,8 +464,8 @@ static void test_waiting(void **state)
     close_all(l, run, &m);
 }
 
-/* A list that is local to a function: forty steps keep a block each, all are freed when the function
- * returns, and other steps follow. */
+/* A list that is local to a function: forty steps keep a block each, all are freed when the
+ * function returns, and other steps follow. */
 static void test_let_go(void **state)
 {
     (void)state;

@@ -80,7 +80,8 @@ static void put_source(struct tmk_tree *t, const struct tmk_process *p, const st
     struct tmk_frame f;
     bool is_called = leak->has_site && tmk_stack_library_line(p, leak->stack, &f);
     tmk_tree_text(t, "source",
-                  leak->has_site ? tmk_source_line(leak->site.file, leak->site.line, source) : NULL);
+                  leak->has_site ? tmk_source_line(leak->site.file, leak->site.line, source)
+                                 : NULL);
     tmk_tree_text(t, "made_in", is_called ? tmk_frame_text(&f, false, text) : NULL);
 }
 

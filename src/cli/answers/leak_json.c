@@ -11,7 +11,6 @@
 #include "kit/tree.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
-#include "passes/leak/leak_words.h"
 #include "passes/leak/leaks.h"
 #include "trace/defs.h"
 #include "trace/layout.h"

@@ -17,6 +17,7 @@
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_words.h"
 #include "passes/leak/leaks.h"
+#include "trace/defs.h"
 #include "trace/layout.h"
 
 enum { SHOWN_LEAKS = 5, WORTH_A_WORD = 16 << 20, WORTH_PART = 10 };
@@ -68,10 +69,9 @@ static void write_doubts(const struct tmk_process_answer *f, struct tmk_sheet *s
     for (uint64_t i = 0; i < n && i < SHOWN_LEAKS; i++) {
         const struct tmk_leak *doubt = tmk_leakage_doubt(f->leakage, i);
         char site[TMK_FRAME_TEXT_BYTES], words[TMK_LEAK_WORDS_BYTES], size[TMK_AMOUNT_BYTES];
-        char *item =
-            tmk_xformat("%s grew by %s: %s.",
-                        tmk_frame_text(doubt->has_site ? &doubt->site : NULL, true, site),
-                        tmk_size_text(doubt->bytes, size), tmk_doubt_text(doubt, words));
+        char *item = tmk_xformat("%s grew by %s: %s.",
+                                 tmk_frame_text(doubt->has_site ? &doubt->site : NULL, true, site),
+                                 tmk_size_text(doubt->bytes, size), tmk_doubt_text(doubt, words));
         tmk_sheet_item(sheet, item);
         free(item);
     }

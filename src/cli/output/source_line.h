@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/output/source_line.h - the text of a line of the user's code, to show it beside its number. */
+/* cli/output/source_line.h - the text of a line of the user's code, to show it beside its number.
+ */
 #ifndef TMK_CLI_OUTPUT_SOURCE_LINE_H
 #define TMK_CLI_OUTPUT_SOURCE_LINE_H
 

@@ -8,13 +8,13 @@
 #include "kit/grow.h"
 
 enum {
-    LATELY = 16,          /* cohorts of the same end that are looked at before one is added */
-    FIRST_MERGE = 1024,   /* cohorts */
-    USUAL_PERCENT = 97,   /* a few blocks of a site that outlive the rest do not make old age usual */
-    LARGER_PERCENT = 90,  /* a length that is rounded up does not grow every time */
-    SMALLER_PERCENT = 2,  /* but what is begun anew now and then is no block that only grows */
-    LEAST_LARGER = 8,     /* times */
-    MOST_AT_ONCE = 2,     /* the old one goes after the new one was made of it */
+    LATELY = 16,        /* cohorts of the same end that are looked at before one is added */
+    FIRST_MERGE = 1024, /* cohorts */
+    USUAL_PERCENT = 97, /* a few blocks of a site that outlive the rest do not make old age usual */
+    LARGER_PERCENT = 90, /* a length that is rounded up does not grow every time */
+    SMALLER_PERCENT = 2, /* but what is begun anew now and then is no block that only grows */
+    LEAST_LARGER = 8,    /* times */
+    MOST_AT_ONCE = 2,    /* the old one goes after the new one was made of it */
 };
 
 void tmk_cohorts_fini(struct tmk_cohorts *c)

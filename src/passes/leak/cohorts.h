@@ -10,8 +10,9 @@
  *     made in 3             ├───────────     begin 3, end 7 of 7: alive at the end
  *
  * A block that lives through no look is in none, and most are not: what a step makes and frees
- * again is never seen here. A site that drops its blocks a step later has a cohort for each step, so
- * a list of cohorts is as small as a curve; merging keeps it so for sites of random lifetimes. */
+ * again is never seen here. A site that drops its blocks a step later has a cohort for each step,
+ * so a list of cohorts is as small as a curve; merging keeps it so for sites of random lifetimes.
+ */
 #ifndef TMK_PASSES_LEAK_COHORTS_H
 #define TMK_PASSES_LEAK_COHORTS_H
 

@@ -54,20 +54,20 @@ struct tmk_leak {
     double bytes_per_step; /* without steps: per part of time */
     double blocks_per_step;
     double bytes_per_second;
-    int64_t first_step;        /* TMK_NO_STEP without steps */
-    uint64_t first_ns;         /* trace time of its first rise */
-    uint64_t bytes;            /* what is kept of all steps, or the growth of a block */
-    uint32_t n_rises;          /* steps (looks) that kept something; times that a block grew */
-    uint32_t every;            /* steps from one to the next, if always as many; else 0 */
-    bool is_faster;            /* more and more, so the rates are those of its last quarter */
-    bool is_let_go;            /* most of it went at once before the last step: a function ended */
-    bool is_block;             /* one block that is made anew and larger, not many that are kept */
-    int64_t at_step;           /* the last moment before most of it went */
+    int64_t first_step; /* TMK_NO_STEP without steps */
+    uint64_t first_ns;  /* trace time of its first rise */
+    uint64_t bytes;     /* what is kept of all steps, or the growth of a block */
+    uint32_t n_rises;   /* steps (looks) that kept something; times that a block grew */
+    uint32_t every;     /* steps from one to the next, if always as many; else 0 */
+    bool is_faster;     /* more and more, so the rates are those of its last quarter */
+    bool is_let_go;     /* most of it went at once before the last step: a function ended */
+    bool is_block;      /* one block that is made anew and larger, not many that are kept */
+    int64_t at_step;    /* the last moment before most of it went */
     int64_t steps[TMK_LEAK_SHOWN_STEPS]; /* the first that kept something; TMK_NO_STEP */
-    uint64_t input_from, input_to; /* with TMK_DOUBT_WORK: given to models in a step, at first and at
-                                      last; 0: not known */
-    enum tmk_leak_doubt doubt; /* of findings that were not judged */
-    double confidence;         /* see leaks.h */
+    uint64_t input_from, input_to; /* with TMK_DOUBT_WORK: given to models in a step, at first and
+                                      at last; 0: not known */
+    enum tmk_leak_doubt doubt;     /* of findings that were not judged */
+    double confidence;             /* see leaks.h */
     enum tmk_leak_keeper keeper;
     const char *holder; /* what holds them, as in "list `history` in train.py"; NULL: not known */
     const struct tmk_leak_part *parts; /* largest first */

@@ -4,6 +4,7 @@
 
 #include "forecast/oom_forecast.h"
 #include "passes/leak/leak.h"
+#include "passes/leak/leaks.h"
 
 static bool has_leak_on(const struct tmk_leakage *l, uint16_t device)
 {

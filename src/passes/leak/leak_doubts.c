@@ -13,9 +13,9 @@
 #include "tidemark/tidemark.h"
 
 enum {
-    WORK_POWER = 3,    /* work grows at most as the cube of what it is given */
-    LOADING_PART = 4,  /* loading keeps a quarter of all that it makes, or more */
-    LEAST_JOINED = 4,  /* blocks */
+    WORK_POWER = 3,   /* work grows at most as the cube of what it is given */
+    LOADING_PART = 4, /* loading keeps a quarter of all that it makes, or more */
+    LEAST_JOINED = 4, /* blocks */
     STATE_COPIES = 2,
     STATE_MORE_PART = 16, /* and a counter for each */
 };
@@ -99,8 +99,8 @@ static bool is_work(const struct tmk_leakage *l, const struct tmk_leak_line *lin
 }
 
 /* Optimizers make state for a parameter when it is first trained. As long as there is no more of it
- * than two copies of all parameters (Adam's moments), it may be that they are unfrozen, or trained by
- * turns. */
+ * than two copies of all parameters (Adam's moments), it may be that they are unfrozen, or trained
+ * by turns. */
 static bool is_state(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
     uint64_t parameters = 0;
@@ -146,8 +146,9 @@ enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l, const struct 
 const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
 {
     static const char *const names[] = {
-        [TMK_DOUBT_NONE] = NULL,       [TMK_DOUBT_FEW] = "few",       [TMK_DOUBT_SLOWING] = "slowing",
-        [TMK_DOUBT_JOINED] = "joined", [TMK_DOUBT_RESULT] = "result", [TMK_DOUBT_WORK] = "work",
-        [TMK_DOUBT_STATE] = "state",   [TMK_DOUBT_LOADING] = "loading"};
+        [TMK_DOUBT_NONE] = NULL,         [TMK_DOUBT_FEW] = "few",
+        [TMK_DOUBT_SLOWING] = "slowing", [TMK_DOUBT_JOINED] = "joined",
+        [TMK_DOUBT_RESULT] = "result",   [TMK_DOUBT_WORK] = "work",
+        [TMK_DOUBT_STATE] = "state",     [TMK_DOUBT_LOADING] = "loading"};
     return names[doubt];
 }

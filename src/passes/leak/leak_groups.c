@@ -22,7 +22,7 @@
 /* Finer than wanted, since only the end tells when blocks were made. */
 enum { TIME_PARTS = 8 * TMK_LEAK_TIME_PARTS };
 enum {
-    LEAST_LOOKS = 64,    /* fewer do not tell an even rate from a slowing one */
+    LEAST_LOOKS = 64, /* fewer do not tell an even rate from a slowing one */
 };
 static_assert(TIME_PARTS <= (int)TMK_MAX_LOOKS, "there is room for them");
 
@@ -297,7 +297,8 @@ static bool is_leakable_segment(struct tmk_leak_groups *g, const struct tmk_stat
 static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
                          const struct tmk_driver_segment *segment, uint32_t end)
 {
-    if (tmk_leak_groups_look_after(g, segment->alloc_ns) >= end || !is_leakable_segment(g, s, segment))
+    if (tmk_leak_groups_look_after(g, segment->alloc_ns) >= end ||
+        !is_leakable_segment(g, s, segment))
         return;
     struct tmk_block b = {
         .address = segment->address,

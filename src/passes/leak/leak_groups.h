@@ -22,7 +22,7 @@
 #include "trace/state.h"
 
 enum {
-    TMK_LEAK_MAX_GROUPS = 1 << 14, /* blocks of further groups are ignored */
+    TMK_LEAK_MAX_GROUPS = 1 << 14,  /* blocks of further groups are ignored */
     TMK_LEAK_MAX_COHORTS = 1 << 21, /* of all groups: 32 MiB */
     TMK_LEAK_N_CATEGORIES = 10,
     TMK_LEAK_MAX_LATE = 32,
@@ -49,13 +49,13 @@ struct tmk_leak_groups {
     const struct tmk_process *p;
     struct tmk_holders *holders;
     bool has_steps;
-    uint64_t n_steps;                       /* finished ones */
-    uint64_t look_ns[TMK_MAX_LOOKS];        /* trace time, rising */
-    uint64_t n_before[TMK_MAX_LOOKS];       /* steps that had ended, that one included */
-    int64_t step[TMK_MAX_LOOKS];            /* the step that ended; TMK_NO_STEP */
-    uint64_t n_allocs[TMK_MAX_LOOKS];       /* blocks and segments that had been made, roughly */
-    uint64_t input_bytes[TMK_MAX_LOOKS];    /* given to models since the look before */
-    uint64_t call_serial[TMK_MAX_LOOKS];    /* the last block that a model's call made, likewise */
+    uint64_t n_steps;                    /* finished ones */
+    uint64_t look_ns[TMK_MAX_LOOKS];     /* trace time, rising */
+    uint64_t n_before[TMK_MAX_LOOKS];    /* steps that had ended, that one included */
+    int64_t step[TMK_MAX_LOOKS];         /* the step that ended; TMK_NO_STEP */
+    uint64_t n_allocs[TMK_MAX_LOOKS];    /* blocks and segments that had been made, roughly */
+    uint64_t input_bytes[TMK_MAX_LOOKS]; /* given to models since the look before */
+    uint64_t call_serial[TMK_MAX_LOOKS]; /* the last block that a model's call made, likewise */
     uint32_t n_looks;
     uint32_t first;   /* earlier looks are not known: their detail is gone */
     uint32_t next;    /* number of the first look that is later than the event */

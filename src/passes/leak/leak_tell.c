@@ -12,6 +12,7 @@
 #include "passes/leak/leaks_internal.h"
 #include "passes/leak/survival.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 uint8_t tmk_leak_category_of(const struct tmk_leak_group *g)
 {
@@ -27,9 +28,9 @@ uint8_t tmk_leak_category_of(const struct tmk_leak_group *g)
 /* ---- the numbers ---- */
 
 /* The group's part of the rates, by its share of what is kept. */
-static struct tmk_leak_part growth_part_of(const struct tmk_leakage *l,
-                                           const struct tmk_leak *leak, uint64_t all_blocks,
-                                           const struct tmk_leak_group *g, uint64_t all)
+static struct tmk_leak_part growth_part_of(const struct tmk_leakage *l, const struct tmk_leak *leak,
+                                           uint64_t all_blocks, const struct tmk_leak_group *g,
+                                           uint64_t all)
 {
     return (struct tmk_leak_part){
         .stack = g->latest.stack,
@@ -144,7 +145,8 @@ static void tell_survivors(const struct tmk_leak_groups *g, const struct tmk_lea
         if (line->kept.bytes[i] > 0)
             ret->steps[n++] = g->step[i];
     if (s->last > s->from)
-        ret->bytes_per_second = s->per_step * (double)(g->n_before[s->last] - g->n_before[s->from]) /
+        ret->bytes_per_second = s->per_step *
+                                (double)(g->n_before[s->last] - g->n_before[s->from]) /
                                 seconds_between(g, s->from, s->last);
 }
 
@@ -161,10 +163,9 @@ static void tell_growth(const struct tmk_leakage *l, const struct tmk_leak_line 
     ret->first_step = g->step[growth->first];
     ret->first_ns = g->look_ns[growth->first];
     if (growth->last > growth->first)
-        ret->bytes_per_second =
-            growth->per_step *
-            (double)(g->n_before[growth->last] - g->n_before[growth->first]) /
-            seconds_between(g, growth->first, growth->last);
+        ret->bytes_per_second = growth->per_step *
+                                (double)(g->n_before[growth->last] - g->n_before[growth->first]) /
+                                seconds_between(g, growth->first, growth->last);
     tmk_leak_inputs(l, line, &ret->input_from, &ret->input_to);
 }
 

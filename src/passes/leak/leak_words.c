@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kit/amount.h"
-#include "model/run.h"
+#include "passes/leak/leaks.h"
 #include "trace/layout.h"
 
 __attribute__((format(printf, 2, 3))) static void append(char *buffer, const char *format, ...)
@@ -63,13 +63,15 @@ const char *tmk_leak_evidence_text(const struct tmk_leak *leak, char *buffer)
     char first[TMK_AMOUNT_BYTES];
     buffer[0] = 0;
     if (leak->is_block) {
-        append(buffer, "one block, made anew and larger %" PRIu32 " times, by %s in all; what the "
-                       "model is given did not grow",
+        append(buffer,
+               "one block, made anew and larger %" PRIu32 " times, by %s in all; what the "
+               "model is given did not grow",
                leak->n_rises, tmk_size_text(leak->bytes, first));
         return buffer;
     }
     if (leak->first_step == TMK_NO_STEP) {
-        append(buffer, "in %" PRIu32 " parts of the time blocks were made that stay", leak->n_rises);
+        append(buffer, "in %" PRIu32 " parts of the time blocks were made that stay",
+               leak->n_rises);
         return buffer;
     }
     append_steps(leak, buffer);
@@ -194,8 +196,8 @@ const char *tmk_leakage_text(const struct tmk_leakage *l, enum tmk_steps_trend t
         if (floor.n_rises > 0 && floor.bytes >= tmk_leakage_threshold(l))
             append_growth(l, &floor, buffer);
         else
-            append(buffer, "%s", says[trend == TMK_STEPS_TREND_TOO_SHORT ? TMK_STEPS_TREND_STEADY
-                                                                         : trend]);
+            append(buffer, "%s",
+                   says[trend == TMK_STEPS_TREND_TOO_SHORT ? TMK_STEPS_TREND_STEADY : trend]);
         break;
     case TMK_LEAK_TOO_SHORT:
         append(buffer, "%s", says[TMK_STEPS_TREND_TOO_SHORT]);

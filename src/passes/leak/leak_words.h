@@ -5,8 +5,9 @@
 #define TMK_PASSES_LEAK_LEAK_WORDS_H
 
 #include "passes/leak/leak.h"
-#include "passes/leak/leaks.h"
 #include "passes/steps.h"
+
+struct tmk_leakage;
 
 enum { TMK_LEAK_WORDS_BYTES = 512 };
 
@@ -16,8 +17,8 @@ enum { TMK_LEAK_WORDS_BYTES = 512 };
  * 119". */
 const char *tmk_leak_evidence_text(const struct tmk_leak *leak, char *buffer);
 
-/* How often it grows, to follow a rate a step: ", 545.0 KiB every 8th step", ", 545.0 KiB at once, 30
- * times in 119 steps"; "" when it is every step. */
+/* How often it grows, to follow a rate a step: ", 545.0 KiB every 8th step", ", 545.0 KiB at once,
+ * 30 times in 119 steps"; "" when it is every step. */
 const char *tmk_leak_cadence_text(const struct tmk_leak *leak, char *buffer);
 
 /* Why growth was not judged, to follow "not judged a leak:". */
@@ -29,4 +30,3 @@ const char *tmk_doubt_text(const struct tmk_leak *doubt, char *buffer);
 const char *tmk_leakage_text(const struct tmk_leakage *l, enum tmk_steps_trend trend, char *buffer);
 
 #endif
-

@@ -82,7 +82,8 @@ uint64_t tmk_leakage_n_small(const struct tmk_leakage *l);
 uint64_t tmk_leakage_n_cycles(const struct tmk_leakage *l);
 const struct tmk_leak *tmk_leakage_cycle(const struct tmk_leakage *l, uint64_t i);
 
-/* The floor at a step is the least that is alive from there to the end, of all lines and devices. */
+/* The floor at a step is the least that is alive from there to the end, of all lines and devices.
+ */
 struct tmk_leak_floor {
     uint64_t bytes; /* by which it rose in all */
     uint32_t n_rises;

@@ -35,7 +35,7 @@ struct tmk_leak_line {
     struct tmk_survival survival;
     struct tmk_bursts bursts;
     struct tmk_leak_growth growth;
-    uint32_t root;        /* number of the group that was made last */
+    uint32_t root;     /* number of the group that was made last */
     bool may_be_graph; /* made in forward or evaluation, with grad mode on: autograd may keep it */
     bool is_loose;     /* made with grad mode on, in no stage: as a loss after step() is */
     bool is_input;
@@ -57,12 +57,16 @@ struct tmk_leakage {
     uint64_t n_leaks, leak_room, n_cycles, cycle_room, n_doubts, doubt_room;
     uint64_t n_small;
     struct tmk_floor floor; /* of all that is alive */
-    bool is_flat;     /* the later half of at least four steps added nothing at all */
-    bool is_training; /* there is a backward */
+    bool is_flat;           /* the later half of at least four steps added nothing at all */
+    bool is_training;       /* there is a backward */
 };
 
 /* The category with the most of the group's bytes; input, if it was ever given to a model. */
 uint8_t tmk_leak_category_of(const struct tmk_leak_group *g);
+/* Judge a line by the cohorts of its groups, and set what they keep. */
+void tmk_leak_judge_line(struct tmk_leakage *l, struct tmk_leak_line *line);
+/* Of blocks that grow take those for no growth that only follow others. All lines are judged. */
+void tmk_leak_drop_consequences(struct tmk_leakage *l);
 /* Whether a line grows: what it keeps, or a block. */
 bool tmk_leak_grows(const struct tmk_leak_line *line);
 /* By how much: what is kept, or what the block has more than at first. */

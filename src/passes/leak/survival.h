@@ -15,13 +15,13 @@ enum {
 
 /* What is alive at a moment and older than usual, by the look it was made before. */
 struct tmk_survivors {
-    uint32_t at;                /* number of the look */
-    uint32_t usual_age;         /* the largest of the groups that were put together here */
-    uint32_t n_earlier;         /* cohorts that were alive and old at three fifths of that time */
-    uint32_t n_earlier_kept;    /* of them that are kept, at least by half */
-    uint64_t *bytes, *blocks;   /* of looks 0 .. at */
-    const uint64_t *n_before;   /* steps that had ended at each look */
-    bool has_steps;             /* else looks are parts of time, and sizes of parts mean little */
+    uint32_t at;              /* number of the look */
+    uint32_t usual_age;       /* the largest of the groups that were put together here */
+    uint32_t n_earlier;       /* cohorts that were alive and old at three fifths of that time */
+    uint32_t n_earlier_kept;  /* of them that are kept, at least by half */
+    uint64_t *bytes, *blocks; /* of looks 0 .. at */
+    const uint64_t *n_before; /* steps that had ended at each look */
+    bool has_steps;           /* else looks are parts of time, and sizes of parts mean little */
 };
 
 enum tmk_survival_kind {
@@ -36,10 +36,10 @@ enum tmk_pace { TMK_PACE_EVEN, TMK_PACE_FASTER };
 struct tmk_survival {
     enum tmk_survival_kind kind;
     enum tmk_pace pace;
-    uint32_t n;            /* cohorts that are kept; 0: the rest is 0 */
-    uint32_t first, last;  /* looks before which they were made */
-    uint32_t from;         /* the rate is that of what was made after this look, up to `last` */
-    uint32_t every;        /* looks from one to the next, if always as many; else 0 */
+    uint32_t n;           /* cohorts that are kept; 0: the rest is 0 */
+    uint32_t first, last; /* looks before which they were made */
+    uint32_t from;        /* the rate is that of what was made after this look, up to `last` */
+    uint32_t every;       /* looks from one to the next, if always as many; else 0 */
     uint64_t bytes, blocks;
     double per_step, blocks_per_step; /* today's */
     double confidence;

@@ -9,12 +9,13 @@ batches, go = queue.Queue(), threading.Semaphore(0)
 
 
 def read():
-    while go.acquire():
+    while go.acquire() and is_training:
         for _ in range(2):
             batches.put(torch.rand(128, 128))  # <-- leak
 
 
-threading.Thread(target=read, daemon=True).start()
+is_training, reader = True, threading.Thread(target=read)
+reader.start()
 model = nn.Linear(128, 8)
 opt = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(50):
@@ -24,4 +25,7 @@ for step in range(50):
     opt.zero_grad()
     loss.backward()
     opt.step()
+is_training = False
+go.release()
+reader.join()
 # 128*128*4 = 65,536
