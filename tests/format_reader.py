@@ -23,6 +23,7 @@ order; numbers are decimal, addresses hexadecimal with 0x:
     TIME segment_end thread=T device=D kind=K address=0xA
     TIME held thread=T device=D address=0xA size=N
     TIME released thread=T device=D address=0xA
+    TIME holder thread=T device=D address=0xA flags=N name=TEXT
     TIME sample thread=T device=D used=N total=N own=N others=N
     TIME other thread=T type=N
 
@@ -73,6 +74,7 @@ KINDS = {
     16: "mark", 17: "oom", 18: "drop", 19: "reserved", 20: "device_end",
     22: "segment", 23: "segment_end", 24: "sample", 25: "held",
     26: "released",
+    27: "holder",
 }  # fmt: skip
 
 Status = namedtuple(
@@ -386,6 +388,9 @@ class EventDecoder:
         elif number in (25, 26):
             names = ("device", "address", "size")[: 3 if number == 25 else 2]
             fields = dict(zip(names, body.varints(len(names))))
+        elif number == 27:
+            fields = dict(zip(("device", "address", "flags"), body.varints(3)))
+            fields |= named(self.strings, body.varint())
         else:
             return "other", {"type": number, "body": body.data.hex()}
         return KINDS[number], fields
@@ -1067,6 +1072,7 @@ LINES = {
     "oom": "device={device} requested={requested} capacity={capacity} stack={stack} free={free}",
     "held": "device={device} address={address:#x} size={size}",
     "released": "device={device} address={address:#x}",
+    "holder": "device={device} address={address:#x} flags={flags} name={name}",
     "drop": "count={count}",
     "reserved": "device={device} bytes={bytes}",
     "device_end": "device={device}",

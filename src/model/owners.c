@@ -20,6 +20,7 @@
 #include "model/run.h"
 #include "tidemark/tidemark.h"
 #include "trace/defs.h"
+#include "trace/kinds.h"
 #include "trace/layout.h"
 
 /* ---- stages of stacks ---- */
@@ -458,6 +459,16 @@ const char *tmk_block_module(const struct tmk_process *p, const struct tmk_conte
         return tmk_reader_string(p->reader, contexts[module].name);
     const struct owner_parameter *parameter = parameter_of(p->owners, b);
     return parameter ? parameter->module : NULL;
+}
+
+bool tmk_block_is_without_grad(const struct tmk_process *p, const struct tmk_context *contexts,
+                               const struct tmk_block *b)
+{
+    uint32_t c = b->context;
+    while (c && contexts[c].kind != TMK_RANGE_GRAD_MODE)
+        c = contexts[c].parent;
+    const char *mode = c ? tmk_reader_string(p->reader, contexts[c].name) : NULL;
+    return mode && strcmp(mode, TMK_RANGE_ENABLE_GRAD) != 0;
 }
 
 const char *tmk_block_component(const struct tmk_process *p, const struct tmk_context *contexts,

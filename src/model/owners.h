@@ -38,6 +38,11 @@ const char *tmk_block_component(const struct tmk_process *p, const struct tmk_co
 uint8_t tmk_block_category(const struct tmk_process *p, const struct tmk_context *contexts,
                            const struct tmk_block *b);
 
+/* Whether the block was made under no_grad or inference_mode: autograd's graph does not keep it.
+ * False when grad mode was on, or is not known. */
+bool tmk_block_is_without_grad(const struct tmk_process *p, const struct tmk_context *contexts,
+                               const struct tmk_block *b);
+
 /* Whether the block's name is a parameter's and its category makes it belong to that parameter.
  * Then module (without a range) and component follow from the name alone. */
 bool tmk_block_has_parameter(const struct tmk_process *p, const struct tmk_block *b);

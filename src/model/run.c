@@ -424,14 +424,42 @@ bool tmk_frame_is_native(const struct tmk_frame *f)
            (f->file && strncmp(f->file, TMK_CPP_FILE, strlen(TMK_CPP_FILE)) == 0);
 }
 
-bool tmk_frame_is_users(const struct tmk_frame *f)
+/* Whether a path is in the standard library: ".../lib/python3.11/copy.py", but not what is
+ * installed below it. */
+static bool is_standard_library(const char *file)
+{
+    static const char *const folders[] = {"/lib/python3", "/lib64/python3"};
+    for (size_t i = 0; i < TMK_N(folders); i++) {
+        const char *found = strstr(file, folders[i]);
+        if (!found)
+            continue;
+        found += strlen(folders[i]);
+        found += strspn(found, ".0123456789t"); /* "t": built without the GIL */
+        if (*found == '/')
+            return true;
+    }
+    return false;
+}
+
+enum tmk_frame_kind tmk_frame_kind(const struct tmk_frame *f)
 {
     static const char *const inner[] = {"site-packages/torch/", "dist-packages/torch/", "<frozen ",
                                         "<tidemark>", TMK_CPP_FILE};
+    static const char *const installed[] = {"/site-packages/", "/dist-packages/"};
     for (size_t i = 0; f->file && i < TMK_N(inner); i++)
         if (strstr(f->file, inner[i]))
-            return false;
-    return !tmk_frame_is_native(f);
+            return TMK_FRAME_INNER;
+    if (tmk_frame_is_native(f))
+        return TMK_FRAME_INNER;
+    for (size_t i = 0; f->file && i < TMK_N(installed); i++)
+        if (strstr(f->file, installed[i]))
+            return TMK_FRAME_LIBRARY;
+    return f->file && is_standard_library(f->file) ? TMK_FRAME_LIBRARY : TMK_FRAME_USERS;
+}
+
+bool tmk_frame_is_users(const struct tmk_frame *f)
+{
+    return tmk_frame_kind(f) == TMK_FRAME_USERS;
 }
 
 /* Find the frame to show if the stack has none of the user's: the operation of autograd or torch,
@@ -449,16 +477,46 @@ static uint32_t operation_of(const struct tmk_process *p, const struct tmk_stack
     return 0;
 }
 
+/* Find the innermost frame of a kind. */
+static bool innermost_frame(const struct tmk_process *p, const struct tmk_stack *frames,
+                            enum tmk_frame_kind kind, struct tmk_frame *ret)
+{
+    for (uint32_t i = 0; i < frames->n_frames; i++)
+        if (tmk_reader_frame(p->reader, frames->frames[i], ret) && tmk_frame_kind(ret) == kind)
+            return true;
+    return false;
+}
+
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret)
 {
     struct tmk_stack frames;
     if (!tmk_reader_stack(p->reader, stack, &frames))
         return false;
-    for (uint32_t i = 0; i < frames.n_frames; i++)
-        if (tmk_reader_frame(p->reader, frames.frames[i], ret) && tmk_frame_is_users(ret))
-            return true;
+    if (innermost_frame(p, &frames, TMK_FRAME_USERS, ret) ||
+        innermost_frame(p, &frames, TMK_FRAME_LIBRARY, ret))
+        return true;
     return frames.n_frames > 0 &&
            tmk_process_frame(p, frames.frames[operation_of(p, &frames)], ret);
+}
+
+bool tmk_stack_library_line(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret)
+{
+    struct tmk_stack frames;
+    struct tmk_frame f;
+    if (!tmk_reader_stack(p->reader, stack, &frames))
+        return false;
+    for (uint32_t i = 0; i < frames.n_frames; i++) {
+        if (!tmk_reader_frame(p->reader, frames.frames[i], &f))
+            continue;
+        enum tmk_frame_kind kind = tmk_frame_kind(&f);
+        if (kind == TMK_FRAME_USERS)
+            return false;
+        if (kind == TMK_FRAME_LIBRARY && innermost_frame(p, &frames, TMK_FRAME_USERS, ret)) {
+            *ret = f;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Shorten "torch::autograd::generated::MulBackward0::apply(std::vector<..." to

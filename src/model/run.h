@@ -75,16 +75,26 @@ const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_stat
 /* Find a frame. For a native one, function, file and line come from symbols as far as they can;
  * this opens the files that the trace names (symbols.h). False: the frame is not defined. */
 bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_frame *ret);
-/* Whether the user wrote the line: it is not native, torch's, the interpreter's, or tidemark's. */
+/* Who wrote a line, by its file. */
+enum tmk_frame_kind {
+    TMK_FRAME_USERS,
+    TMK_FRAME_LIBRARY, /* Python's standard library, or installed: in site-packages, dist-packages
+                        */
+    TMK_FRAME_INNER,   /* native, torch's, frozen in the interpreter, tidemark's */
+};
+enum tmk_frame_kind tmk_frame_kind(const struct tmk_frame *f);
 bool tmk_frame_is_users(const struct tmk_frame *f);
 /* The beginning of a C++ frame's file if its address is not known, as other tools write it:
  * "<c++>", "<c++ Engine.cpp>". */
 #define TMK_CPP_FILE "<c++"
 /* Whether the frame is C or C++: it has an address, or such a file. */
 bool tmk_frame_is_native(const struct tmk_frame *f);
-/* Find the allocation site: the innermost frame that is neither native nor torch's, or else the
- * innermost frame. False: the stack is unknown. */
+/* Find the allocation site, "your line": the innermost frame of the user's code; failing that, of a
+ * library's; or else the innermost frame. False: the stack is unknown. */
 bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret);
+/* Find the library's line that the user's line called to make the block, directly or not: the
+ * innermost one. False: there is none between them. */
+bool tmk_stack_library_line(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret);
 /* Write a frame as all commands print it to the caller's buffer of at least TMK_FRAME_TEXT_BYTES;
  * returns it. The text is "file:line function"; "module+0x1234" for a native frame without symbols;
  * only the function where there is no file, as in "[thread pt_autograd_0]"; "?" for anything

@@ -89,6 +89,28 @@ static bool rises_throughout(const uint64_t *lowest, int64_t growth)
            signed_difference(lowest[N_PARTS - 1], lowest[2 * THIRD]) >= growth / 10;
 }
 
+static bool rises_faster(const uint64_t *lowest, int64_t growth)
+{
+    int64_t first = signed_difference(lowest[THIRD], lowest[0]);
+    int64_t second = signed_difference(lowest[2 * THIRD], lowest[THIRD]);
+    int64_t third = signed_difference(lowest[N_PARTS - 1], lowest[2 * THIRD]);
+    int64_t half = signed_difference(lowest[2 * THIRD + THIRD / 2], lowest[2 * THIRD]);
+    return first > 0 && second >= 2 * first && third >= 2 * second && half >= growth / 10 &&
+           third - half >= growth / 10;
+}
+
+/* Whether use was ever so much lower than it had been before. */
+static bool falls_back(const struct history_parts *p, int64_t least)
+{
+    uint64_t highest = 0;
+    bool falls = false;
+    for (unsigned i = 0; i < N_PARTS; i++) {
+        falls |= i > 0 && signed_difference(highest, p->floors[i]) > least;
+        highest = p->ceilings[i] > highest ? p->ceilings[i] : highest;
+    }
+    return falls;
+}
+
 static bool reaches_new_highs(const struct history_parts *p, int64_t growth)
 {
     uint64_t before = 0, at_end = p->ceilings[N_PARTS - 1];
@@ -119,10 +141,12 @@ struct tmk_growth tmk_growth_judge(const struct tmk_history *h, uint64_t from_ns
     for (unsigned i = N_PARTS - 1; i-- > 0;)
         lowest[i] = p.floors[i] < lowest[i + 1] ? p.floors[i] : lowest[i + 1];
     int64_t growth = signed_difference(lowest[N_PARTS - 1], lowest[0]);
+    bool is_new = growth > 0 && reaches_new_highs(&p, growth);
     return (struct tmk_growth){
         .is_known = true,
-        .is_steady =
-            growth > 0 && rises_throughout(lowest, growth) && reaches_new_highs(&p, growth),
+        .is_steady = is_new && (rises_throughout(lowest, growth) || rises_faster(lowest, growth)),
+        .is_faster = is_new && rises_faster(lowest, growth),
+        .falls = falls_back(&p, growth > 0 ? growth / 4 : 0),
         .bytes = signed_difference(p.floors[N_PARTS - 1], p.floors[0]),
         .span_ns = span_of_history(&end),
         .rank = floor_rank_of(p.floors),

@@ -11,6 +11,10 @@
  *     sawtooth: floor   leak: floor and     and the ceiling of the end is over all ceilings of the
  *     and ceiling stay  ceiling rise        first half by a quarter of it or more
  *
+ * Growth that gets faster and faster has little of itself in the first third: it counts as well
+ * when each third has twice as much as the one before, and each half of the last third a tenth of
+ * all.
+ *
  * So neither a swing, nor one step up (a model was loaded), nor a rise that has ended or has only
  * begun counts. A swing longer than the time watched cannot be told from a leak, nor can a program
  * that starts: so a shorter time than `least_ns` is not judged. */
@@ -25,6 +29,8 @@ enum { TMK_GROWTH_LEAST_SAMPLES = 12 };
 struct tmk_growth {
     bool is_known;    /* there were enough samples, for long enough; else the rest is 0 */
     bool is_steady;   /* use grows by the rule above, by however little */
+    bool is_faster;   /* ... and faster and faster */
+    bool falls;       /* once it was a quarter of the growth lower than it had been before */
     int64_t bytes;    /* last floor - first floor; negative: use shrinks */
     uint64_t span_ns; /* the time watched */
     double rank;      /* Kendall's tau of the floors over time: 1 always up, 0 no trend */

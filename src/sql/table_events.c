@@ -40,15 +40,17 @@ static const char kind_words[] = TMK_EVENT_KINDS(X);
     X(module, TEXT, TMK_FEW, "innermost module of the thread")                                     \
     X(category, TEXT, TMK_FEW, "of tag")                                                           \
     X(name, TEXT, TMK_FEW, "of tag (tensor), open, close (range), mark, segment (its kind)")       \
-    X(range, TEXT, TMK_FEW, "of open, close: stage, module or user")                               \
+    X(range, TEXT, TMK_FEW, "of open, close: stage, module, user or mode")                         \
     X(info, TEXT, TMK_PLAIN, "of mark: what was said; of drop: how many were lost")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
 static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
-static const char *const range_names[] = {
-    [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
+static const char *const range_names[] = {[TMK_RANGE_GRAD_MODE] = "mode",
+                                          [TIDEMARK_STAGE] = "stage",
+                                          [TIDEMARK_MODULE] = "module",
+                                          [TIDEMARK_USER] = "user"};
 
 enum {
     N_RANGES = sizeof range_names / sizeof range_names[0],

@@ -34,6 +34,7 @@
     X(growth, INT, TMK_PLAIN, "bytes by which it has grown")                                       \
     X(confidence, SECONDS, TMK_PLAIN, "probability that it will grow the next time: 0 to 1")       \
     X(kept_by, TEXT, TMK_FEW, "graph, container, hook, cycle, growing, loader; NULL: not known")   \
+    X(held_by, TEXT, TMK_FEW, "what Python said has the tensors; NULL: not known")                 \
     X(advice, TEXT, TMK_FEW, "what to do")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
@@ -78,6 +79,7 @@ static void add_leak_cells(struct tmk_fill *f, const struct tmk_leak *leak)
     tmk_rows_u64(rows, COL_growth, row, leak->bytes);
     tmk_rows_int(rows, COL_confidence, row, billionths_of(leak->confidence));
     tmk_fill_text(f, COL_kept_by, row, tmk_keeper_name(leak->keeper));
+    tmk_fill_text(f, COL_held_by, row, leak->holder);
     tmk_fill_text(f, COL_advice, row, tmk_keeper_advice(leak->keeper));
 }
 

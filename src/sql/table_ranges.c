@@ -23,7 +23,7 @@
     X(pid, INT, TMK_FEW, "process")                                                                \
     X(rank, INT, TMK_FEW, "its rank")                                                              \
     X(thread, INT, TMK_FEW, "the system's number of the thread")                                   \
-    X(kind, TEXT, TMK_FEW, "stage, module or user")                                                \
+    X(kind, TEXT, TMK_FEW, "stage, module, user, or mode (no_grad, inference_mode)")               \
     X(name, TEXT, TMK_FEW, "name of the range")                                                    \
     X(start_ns, INT, TMK_PLAIN, "when it opened, ns since the run's start")                        \
     X(end_ns, INT, TMK_PLAIN, "when it closed; NULL: open to the end, or lost in a gap")           \
@@ -38,8 +38,10 @@ static const struct tmk_column_spec specs[] = {COLUMNS(TMK_COLUMN_SPEC)};
 
 static uint32_t range_kind_text(struct tmk_fill *f, uint8_t kind)
 {
-    static const char *const names[] = {
-        [TIDEMARK_STAGE] = "stage", [TIDEMARK_MODULE] = "module", [TIDEMARK_USER] = "user"};
+    static const char *const names[] = {[TMK_RANGE_GRAD_MODE] = "mode",
+                                        [TIDEMARK_STAGE] = "stage",
+                                        [TIDEMARK_MODULE] = "module",
+                                        [TIDEMARK_USER] = "user"};
     return kind < TMK_N(names) ? tmk_textpool_put(f->pool, names[kind]) : 0;
 }
 
@@ -163,7 +165,7 @@ static int fill_ranges(struct tmk_fill *f, struct tmk_error *err)
 
 const struct tmk_vtab_def tmk_vtab_ranges = {
     .doc = {.name = "ranges",
-            .meaning = "every stage, module and other range",
+            .meaning = "every stage, module, grad mode and other range",
             .columns = columns,
             .n_columns = N_COLUMNS,
             .example =

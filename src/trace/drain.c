@@ -274,7 +274,7 @@ static bool to_input(const struct tmk_drain *d, const struct tmk_record *r, uint
         if (r->b) /* written on behalf of another thread */
             ret->thread = (uint32_t)r->b;
         ret->b = 0;
-        return r->a >= 1 && r->a <= 3 && r->b <= UINT32_MAX;
+        return r->a <= 3 && r->b <= UINT32_MAX;
     case TMK_RING_SIZED:
         ret->stream = (uint16_t)(r->b >> TMK_SIZE_BITS);
         ret->b = r->b & ((UINT64_C(1) << TMK_SIZE_BITS) - 1);

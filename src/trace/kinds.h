@@ -17,7 +17,7 @@ enum tmk_field {
     TMK_HAS_DEVICE = 1 << 0,
     TMK_HAS_SEGMENT_KIND = 1 << 1,
     TMK_HAS_ADDRESS = 1 << 2,
-    TMK_HAS_SIZE = 1 << 3, /* bytes; of DROP a number of events */
+    TMK_HAS_SIZE = 1 << 3, /* bytes; of DROP a number of events, of HOLDER flags */
     TMK_HAS_CAPACITY = 1 << 4,
     TMK_HAS_STACK = 1 << 5,
     TMK_HAS_NAME = 1 << 6,
@@ -61,7 +61,21 @@ enum tmk_ring_form {
       TMK_HAS_DEVICE | TMK_HAS_SEGMENT_KIND | TMK_HAS_ADDRESS)                                     \
     X(SAMPLE, 24, "sample", TEXT, TMK_HAS_DEVICE | TMK_HAS_SAMPLE)                                 \
     X(HELD, 25, "held", NEVER, TMK_HAS_DEVICE | TMK_HAS_ADDRESS | TMK_HAS_SIZE)                    \
-    X(RELEASED, 26, "released", NEVER, TMK_HAS_DEVICE | TMK_HAS_ADDRESS)
+    X(RELEASED, 26, "released", NEVER, TMK_HAS_DEVICE | TMK_HAS_ADDRESS)                           \
+    X(HOLDER, 27, "holder", PLAIN, TMK_HAS_DEVICE | TMK_HAS_ADDRESS | TMK_HAS_SIZE | TMK_HAS_NAME)
+
+/* The kind of ranges that say a thread's grad mode, beside enum tidemark_range, and their names.
+ * The innermost one counts; without any, grad mode is on or not known. */
+enum { TMK_RANGE_GRAD_MODE = 0 };
+#define TMK_RANGE_NO_GRAD "no_grad"
+#define TMK_RANGE_INFERENCE_MODE "inference_mode"
+#define TMK_RANGE_ENABLE_GRAD "enable_grad"
+
+/* Flags of a HOLDER. */
+enum {
+    TMK_HOLDER_GRAPH = 1, /* autograd's graph made the tensor */
+    TMK_HOLDER_ALL = 1,   /* of the last one of an inquiry: no tensor was left out */
+};
 
 /* X(name in the ring, name in the file, type in the file, form in the ring). The ring's number is
  * the type + 31. LINES_311 are whole entries in the ring; in the file they become runs of lines. */

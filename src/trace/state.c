@@ -147,7 +147,7 @@ void tmk_state_trim(struct tmk_state *s)
     ASSERT_VALID(s);
 }
 
-struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address)
+struct tmk_block *tmk_state_find(const struct tmk_state *s, uint16_t device, uint64_t address)
 {
     uint32_t i = find_block_entry(s, entry_hash(device, address), device, address);
     return i ? &s->entries[i] : NULL;

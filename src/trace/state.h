@@ -208,7 +208,7 @@ void tmk_state_fini(struct tmk_state *s);
 struct tmk_block *tmk_state_entry(struct tmk_state *s, uint16_t device, uint64_t address);
 
 /* The same, but NULL when there is none. */
-struct tmk_block *tmk_state_find(struct tmk_state *s, uint16_t device, uint64_t address);
+struct tmk_block *tmk_state_find(const struct tmk_state *s, uint16_t device, uint64_t address);
 
 static inline uint32_t tmk_state_index(const struct tmk_state *s, const struct tmk_block *b)
 {

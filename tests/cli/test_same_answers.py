@@ -84,6 +84,7 @@ SECTIONS = {
     "WHY IT RAN OUT": lambda whole, chosen: whole["explain"]["ooms"],
     "PEAK": lambda whole, chosen: chosen["peak"]["by_line"],
     "LEAKS": lambda whole, chosen: chosen["leaks"],
+    "GROWTH THAT IS NOT JUDGED A LEAK": lambda whole, chosen: chosen["not_judged"],
     "THE CARD": lambda whole, chosen: chosen["accounting"],
     "HELD BUT NOT USED": lambda whole, chosen: chosen["fragmentation"],
     "MEMORY OVER TIME": lambda whole, chosen: chosen["timeline"],

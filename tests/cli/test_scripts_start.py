@@ -39,8 +39,8 @@ NEED_GPU = {
     **{f"tests/gpu/ooms/{name}.py": [] for name in ("demand", "eater", "fragmentation", "leak", "other_process",
                                                     "outlier")},
     **{f"tests/gpu/check_{name}.py": ["TIDEMARK", "OUT"] for name in (
-        "agent", "attach", "card", "diff", "explain", "lora", "monitors", "names", "owners", "seeds", "torch",
-        "workers")},
+        "agent", "attach", "card", "diff", "explain", "lora", "monitors", "names", "owners", "requested", "seeds",
+        "torch", "workers")},
     "tests/gpu/record_allocator.py": ["TIDEMARK", "OUT"],
     "tests/gpu/run": ["FOLDER", "OUT"],
     "bench/torch_steps.py": [],
@@ -63,6 +63,7 @@ WITH_STAND_IN = {
     "tests/gpu/check_owners.py": (["TIDEMARK", "OUT", "encoder"], 1, "FAIL encoder: runs"),
     "tests/gpu/check_pip.py": (["TIDEMARK", "OUT"], SKIPPED, "SKIPPED pip"),
     "tests/gpu/check_python.py": (["TIDEMARK", "OUT", "fork"], 0, "ok   fork, tidemark run: it ends well"),
+    "tests/gpu/check_requested.py": (["TIDEMARK", "OUT"], SKIPPED, "SKIPPED the CUDA allocator"),
     "tests/gpu/check_seeds.py": (["TIDEMARK", "OUT"], SKIPPED, "SKIPPED: no GPU"),
     "tests/gpu/check_sweep.py": (["FALSE", "OUT"], 1, "FAIL sweep: it runs to the end"),
     "tests/gpu/check_torch.py": (["TIDEMARK", "OUT", "leak_graph"], 1, "leak_graph DIFFERS"),

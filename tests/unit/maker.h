@@ -193,6 +193,17 @@ static inline void maker_sample(struct maker *m, unsigned device, uint64_t total
 }
 
 /* End the trace as a process does that exits; or, not closed, as one that was killed. */
+/* What Python says of a block's tensor; address 0 ends the inquiry. */
+static inline void maker_holder(struct maker *m, unsigned device, uint64_t address, uint64_t flags,
+                                uint32_t text)
+{
+    maker_add(m, (struct tmk_input){.kind = TMK_KIND_HOLDER,
+                                    .device = (uint16_t)device,
+                                    .a = address,
+                                    .b = flags,
+                                    .id = text});
+}
+
 static inline void maker_end(struct maker *m, bool is_closed)
 {
     maker_flush(m);

@@ -66,6 +66,26 @@ static uint64_t stairs(uint64_t i) /* 40 MiB every 4 s */
     return 1024 * MIB + i / 40 * 40 * MIB;
 }
 
+static uint64_t doubling(uint64_t i) /* every 10 s */
+{
+    return (30 * MIB << i / 100) + (30 * MIB << i / 100) / 100 * (i % 100);
+}
+
+static uint64_t cubic(uint64_t i)
+{
+    return 1024 * MIB + i * i * i * 8;
+}
+
+static void test_faster(void **state)
+{
+    (void)state;
+    assert_leaks(doubling, true, 100 * MIB);
+    assert_leaks(cubic, true, 100 * MIB);
+    assert_true(judge(doubling, MINUTE, 64).is_faster);
+    assert_true(judge(cubic, MINUTE, 64).is_faster);
+    assert_false(judge(line, MINUTE, 64).is_faster);
+}
+
 static void test_leaks(void **state)
 {
     (void)state;
@@ -142,6 +162,10 @@ static void test_figures(void **state)
     assert_true(g.rank == -1.0);
     g = judge(one_step, MINUTE, 32768);
     assert_true(g.rank > 0 && g.rank < 0.6);
+    assert_false(g.falls); /* one that only rose does not swing */
+    assert_false(judge(loading, MINUTE, 64).falls);
+    assert_true(judge(slow_sawtooth, MINUTE, 64).falls);
+    assert_true(judge(late_sawtooth, MINUTE, 64).falls);
 }
 
 static void test_too_short(void **state)
@@ -195,9 +219,10 @@ static void test_series(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leaks),      cmocka_unit_test(test_does_not_leak),
-        cmocka_unit_test(test_figures),    cmocka_unit_test(test_too_short),
-        cmocka_unit_test(test_least_time), cmocka_unit_test(test_series),
+        cmocka_unit_test(test_leaks),     cmocka_unit_test(test_does_not_leak),
+        cmocka_unit_test(test_faster),    cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_too_short), cmocka_unit_test(test_least_time),
+        cmocka_unit_test(test_series),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,10 +177,10 @@ static const struct {
     {TMK_HAS_DEVICE, {"varint device"}},
     {TMK_HAS_SEGMENT_KIND, {"varint kind"}},
     {TMK_HAS_ADDRESS, {"varint address"}},
-    {TMK_HAS_SIZE, {"varint size", "varint bytes", "varint number"}},
+    {TMK_HAS_SIZE, {"varint size", "varint bytes", "varint number", "varint flags"}},
     {TMK_HAS_CAPACITY, {"varint capacity"}},
     {TMK_HAS_STACK, {"varint stack"}},
-    {TMK_HAS_NAME, {"varint event name"}},
+    {TMK_HAS_NAME, {"varint event name", "varint text"}},
     {TMK_HAS_FREE, {"varint bytes that the device had free"}},
     {TMK_HAS_SAMPLE, {"four varints"}},
     {TMK_HAS_TEXT, {"info text"}},
@@ -283,6 +283,7 @@ static void test_numbers(void **unused)
     assert_int_equal(TMK_KIND_MARK, 16);
     assert_int_equal(TMK_KIND_FOUND, 21);
     assert_int_equal(TMK_KIND_RELEASED, 26);
+    assert_int_equal(TMK_KIND_HOLDER, 27);
     assert_int_equal(TMK_KIND_DEF_STRING, 32);
     assert_int_equal(TMK_KIND_DEF_LINES_311, 44);
     assert_int_equal(TMK_DEF_LINE_RUNS, 13);

@@ -2,6 +2,10 @@
 /* cli/answers/answer_json.c - see answer_json.h. */
 #include "cli/answers/answer_json.h"
 
+#include "cli/output/source_line.h"
+#include "passes/leak/leak.h"
+#include "passes/leak/leak_words.h"
+
 #include <math.h>
 
 #include "forecast/oom_forecast.h"
@@ -67,6 +71,44 @@ void tmk_answer_put_stack_if(struct tmk_tree *t, const char *key, const struct t
         return;
     put_frames(t, p, &s);
     tmk_tree_end(t);
+}
+
+/* The user's line as its file has it now, and the library's line that it called. */
+static void put_source(struct tmk_tree *t, const struct tmk_process *p, const struct tmk_leak *leak)
+{
+    char source[TMK_SOURCE_LINE_BYTES], text[TMK_FRAME_TEXT_BYTES];
+    struct tmk_frame f;
+    bool is_called = leak->has_site && tmk_stack_library_line(p, leak->stack, &f);
+    tmk_tree_text(t, "source",
+                  leak->has_site ? tmk_source_line(leak->site.file, leak->site.line, source)
+                                 : NULL);
+    tmk_tree_text(t, "made_in", is_called ? tmk_frame_text(&f, false, text) : NULL);
+}
+
+void tmk_answer_put_evidence(struct tmk_tree *t, const struct tmk_process *p,
+                             const struct tmk_leak *leak)
+{
+    char words[TMK_LEAK_WORDS_BYTES];
+    bool has_steps = leak->first_step != TMK_NO_STEP;
+    tmk_tree_text(t, "pace", leak->is_faster ? "faster" : "even");
+    tmk_tree_u64_if(t, "every_steps", has_steps && leak->every > 0, leak->every);
+    tmk_tree_u64_if(t, "kept_steps", has_steps, leak->n_rises);
+    tmk_answer_put_step(t, "last_step", leak->at_step);
+    tmk_tree_bool(t, "let_go", leak->is_let_go);
+    tmk_tree_text(t, "evidence", tmk_leak_evidence_text(leak, words));
+    put_source(t, p, leak);
+}
+
+void tmk_answer_put_doubt(struct tmk_tree *t, const struct tmk_leak *doubt)
+{
+    char words[TMK_LEAK_WORDS_BYTES];
+    tmk_answer_put_site(t, doubt->has_site, &doubt->site);
+    tmk_tree_text(t, "category", tmk_category_name(doubt->category));
+    tmk_tree_text(t, "module", doubt->module);
+    tmk_tree_text(t, "reason", tmk_doubt_name(doubt->doubt));
+    tmk_tree_text(t, "text", tmk_doubt_text(doubt, words));
+    tmk_tree_u64(t, "growth_bytes", doubt->bytes);
+    tmk_tree_u64(t, "rises", doubt->n_rises);
 }
 
 void tmk_answer_put_rows(struct tmk_tree *t, const char *key, const struct tmk_peak_row *rows,

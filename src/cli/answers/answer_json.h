@@ -8,6 +8,7 @@
 #include "model/run.h"
 #include "passes/forecast.h"
 #include "passes/group.h"
+#include "passes/leak/leak.h"
 
 /* A step; unknown: TMK_NO_STEP. */
 void tmk_answer_put_step(struct tmk_tree *t, const char *key, int64_t step);
@@ -24,6 +25,13 @@ void tmk_answer_put_stack(struct tmk_tree *t, const char *key, const struct tmk_
                           uint32_t stack);
 void tmk_answer_put_stack_if(struct tmk_tree *t, const char *key, const struct tmk_process *p,
                              uint32_t stack);
+/* What a leak's verdict rests on: "pace" ("even", "faster"), "every_steps", "kept_steps",
+ * "last_step", "let_go", "evidence"; and of its line "source" and "made_in". */
+void tmk_answer_put_evidence(struct tmk_tree *t, const struct tmk_process *p,
+                             const struct tmk_leak *leak);
+/* Growth that was not judged: "file", "line", "function", "category", "module", "reason", "text",
+ * "growth_bytes", "rises". */
+void tmk_answer_put_doubt(struct tmk_tree *t, const struct tmk_leak *doubt);
 /* A list of the first `most` rows: "key", "bytes", "blocks". */
 void tmk_answer_put_rows(struct tmk_tree *t, const char *key, const struct tmk_peak_row *rows,
                          uint64_t n, uint64_t most);

@@ -10,12 +10,14 @@
 #include "cli/answers/ranks_answer.h"
 #include "cli/front/target.h"
 #include "cli/output/sheet.h"
+#include "cli/output/source_line.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
+#include "passes/leak/leak_words.h"
 #include "passes/oom/explain.h"
 #include "passes/oom/oom_case.h"
 #include "passes/oom/oom_causes.h"
@@ -100,6 +102,7 @@ static void tell_leak(const struct tmk_case *c, struct tmk_sheet *sheet)
     const struct tmk_leak *leak = c->inquiry.leak;
     struct size a, b, d;
     char site[TMK_FRAME_TEXT_BYTES], since[48] = "";
+    char words[TMK_LEAK_WORDS_BYTES], source[TMK_SOURCE_LINE_BYTES];
     bool has_steps = leak->first_step != TMK_NO_STEP;
     if (has_steps)
         snprintf(since, sizeof since, " since step %" PRId64, leak->first_step);
@@ -111,6 +114,11 @@ static void tell_leak(const struct tmk_case *c, struct tmk_sheet *sheet)
         size_or_dash(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second), &a),
         has_steps ? "step" : "second", since, size_or_dash(c->inquiry.leaked_bytes, &b),
         size_or_dash(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
+    if (leak->n_rises > 0)
+        tmk_sheet_text(sheet, "The evidence: %s%s.", leak->is_faster ? "faster and faster; " : "",
+                       tmk_leak_evidence_text(leak, words));
+    if (leak->has_site && tmk_source_line(leak->site.file, leak->site.line, source))
+        tmk_sheet_text(sheet, "The line: %s", source);
 }
 
 static void tell_outlier(const struct tmk_case *c, struct tmk_sheet *sheet)

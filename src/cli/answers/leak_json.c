@@ -76,7 +76,9 @@ static void add_leak_object(struct tmk_tree *t, const struct tmk_leak_process *i
     tmk_tree_double(t, "steps_left", tmk_leak_steps_left(item, leak, &left) ? left : NAN);
     tmk_tree_double(t, "seconds_left", tmk_leak_seconds_left(item, leak, &left) ? left : NAN);
     tmk_tree_text(t, "kept_by", tmk_keeper_name(leak->keeper));
+    tmk_tree_text(t, "held_by", leak->holder);
     tmk_tree_text(t, "advice", tmk_keeper_advice(leak->keeper));
+    tmk_answer_put_evidence(t, item->p, leak);
     add_leak_parts(t, item->p, leak);
     tmk_tree_end(t);
 }
@@ -146,12 +148,7 @@ static void add_doubts(struct tmk_tree *t, const struct tmk_leak_answer *f)
             if (!tmk_leak_is_wanted(f, doubt))
                 continue;
             tmk_tree_object(t, NULL);
-            tmk_answer_put_site(t, doubt->has_site, &doubt->site);
-            tmk_tree_text(t, "category", tmk_category_name(doubt->category));
-            tmk_tree_text(t, "module", doubt->module);
-            tmk_tree_text(t, "reason", tmk_doubt_name(doubt->doubt));
-            tmk_tree_u64(t, "growth_bytes", doubt->bytes);
-            tmk_tree_u64(t, "rises", doubt->n_rises);
+            tmk_answer_put_doubt(t, doubt);
             add_leak_process(t, f->items[i].p, doubt);
             tmk_tree_end(t);
         }

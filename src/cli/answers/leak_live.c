@@ -49,6 +49,11 @@ static void hear_python(void *arg, enum tmk_wire_kind kind, const char *bytes, s
         snprintf(look->reason, sizeof look->reason, "%.*s", (int)n, bytes);
 }
 
+static void hear_nothing(void *arg, enum tmk_wire_kind kind, const char *bytes, size_t n)
+{
+    (void)arg, (void)kind, (void)bytes, (void)n;
+}
+
 static void add_count(struct look *look, const char *type, uint64_t count)
 {
     uint32_t i;
@@ -87,6 +92,22 @@ static char *counting_code(void)
                  tmk_objects_source) < 0)
         tmk_die("out of memory");
     return code;
+}
+
+/* Have the process put on record what holds its tensors (record/training/bridge.py, inquire()). */
+static void ask_for_holders(const struct tmk_watched *w)
+{
+    static const char code[] = "exec('''import sys\n"
+                               "bridge = sys.modules.get(\"_tidemark_bridge\")\n"
+                               "if hasattr(bridge, \"inquire\"):\n"
+                               "    bridge.inquire(1.0)\n"
+                               "''', {})\n";
+    struct tmk_ask ask = {.verb = TMK_WIRE_EVAL,
+                          .timeout_ms = TIMEOUT_MS,
+                          .code = code,
+                          .n_code = sizeof code - 1,
+                          .hear = hear_nothing};
+    tmk_ask(w, &ask, NULL); /* without an answer it is not known */
 }
 
 static void look_at_python(const struct tmk_watched *w, struct look *look)
@@ -247,6 +268,8 @@ static void look_for_seconds(const struct tmk_watched *w, bool wants_python, str
         live->has_host = has_host && read_rss(w->pid, &live->rss_after);
     if (wants_python)
         take_looks(live, looks);
+    if (goes_on)
+        ask_for_holders(w);
 }
 
 void tmk_leak_live_look(const char *pid, double seconds, bool wants_python,

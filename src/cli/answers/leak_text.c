@@ -11,13 +11,16 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "cli/output/source_line.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
+#include "passes/leak/leak_words.h"
 #include "passes/leak/leaks.h"
+#include "passes/steps.h"
 #include "trace/defs.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
@@ -26,6 +29,7 @@ enum {
     SHOWN_LEAKS = 10,
     SHOWN_PARTS = 6,
     SHOWN_FRAMES = 12,
+    INNERMOST_FRAMES = 6,
     SHOWN_TYPES = 10,
     SHOWN_PROCESSES = 8
 };
@@ -74,6 +78,27 @@ static struct sum sum_up_leaks(const struct tmk_leak_answer *f)
     return sum;
 }
 
+/* Say that it grew though it is no leak, of the process that grew most. False: none did. */
+static bool say_grown(const struct tmk_leak_answer *f)
+{
+    const struct tmk_leakage *most = NULL;
+    uint64_t most_bytes = 0;
+    char words[TMK_LEAK_WORDS_BYTES];
+    for (uint32_t i = 0; i < f->n && f->n_devices == 0; i++) {
+        struct tmk_leak_floor floor = tmk_leakage_floor(f->items[i].leakage);
+        if (floor.n_rises == 0 || floor.bytes < f->threshold_bytes || floor.bytes <= most_bytes)
+            continue;
+        most = f->items[i].leakage;
+        most_bytes = floor.bytes;
+    }
+    if (!most)
+        return false;
+    char *text = tmk_xformat("clean: %s", tmk_leakage_text(most, TMK_STEPS_TREND_STEADY, words));
+    tmk_sheet_wrap(stdout, text, "");
+    free(text);
+    return true;
+}
+
 static void say_leak_verdict(const struct tmk_leak_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], steps[TMK_AMOUNT_BYTES];
@@ -91,6 +116,8 @@ static void say_leak_verdict(const struct tmk_leak_answer *f)
         tmk_print(stdout, "\n");
         break;
     case TMK_LEAK_CLEAN:
+        if (say_grown(f))
+            break;
         tmk_print(stdout, "clean: nothing grew steadily over %s%s", n_steps ? steps : "the run",
                   n_steps ? " steps" : "");
         if (f->threshold_bytes)
@@ -158,13 +185,15 @@ static void say_remarks(const struct tmk_leak_answer *f)
 
 static void say_rate(const struct tmk_leak_process *item, const struct tmk_leak *leak)
 {
-    char step[TMK_AMOUNT_BYTES], hour[TMK_AMOUNT_BYTES];
+    char step[TMK_AMOUNT_BYTES], hour[TMK_AMOUNT_BYTES], words[TMK_LEAK_WORDS_BYTES];
     bool has_steps = tmk_leakage_n_steps(item->leakage) > 0;
     tmk_size_text(tmk_size_whole(leak->bytes_per_second * 3600), hour);
     if (has_steps)
-        say_wrapped("rate", "%s (%.3g block%s) a step; %s an hour at this speed",
+        say_wrapped("rate", "%s (%.3g block%s) a step%s%s; %s an hour at this speed",
                     tmk_size_text(tmk_size_whole(leak->bytes_per_step), step),
-                    leak->blocks_per_step, leak->blocks_per_step == 1 ? "" : "s", hour);
+                    leak->blocks_per_step, leak->blocks_per_step == 1 ? "" : "s",
+                    leak->is_faster ? " now, faster and faster" : "",
+                    tmk_leak_cadence_text(leak, words), hour);
     else
         say_wrapped("rate", "%s a minute, %s an hour",
                     tmk_size_text(tmk_size_whole(leak->bytes_per_second * 60), step), hour);
@@ -226,33 +255,73 @@ static void say_parts(const struct tmk_leak_process *item, const struct tmk_leak
         say_wrapped("", "and %" PRIu64 " more", leak->n_parts - SHOWN_PARTS);
 }
 
+/* Choose the frames to show of a long stack: the innermost ones, and the user's. */
+static void choose_frames(const struct tmk_process *p, const struct tmk_stack *s, bool *is_shown)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_frames && n < INNERMOST_FRAMES; i++, n++)
+        is_shown[i] = true;
+    for (uint32_t i = n; i < s->n_frames && n < SHOWN_FRAMES; i++) {
+        struct tmk_frame f;
+        is_shown[i] = s->n_frames <= SHOWN_FRAMES ||
+                      (tmk_reader_frame(p->reader, s->frames[i], &f) && tmk_frame_is_users(&f));
+        n += is_shown[i];
+    }
+}
+
 static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
 {
     struct tmk_stack s;
     if (!tmk_reader_stack(p->reader, leak->stack, &s))
         return;
-    for (uint32_t i = 0; i < s.n_frames && i < SHOWN_FRAMES; i++) {
+    bool *is_shown = tmk_xcalloc(s.n_frames + 1, sizeof *is_shown);
+    uint32_t n_left_out = 0;
+    choose_frames(p, &s, is_shown);
+    is_shown[s.n_frames] = true; /* the end */
+    for (uint32_t i = 0; i <= s.n_frames; i++) {
         struct tmk_frame f;
         char text[TMK_FRAME_TEXT_BYTES];
+        n_left_out += !is_shown[i];
+        if (!is_shown[i])
+            continue;
+        if (n_left_out > 0)
+            say_wrapped("", "(%" PRIu32 " more; --json has all)", n_left_out);
+        n_left_out = 0;
+        if (i == s.n_frames)
+            break;
         bool known = tmk_process_frame(p, s.frames[i], &f);
         say_wrapped(i == 0 ? "stack" : "", "%s", tmk_frame_text(known ? &f : NULL, true, text));
     }
-    if (s.n_frames > SHOWN_FRAMES)
-        say_wrapped("", "%u more; --json has all", (unsigned)(s.n_frames - SHOWN_FRAMES));
+    free(is_shown);
+}
+
+/* The text of the user's line, and the library's line that it called. */
+static void say_source(const struct tmk_process *p, const struct tmk_leak *leak)
+{
+    char text[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES];
+    struct tmk_frame library;
+    if (leak->has_site && tmk_source_line(leak->site.file, leak->site.line, source))
+        tmk_print(stdout, "    | %s\n", source);
+    if (leak->has_site && tmk_stack_library_line(p, leak->stack, &library))
+        say_wrapped("made in", "%s, called from there", tmk_frame_text(&library, true, text));
 }
 
 static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_process *item,
                       const struct tmk_leak *leak)
 {
-    char text[TMK_FRAME_TEXT_BYTES], label[40];
+    char text[TMK_FRAME_TEXT_BYTES], label[40], words[TMK_LEAK_WORDS_BYTES];
     const char *site =
         leak->has_site ? tmk_frame_text(&leak->site, false, text) : "of a line that is not known";
     tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
               f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
+    say_source(item->p, leak);
     say_rate(item, leak);
     say_extent(item, leak);
     say_leak_end(item, leak);
+    say_wrapped("evidence", "%s", tmk_leak_evidence_text(leak, words));
     say_wrapped("kept by", "%s", tmk_keeper_text(leak->keeper));
+    if (leak->holder)
+        say_wrapped("held by", "%s", leak->holder);
     say_wrapped("advice", "%s", tmk_keeper_advice(leak->keeper));
     say_parts(item, leak);
     say_stack(item->p, leak);
@@ -275,31 +344,8 @@ static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_p
 
 static void say_doubt(const struct tmk_leak *doubt)
 {
-    char size[TMK_AMOUNT_BYTES];
-    tmk_size_text(doubt->bytes, size);
-    switch (doubt->doubt) {
-    case TMK_DOUBT_FEW:
-        say_wrapped("", "%s in %" PRIu32 " rises, too few to judge: a longer run will tell", size,
-                    doubt->n_rises);
-        break;
-    case TMK_DOUBT_SLOWING:
-        say_wrapped("", "%s in %" PRIu32 " rises, slower and slower, as a cache that fills", size,
-                    doubt->n_rises);
-        break;
-    case TMK_DOUBT_LET_GO:
-        say_wrapped("", "%s in %" PRIu32 " rises, gathered up to the last step and then let go",
-                    size, doubt->n_rises);
-        break;
-    case TMK_DOUBT_JOINED:
-        say_wrapped("",
-                    "%s in %" PRIu32
-                    " rises, gathered: after the last step one block was made that is "
-                    "as large as all of it",
-                    size, doubt->n_rises);
-        break;
-    case TMK_DOUBT_NONE:
-        break;
-    }
+    char size[TMK_AMOUNT_BYTES], words[TMK_LEAK_WORDS_BYTES];
+    say_wrapped("", "%s: %s", tmk_size_text(doubt->bytes, size), tmk_doubt_text(doubt, words));
 }
 
 static void show_doubts(const struct tmk_leak_answer *f)

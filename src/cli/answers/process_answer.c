@@ -14,6 +14,7 @@
 #include "model/owners.h"
 #include "passes/forecast_samples.h"
 #include "passes/frag/frag_moment.h"
+#include "passes/leak/leak_cause.h"
 #include "passes/leak/leaks.h"
 #include "trace/defs.h"
 #include "trace/layout.h"
@@ -127,6 +128,8 @@ static int sweep_process(struct tmk_process_answer *f, struct tmk_error *err)
     }
     if (rc == 0)
         rc = tmk_forecast_of(f->p, f->device, f->samples, &f->forecast);
+    if (rc == 0)
+        tmk_leak_settle_cause(f->leakage, &f->forecast);
     tmk_replay_fini(&rp);
     return rc;
 }

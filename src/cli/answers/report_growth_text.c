@@ -2,17 +2,22 @@
 /* cli/answers/report_growth_text.c - the report's sections on leaks and fragmentation. Both are
  * short: the commands of that name tell more. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "cli/answers/process_answer.h"
 #include "cli/answers/report_answer.h"
 #include "cli/output/sheet.h"
+#include "cli/output/source_line.h"
+#include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/frag/fragmentation.h"
 #include "passes/leak/leak.h"
+#include "passes/leak/leak_words.h"
 #include "passes/leak/leaks.h"
+#include "trace/defs.h"
 #include "trace/layout.h"
 
 enum { SHOWN_LEAKS = 5, WORTH_A_WORD = 16 << 20, WORTH_PART = 10 };
@@ -35,6 +40,43 @@ static void add_leak_row(struct tmk_table *t, const struct tmk_leak *leak)
     tmk_table_cell(t, tmk_keeper_name(leak->keeper));
 }
 
+/* "train.py:41: made in steps 3, 7, 11, ...", and the line's text. */
+static void write_evidence(const struct tmk_process *p, const struct tmk_leak *leak,
+                           struct tmk_sheet *sheet)
+{
+    char site[TMK_FRAME_TEXT_BYTES], words[TMK_LEAK_WORDS_BYTES], source[TMK_SOURCE_LINE_BYTES];
+    char library[TMK_FRAME_TEXT_BYTES];
+    struct tmk_frame f;
+    const char *text =
+        leak->has_site ? tmk_source_line(leak->site.file, leak->site.line, source) : NULL;
+    bool is_called = leak->has_site && tmk_stack_library_line(p, leak->stack, &f);
+    tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site);
+    char *item = tmk_xformat("%s%s%s%s%s%s: %s.", site, text ? ", `" : "", text ? text : "",
+                             text ? "`" : "", is_called ? ", made in " : "",
+                             is_called ? tmk_frame_text(&f, true, library) : "",
+                             tmk_leak_evidence_text(leak, words));
+    tmk_sheet_item(sheet, item);
+    free(item);
+}
+
+/* What grew and was not judged, if the verdict speaks of it. */
+static void write_doubts(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
+{
+    uint64_t n = tmk_leakage_n_doubts(f->leakage);
+    if (n == 0)
+        return;
+    tmk_sheet_heading(sheet, "GROWTH THAT IS NOT JUDGED A LEAK");
+    for (uint64_t i = 0; i < n && i < SHOWN_LEAKS; i++) {
+        const struct tmk_leak *doubt = tmk_leakage_doubt(f->leakage, i);
+        char site[TMK_FRAME_TEXT_BYTES], words[TMK_LEAK_WORDS_BYTES], size[TMK_AMOUNT_BYTES];
+        char *item = tmk_xformat("%s grew by %s: %s.",
+                                 tmk_frame_text(doubt->has_site ? &doubt->site : NULL, true, site),
+                                 tmk_size_text(doubt->bytes, size), tmk_doubt_text(doubt, words));
+        tmk_sheet_item(sheet, item);
+        free(item);
+    }
+}
+
 void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     bool has_steps = tmk_leakage_n_steps(f->leakage) > 0;
@@ -44,8 +86,10 @@ void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *
         {"sure", TMK_RIGHT, TMK_FIXED},   {"kept by", TMK_LEFT, TMK_FIXED},
     };
     uint64_t n = tmk_leakage_n(f->leakage);
-    if (n == 0)
+    if (n == 0) {
+        write_doubts(f, sheet);
         return;
+    }
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < n && i < SHOWN_LEAKS; i++)
         add_leak_row(t, tmk_leakage_get(f->leakage, i));
@@ -55,6 +99,8 @@ void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *
     tmk_sheet_table(sheet, t);
     if (n > SHOWN_LEAKS)
         tmk_sheet_text(sheet, "%" PRIu64 " more", n - SHOWN_LEAKS);
+    for (uint64_t i = 0; i < n && i < SHOWN_LEAKS; i++)
+        write_evidence(f->p, tmk_leakage_get(f->leakage, i), sheet);
 }
 
 /* ---- fragmentation ---- */

@@ -22,6 +22,7 @@
 #include "passes/frag/fragmentation.h"
 #include "passes/group.h"
 #include "passes/leak/leak.h"
+#include "passes/leak/leak_words.h"
 #include "passes/leak/leaks.h"
 #include "passes/marks.h"
 #include "passes/oom/ooms.h"
@@ -263,7 +264,8 @@ static void add_accounting(struct tmk_tree *t, const struct tmk_process_answer *
 
 /* ---- what grows, what is held ---- */
 
-static void add_report_leak(struct tmk_tree *t, const struct tmk_leak *leak)
+static void add_report_leak(struct tmk_tree *t, const struct tmk_process *p,
+                            const struct tmk_leak *leak)
 {
     bool has_steps = leak->first_step != TMK_NO_STEP;
     tmk_tree_object(t, NULL);
@@ -278,6 +280,7 @@ static void add_report_leak(struct tmk_tree *t, const struct tmk_leak *leak)
     tmk_answer_put_device(t, leak->device);
     tmk_tree_text(t, "kept_by", tmk_keeper_name(leak->keeper));
     tmk_tree_double(t, "bytes_per_second", leak->bytes_per_second);
+    tmk_answer_put_evidence(t, p, leak);
     tmk_tree_end(t);
 }
 
@@ -288,8 +291,18 @@ static void add_report_leaks(struct tmk_tree *t, const struct tmk_process_answer
     tmk_tree_text(t, "leak_verdict", verdicts[tmk_leakage_verdict(f->leakage)]);
     tmk_tree_list(t, "leaks");
     for (uint64_t i = 0; i < tmk_leakage_n(f->leakage); i++)
-        add_report_leak(t, tmk_leakage_get(f->leakage, i));
+        add_report_leak(t, f->p, tmk_leakage_get(f->leakage, i));
     tmk_tree_end(t);
+    tmk_tree_list(t, "not_judged");
+    for (uint64_t i = 0; i < tmk_leakage_n_doubts(f->leakage); i++) {
+        tmk_tree_object(t, NULL);
+        tmk_answer_put_doubt(t, tmk_leakage_doubt(f->leakage, i));
+        tmk_tree_end(t);
+    }
+    tmk_tree_end(t);
+    char words[TMK_LEAK_WORDS_BYTES];
+    enum tmk_steps_trend trend = tmk_steps_digest(f->steps).trend;
+    tmk_tree_text(t, "leak_text", tmk_leakage_text(f->leakage, trend, words));
 }
 
 static void add_fragmentation(struct tmk_tree *t, const struct tmk_process_answer *f)

@@ -21,6 +21,8 @@
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/group.h"
+#include "passes/leak/leak_words.h"
+#include "passes/leak/leaks.h"
 #include "passes/marks.h"
 #include "passes/oom/explain.h"
 #include "passes/oom/oom_case.h"
@@ -254,40 +256,13 @@ static void write_timeline(const struct tmk_process_answer *f, struct tmk_sheet 
     free(title);
 }
 
-static void write_trend(const struct tmk_steps_digest *d, struct tmk_sheet *sheet)
+static void write_trend(const struct tmk_process_answer *f, const struct tmk_steps_digest *d,
+                        struct tmk_sheet *sheet)
 {
-    char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES];
-    tmk_count_text(d->n_steps, count);
-    tmk_time_text(d->mean_ns, time);
-    double change = d->bytes_per_step < 0 ? -d->bytes_per_step : d->bytes_per_step;
-    tmk_size_text((uint64_t)(change + 0.5), size);
-    switch (d->trend) {
-    case TMK_STEPS_TREND_TOO_SHORT:
-        tmk_sheet_text(sheet, "%s steps of %s on average: too few to say whether memory grows.",
-                       count, time);
-        break;
-    case TMK_STEPS_TREND_STEADY:
-        tmk_sheet_text(sheet, "%s steps of %s on average. What stays after a step is steady.",
-                       count, time);
-        break;
-    case TMK_STEPS_TREND_GROWING:
-        tmk_sheet_text(
-            sheet,
-            "%s steps of %s on average. What stays after a step GROWS by %s a step: look at "
-            "STILL ALIVE AT THE END, below.",
-            count, time, size);
-        break;
-    case TMK_STEPS_TREND_SHRINKING:
-        tmk_sheet_text(sheet,
-                       "%s steps of %s on average. What stays after a step shrinks by %s a step.",
-                       count, time, size);
-        break;
-    case TMK_STEPS_TREND_VARYING:
-        tmk_sheet_text(sheet,
-                       "%s steps of %s on average. What stays after a step goes up and down.",
-                       count, time);
-        break;
-    }
+    char time[TMK_AMOUNT_BYTES], count[TMK_AMOUNT_BYTES], words[TMK_LEAK_WORDS_BYTES];
+    tmk_sheet_text(sheet, "%s steps of %s on average; %s%s.", tmk_count_text(d->n_steps, count),
+                   tmk_time_text(d->mean_ns, time), tmk_leakage_text(f->leakage, d->trend, words),
+                   tmk_leakage_n(f->leakage) > 0 ? ": see LEAKS, above" : "");
 }
 
 static void add_report_step_cells(struct tmk_table *t, const struct tmk_step_row *row)
@@ -318,7 +293,7 @@ static void write_report_steps(const struct tmk_process_answer *f, struct tmk_sh
     for (uint64_t i = 0; i < n; i++)
         add_report_step_cells(t, tmk_steps_get(f->steps, picked[i]));
     tmk_sheet_heading(sheet, "STEPS");
-    write_trend(&digest, sheet);
+    write_trend(f, &digest, sheet);
     if (n < digest.n_steps)
         tmk_sheet_text(sheet, "The first, the last and those with the largest peaks:");
     tmk_sheet_table(sheet, t);

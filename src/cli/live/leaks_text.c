@@ -43,11 +43,11 @@ static void add_amount(struct tmk_table *t, int64_t bytes, const char *behind)
 static const char *verdict_of_growth(const struct tmk_leak_row *row, uint64_t threshold_bytes)
 {
     if (row->is_leak)
-        return "LEAK";
+        return row->growth.is_faster ? "LEAK, faster and faster" : "LEAK";
     if (row->growth.is_steady)
         return "grows";
     bool is_large = row->growth.bytes > 0 && (uint64_t)row->growth.bytes >= threshold_bytes;
-    return is_large ? "swings" : "ok";
+    return !is_large ? "ok" : row->growth.falls ? "swings" : "rose";
 }
 
 static void add_growth_row(struct tmk_table *t, const struct tmk_leak_row *row,

@@ -25,6 +25,8 @@
 #include "model/run.h"
 #include "passes/group.h"
 #include "passes/imbalance/imbalance.h"
+#include "passes/leak/leak_words.h"
+#include "passes/leak/leaks.h"
 #include "passes/peak.h"
 #include "passes/quality.h"
 #include "passes/steps.h"
@@ -100,24 +102,14 @@ static void line_peak(const struct tmk_process_answer *f)
 
 static void line_steps(const struct tmk_process_answer *f)
 {
-    static const char *const says[] = {
-        [TMK_STEPS_TREND_TOO_SHORT] = "too few to say whether memory grows",
-        [TMK_STEPS_TREND_STEADY] = "what stays after each is steady",
-        [TMK_STEPS_TREND_GROWING] = "what stays after each GROWS",
-        [TMK_STEPS_TREND_SHRINKING] = "what stays after each shrinks",
-        [TMK_STEPS_TREND_VARYING] = "what stays after each goes up and down",
-    };
     struct tmk_steps_digest d = tmk_steps_digest(f->steps);
-    char count[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], change[TMK_AMOUNT_BYTES];
-    if (d.n_steps == 0)
-        return;
-    char *more = d.trend == TMK_STEPS_TREND_GROWING
-                     ? tmk_xformat(" by %s a step",
-                                   tmk_size_text((uint64_t)(d.bytes_per_step + 0.5), change))
-                     : tmk_xstrdup("");
-    tmk_summary_line(stderr, "steps", "%s of %s; %s%s", tmk_count_text(d.n_steps, count),
-                     tmk_time_text(d.mean_ns, time), says[d.trend], more);
-    free(more);
+    char count[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], words[TMK_LEAK_WORDS_BYTES];
+    const char *verdict = tmk_leakage_text(f->leakage, d.trend, words);
+    if (d.n_steps > 0)
+        tmk_summary_line(stderr, "steps", "%s of %s; %s", tmk_count_text(d.n_steps, count),
+                         tmk_time_text(d.mean_ns, time), verdict);
+    else if (tmk_leakage_verdict(f->leakage) == TMK_LEAK_FOUND)
+        tmk_summary_line(stderr, "leak", "%s", verdict);
 }
 
 static void line_doubt(void *arg, const char *text)

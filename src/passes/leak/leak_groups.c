@@ -21,7 +21,10 @@
 
 /* Finer than wanted, since only the end tells when blocks were made. */
 enum { TIME_PARTS = 8 * TMK_LEAK_TIME_PARTS };
-static_assert(TIME_PARTS <= (int)TMK_TREND_MAX_LEVELS, "there is room for them");
+enum {
+    LEAST_LOOKS = 64, /* fewer do not tell an even rate from a slowing one */
+};
+static_assert(TIME_PARTS <= (int)TMK_MAX_LOOKS, "there is room for them");
 
 /* ---- looks ---- */
 
@@ -65,7 +68,7 @@ static void take_step_looks(struct tmk_leak_groups *g)
     const struct tmk_reader *r = g->p->reader;
     uint16_t device = device_of_steps(r);
     count_steps(g, device);
-    uint64_t stride = (g->n_steps + TMK_TREND_MAX_LEVELS - 1) / TMK_TREND_MAX_LEVELS, number = 0;
+    uint64_t stride = (g->n_steps + TMK_MAX_LOOKS - 1) / TMK_MAX_LOOKS, number = 0;
     for (uint64_t i = 0; i < tmk_reader_n_step_rows(r); i++) {
         const struct tmk_step_row *row = tmk_reader_step_row(r, i);
         if (!is_finished_step(row) || row->device != device)
@@ -91,8 +94,7 @@ static void take_time_looks(struct tmk_leak_groups *g)
     }
 }
 
-/* The number of the first later look. */
-static uint32_t look_after(const struct tmk_leak_groups *g, uint64_t ns)
+uint32_t tmk_leak_groups_look_after(const struct tmk_leak_groups *g, uint64_t ns)
 {
     uint32_t low = 0, high = g->n_looks;
     while (low < high) {
@@ -133,14 +135,12 @@ static uint64_t hash_of_group(const struct tmk_block *b)
 
 static struct tmk_leak_group *add_group(struct tmk_leak_groups *g, const struct tmk_block *b)
 {
-    uint64_t *levels = calloc(2 * (size_t)g->n_looks, sizeof *levels);
-    if (!levels || TMK_GROW(g->groups, g->n_groups + 1, g->room) < 0) {
-        free(levels);
+    if (TMK_GROW(g->groups, g->n_groups + 1, g->room) < 0) {
         g->failed = true;
         return NULL;
     }
     struct tmk_leak_group *new = &g->groups[g->n_groups++];
-    *new = (struct tmk_leak_group){.latest = *b, .bytes = levels, .blocks = levels + g->n_looks};
+    *new = (struct tmk_leak_group){.latest = *b};
     return new;
 }
 
@@ -170,43 +170,86 @@ static struct tmk_leak_group *leak_group_of(struct tmk_leak_groups *g, const str
     return new;
 }
 
+/* ---- looks that are given up ---- */
+
+/* Keep those looks; they stay in order. */
+static void keep_looks(struct tmk_leak_groups *g, const bool *is_kept)
+{
+    uint16_t number[TMK_MAX_LOOKS + 1] = {0};
+    uint64_t input_bytes = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_looks; i++) {
+        number[i] = (uint16_t)n;
+        input_bytes += g->input_bytes[i];
+        if (!is_kept[i])
+            continue;
+        g->look_ns[n] = g->look_ns[i];
+        g->n_before[n] = g->n_before[i];
+        g->step[n] = g->step[i];
+        g->n_allocs[n] = g->n_allocs[i];
+        g->call_serial[n] = g->call_serial[i];
+        g->input_bytes[n++] = input_bytes;
+        input_bytes = 0;
+    }
+    number[g->n_looks] = (uint16_t)n;
+    g->next = number[g->next];
+    g->first = number[g->first];
+    g->n_looks = n;
+    g->n_cohorts = 0;
+    for (uint64_t i = 0; i < g->n_groups; i++) {
+        tmk_cohorts_renumber(&g->groups[i].cohorts, number);
+        g->n_cohorts += g->groups[i].cohorts.n;
+    }
+}
+
+/* Give up every second look, but not the last. What is known of those that remain stays exact. */
+static void halve_looks(struct tmk_leak_groups *g)
+{
+    bool is_kept[TMK_MAX_LOOKS];
+    for (uint32_t i = 0; i < g->n_looks; i++)
+        is_kept[i] = (g->n_looks - 1 - i) % 2 == 0;
+    keep_looks(g, is_kept);
+}
+
+static void bound_cohorts(struct tmk_leak_groups *g)
+{
+    if (g->n_cohorts <= TMK_LEAK_MAX_COHORTS || g->n_looks <= LEAST_LOOKS)
+        return;
+    g->n_cohorts = 0;
+    for (uint64_t i = 0; i < g->n_groups; i++) {
+        tmk_cohorts_merge(&g->groups[i].cohorts);
+        g->n_cohorts += g->groups[i].cohorts.n;
+    }
+    while (g->n_cohorts > TMK_LEAK_MAX_COHORTS / 2 && g->n_looks > LEAST_LOOKS)
+        halve_looks(g);
+}
+
+/* ---- survivors ---- */
+
 /* A settled block lived through the looks from its birth up to, not including, `end`. Returns its
  * group, or NULL. */
 static struct tmk_leak_group *note_survivor(struct tmk_leak_groups *g, const struct tmk_state *s,
                                             const struct tmk_block *b, uint32_t end)
 {
-    uint32_t begin = look_after(g, b->alloc_ns);
+    uint32_t begin = tmk_leak_groups_look_after(g, b->alloc_ns);
     struct tmk_leak_group *group = begin < end ? leak_group_of(g, b) : NULL;
     if (!group)
         return NULL;
-    group->bytes[begin] += b->size_bytes;
-    group->blocks[begin]++;
-    if (end < g->n_looks) { /* levels are sums of changes, so wrapping around is right */
-        group->bytes[end] -= b->size_bytes;
-        group->blocks[end]--;
-    }
+    uint64_t n_before = group->cohorts.n;
+    g->failed |= tmk_cohorts_add(&group->cohorts, begin, end, b->size_bytes) < 0;
+    g->n_cohorts += group->cohorts.n - n_before;
     uint8_t category = tmk_block_category(g->p, s->contexts, b);
     if (category < TMK_LEAK_N_CATEGORIES)
         group->category_bytes[category] += b->size_bytes;
     if (b->serial >= group->latest.serial)
         group->latest = *b;
+    group->n_extended += group->freed_at == b->serial;
     return group;
 }
 
 static bool is_after_looks(const struct tmk_leak_groups *g)
 {
     return g->n_looks > 0 && g->next == g->n_looks;
-}
-
-/* A block of the same group, made anew and no smaller, was there when the last one went: so that
- * one was not let go. */
-static void note_replaced(struct tmk_leak_groups *g, const struct tmk_block *b)
-{
-    struct tmk_leak_group *group = find_leak_group(g, b);
-    if (!group || b->alloc_ns > group->going_ns || b->size_bytes < group->last_bytes)
-        return;
-    group->replaced_bytes += group->last_bytes;
-    group->last_bytes = 0;
 }
 
 /* Keep a block that was made after the last look, in the place of the smallest one. */
@@ -218,34 +261,16 @@ static void keep_late_block(struct tmk_leak_groups *g, const struct tmk_block *b
     bool is_late = g->n_looks > 0 && b->alloc_ns > g->look_ns[g->n_looks - 1];
     if (is_late && b->size_bytes > least->size_bytes)
         *least = (struct tmk_leak_late){b->size_bytes, b->device};
-    if (is_late)
-        note_replaced(g, b);
 }
 
-/* Count as let go what had gone by then, since the program went on afterwards. */
-static void let_group_go(struct tmk_leak_group *group, uint64_t ns)
+/* Note the last block that a call of a model made before each look. */
+static inline void note_call(struct tmk_leak_groups *g, const struct tmk_state *s,
+                             const struct tmk_block *b, uint32_t look)
 {
-    if (ns < group->going_ns + TMK_LEAK_END_NS)
+    if (look >= g->n_looks || b->serial <= g->call_serial[look] || b->context == 0)
         return;
-    group->let_go_bytes += group->going_bytes;
-    group->going_bytes = 0;
-}
-
-/* Note blocks that go after the last look, until the first parameter goes. */
-static void note_late_block(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
-                            const struct tmk_block *b, struct tmk_leak_group *group)
-{
-    if (!is_after_looks(g) || ns > g->end_ns)
-        return;
-    if (tmk_block_category(g->p, s->contexts, b) == TIDEMARK_PARAMETER) {
-        g->has_parameters = true;
-        g->end_ns = ns;
-    } else if (group) {
-        let_group_go(group, ns);
-        group->going_bytes += b->size_bytes;
-        group->last_bytes = b->size_bytes;
-        group->going_ns = ns;
-    }
+    if (s->contexts[b->context].module)
+        g->call_serial[look] = b->serial;
 }
 
 /* ---- segments ---- */
@@ -272,7 +297,8 @@ static bool is_leakable_segment(struct tmk_leak_groups *g, const struct tmk_stat
 static void note_segment(struct tmk_leak_groups *g, const struct tmk_state *s,
                          const struct tmk_driver_segment *segment, uint32_t end)
 {
-    if (look_after(g, segment->alloc_ns) >= end || !is_leakable_segment(g, s, segment))
+    if (tmk_leak_groups_look_after(g, segment->alloc_ns) >= end ||
+        !is_leakable_segment(g, s, segment))
         return;
     struct tmk_block b = {
         .address = segment->address,
@@ -295,10 +321,31 @@ void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s,
                            const struct tmk_block *b)
 {
     advance_looks(g, s, ns);
-    if (b->alloc_ns < g->last_ns)
-        note_late_block(g, s, ns, b, note_survivor(g, s, b, g->next));
-    else if (is_after_looks(g))
-        keep_late_block(g, b);
+    g->made_bytes += b->size_bytes;
+    if (b->alloc_ns < g->last_ns) {
+        struct tmk_leak_group *group = note_survivor(g, s, b, g->next);
+        if (group)
+            group->freed_at = s->n_allocs;
+        note_call(g, s, b, tmk_leak_groups_look_after(g, b->alloc_ns));
+        bound_cohorts(g);
+    } else {
+        note_call(g, s, b, g->next);
+        if (is_after_looks(g))
+            keep_late_block(g, b);
+    }
+}
+
+void tmk_leak_groups_given(struct tmk_leak_groups *g, const struct tmk_state *s, uint64_t ns,
+                           const struct tmk_block *b)
+{
+    advance_looks(g, s, ns);
+    if (g->next < g->n_looks)
+        g->input_bytes[g->next] += b->size_bytes;
+    if (s->contexts[b->context].module)
+        return; /* it comes back, as a cache of keys and values does */
+    struct tmk_leak_group *group = leak_group_of(g, b);
+    if (group)
+        group->is_given = true;
 }
 
 void tmk_leak_groups_refused(struct tmk_leak_groups *g, uint64_t ns)
@@ -313,55 +360,49 @@ void tmk_leak_groups_ended(struct tmk_leak_groups *g, const struct tmk_state *s,
     note_segment(g, s, segment, g->next);
 }
 
+static void drop_groups(struct tmk_leak_groups *g)
+{
+    for (uint64_t i = 0; i < g->n_groups; i++)
+        tmk_cohorts_fini(&g->groups[i].cohorts);
+    g->n_groups = g->n_cohorts = 0;
+}
+
 /* Frees during a gap were not seen, so what is known begins here. */
 void tmk_leak_groups_restored(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
     advance_looks(g, s, s->now_ns);
     g->first = g->next;
-    for (uint64_t i = 0; i < g->n_groups; i++)
-        free(g->groups[i].bytes);
-    g->n_groups = 0;
+    drop_groups(g);
     tmk_index_clear(&g->index);
-}
-
-static void keep_look(struct tmk_leak_groups *g, uint32_t to, uint32_t from)
-{
-    for (uint64_t i = 0; i < g->n_groups; i++) {
-        g->groups[i].bytes[to] = g->groups[i].bytes[from];
-        g->groups[i].blocks[to] = g->groups[i].blocks[from];
-    }
-    g->look_ns[to] = g->look_ns[from];
-    g->n_before[to] = g->n_before[from];
-    g->n_allocs[to] = g->n_allocs[from];
 }
 
 /* Choose looks with about as many blocks made from one to the next. Idle time, as when a data
  * loader's worker waits, does not show how a process grows; nor does its end, when it frees what
  * it had and makes nothing. */
-static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
+static void choose_looks(struct tmk_leak_groups *g, const struct tmk_state *s, bool *is_kept)
 {
     uint64_t n_allocs = n_blocks_made(s), part = UINT64_MAX;
-    uint32_t n = g->n_looks, kept = g->first;
+    uint32_t n = g->n_looks;
     while (n > g->first && g->n_allocs[n - 1] == n_allocs)
         n--;
     for (uint32_t i = g->first; i < n; i++) {
         uint64_t begun = g->n_allocs[g->first], all = g->n_allocs[n - 1] - begun;
         uint64_t now = g->n_allocs[i] - begun;
         uint64_t its_part = all ? (uint64_t)((double)now / (double)all * TMK_LEAK_TIME_PARTS) : 0;
-        if (its_part != part)
-            keep_look(g, kept++, i);
+        is_kept[i] = its_part != part;
         part = its_part;
     }
-    g->n_looks = kept;
 }
 
-static void finish_group(struct tmk_leak_group *group, uint32_t n, uint64_t end_ns)
+/* Take the looks that are not known, and those that are not wanted, away. */
+static void finish_looks(struct tmk_leak_groups *g, const struct tmk_state *s)
 {
-    let_group_go(group, end_ns);
-    for (uint32_t i = 1; i < n; i++) {
-        group->bytes[i] += group->bytes[i - 1];
-        group->blocks[i] += group->blocks[i - 1];
-    }
+    bool is_kept[TMK_MAX_LOOKS] = {false};
+    for (uint32_t i = g->first; g->has_steps && i < g->n_looks; i++)
+        is_kept[i] = true;
+    if (!g->has_steps)
+        choose_looks(g, s, is_kept);
+    keep_looks(g, is_kept);
 }
 
 int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
@@ -371,16 +412,15 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
         if (!s->entries[i].live)
             continue;
         struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
+        g->made_bytes += settled.size_bytes;
         note_survivor(g, s, &settled, g->n_looks);
+        note_call(g, s, &settled, tmk_leak_groups_look_after(g, settled.alloc_ns));
         keep_late_block(g, &settled);
-        g->has_parameters |= tmk_block_category(g->p, s->contexts, &settled) == TIDEMARK_PARAMETER;
+        bound_cohorts(g);
     }
     for (uint32_t i = 0; i < s->segments.n; i++)
         note_segment(g, s, &s->segments.items[i], g->n_looks);
-    for (uint64_t i = 0; i < g->n_groups; i++)
-        finish_group(&g->groups[i], g->n_looks, g->end_ns);
-    if (!g->has_steps)
-        choose_looks(g, s);
+    finish_looks(g, s);
     return g->failed || tmk_holders_failed(g->holders) ? TMK_ENOMEM : 0;
 }
 
@@ -388,7 +428,7 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
 
 int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
 {
-    *g = (struct tmk_leak_groups){.p = p, .end_ns = p->end_ns};
+    *g = (struct tmk_leak_groups){.p = p};
     take_step_looks(g);
     g->has_steps = g->n_steps > 0;
     if (!g->has_steps)
@@ -398,8 +438,7 @@ int tmk_leak_groups_init(struct tmk_leak_groups *g, const struct tmk_process *p)
 
 void tmk_leak_groups_fini(struct tmk_leak_groups *g)
 {
-    for (uint64_t i = 0; i < g->n_groups; i++)
-        free(g->groups[i].bytes);
+    drop_groups(g);
     free(g->groups);
     free(g->index.slots);
     tmk_holders_close(g->holders);

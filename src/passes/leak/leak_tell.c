@@ -10,105 +10,36 @@
 #include "passes/leak/leak_groups.h"
 #include "passes/leak/leak_owner.h"
 #include "passes/leak/leaks_internal.h"
-#include "passes/leak/trend.h"
+#include "passes/leak/survival.h"
 #include "tidemark/tidemark.h"
+#include "trace/layout.h"
 
 uint8_t tmk_leak_category_of(const struct tmk_leak_group *g)
 {
     uint8_t best = TIDEMARK_UNKNOWN;
+    if (g->is_given)
+        return TIDEMARK_INPUT;
     for (uint8_t i = 0; i < TMK_LEAK_N_CATEGORIES; i++)
         if (g->category_bytes[i] > g->category_bytes[best])
             best = i;
     return best;
 }
 
-uint64_t tmk_leak_growth_of(const struct tmk_leakage *l, const struct tmk_leak_line *line,
-                            uint32_t group)
-{
-    const uint64_t *bytes = l->groups.groups[group].bytes + l->groups.first;
-    uint64_t from = bytes[line->trend.from], to = bytes[line->trend.to];
-    return to > from ? to - from : 0;
-}
-
-/* ---- what is not judged ---- */
-
-static uint64_t let_go_bytes(const struct tmk_leak_group *group)
-{
-    return group->let_go_bytes > group->replaced_bytes ? group->let_go_bytes - group->replaced_bytes
-                                                       : 0;
-}
-
-/* A result that was gathered and is done with: the program goes on without it. What is freed
- * after an OOM does not count. */
-static bool is_line_let_go(const struct tmk_leakage *l, const struct tmk_leak_line *line)
-{
-    const struct tmk_leak_groups *g = &l->groups;
-    uint64_t bytes = 0;
-    if (!g->has_steps || !g->has_parameters || g->has_oom)
-        return false;
-    for (uint64_t i = 0; i < line->n_groups; i++)
-        bytes += let_go_bytes(&g->groups[line->groups[i]]);
-    return bytes >= line->trend.bytes - line->trend.bytes / 10;
-}
-
-/* A result that was put together: after the last step one block was made that is as large as what
- * the line had in several, or larger by one or two steps' growth. */
-static bool is_joined_result(const struct tmk_leakage *l, const struct tmk_leak_line *line)
-{
-    const struct tmk_leak_groups *g = &l->groups;
-    uint64_t last = tmk_leak_groups_n_looks(g) - 1;
-    double level = (double)line->bytes[last];
-    if (!g->has_steps || g->has_oom || line->blocks[last] < TMK_TREND_LEAST_RISES)
-        return false;
-    for (uint32_t i = 0; i < TMK_LEAK_MAX_LATE; i++) {
-        double size = (double)g->late[i].size_bytes;
-        if (g->late[i].device == line->device && size >= level &&
-            size <= level + 2 * line->trend.per_step)
-            return true;
-    }
-    return false;
-}
-
-enum tmk_leak_doubt tmk_leak_doubt_of(const struct tmk_leakage *l, const struct tmk_leak_line *line)
-{
-    if (line->trend.kind != TMK_TREND_NONE && is_line_let_go(l, line))
-        return TMK_DOUBT_LET_GO;
-    if (line->trend.kind == TMK_TREND_LEAK && is_joined_result(l, line))
-        return TMK_DOUBT_JOINED;
-    return line->trend.kind == TMK_TREND_FEW       ? TMK_DOUBT_FEW
-           : line->trend.kind == TMK_TREND_SLOWING ? TMK_DOUBT_SLOWING
-                                                   : TMK_DOUBT_NONE;
-}
-
-const char *tmk_doubt_name(enum tmk_leak_doubt doubt)
-{
-    static const char *const names[] = {[TMK_DOUBT_NONE] = NULL,
-                                        [TMK_DOUBT_FEW] = "few",
-                                        [TMK_DOUBT_SLOWING] = "slowing",
-                                        [TMK_DOUBT_LET_GO] = "let_go",
-                                        [TMK_DOUBT_JOINED] = "joined"};
-    return names[doubt];
-}
-
 /* ---- the numbers ---- */
 
-/* The group's part of what is added, by its share of all growth. */
-static struct tmk_leak_part growth_part_of(const struct tmk_leakage *l,
-                                           const struct tmk_leak_line *line,
-                                           const struct tmk_leak_group *g, uint64_t all)
+/* The group's part of the rates, by its share of what is kept. */
+static struct tmk_leak_part growth_part_of(const struct tmk_leakage *l, const struct tmk_leak *leak,
+                                           uint64_t all_blocks, const struct tmk_leak_group *g,
+                                           uint64_t all)
 {
-    const uint64_t *bytes = g->bytes + l->groups.first, *blocks = g->blocks + l->groups.first;
-    const uint64_t *steps = l->groups.n_before + l->groups.first;
-    const struct tmk_trend *r = &line->trend;
-    double n_steps = (double)(steps[r->to] - steps[r->from]);
     return (struct tmk_leak_part){
         .stack = g->latest.stack,
         .module = tmk_block_module(l->p, l->contexts, &g->latest),
         .stage = tmk_block_stage(l->p, l->contexts, &g->latest),
         .category = tmk_leak_category_of(g),
-        .bytes_per_step = r->per_step * (double)(bytes[r->to] - bytes[r->from]) / (double)all,
+        .bytes_per_step = leak->bytes_per_step * (double)g->kept_bytes / (double)all,
         .blocks_per_step =
-            n_steps > 0 ? ((double)blocks[r->to] - (double)blocks[r->from]) / n_steps : 0,
+            all_blocks ? leak->blocks_per_step * (double)g->kept_blocks / (double)all_blocks : 0,
     };
 }
 
@@ -126,15 +57,18 @@ static int take_parts(struct tmk_leakage *l, const struct tmk_leak_line *line,
                       struct tmk_leak *leak)
 {
     struct tmk_leak_part *parts = tmk_arena_take(&l->arena, line->n_groups * sizeof *parts);
-    uint64_t all = 0;
+    uint64_t all = 0, all_blocks = 0;
     if (!parts)
         return TMK_ENOMEM;
-    for (uint64_t i = 0; i < line->n_groups; i++)
-        all += tmk_leak_growth_of(l, line, line->groups[i]);
-    for (uint64_t i = 0; i < line->n_groups; i++)
-        if (tmk_leak_growth_of(l, line, line->groups[i]) > 0)
-            parts[leak->n_parts++] =
-                growth_part_of(l, line, &l->groups.groups[line->groups[i]], all);
+    for (uint64_t i = 0; i < line->n_groups; i++) {
+        all += l->groups.groups[line->groups[i]].kept_bytes;
+        all_blocks += l->groups.groups[line->groups[i]].kept_blocks;
+    }
+    for (uint64_t i = 0; i < line->n_groups; i++) {
+        const struct tmk_leak_group *g = &l->groups.groups[line->groups[i]];
+        if (g->kept_bytes > 0)
+            parts[leak->n_parts++] = growth_part_of(l, leak, all_blocks, g, all);
+    }
     qsort(parts, (size_t)leak->n_parts, sizeof *parts, by_part_bytes);
     leak->parts = parts;
     return 0;
@@ -166,16 +100,12 @@ static void take_leak_kind(struct tmk_leak *leak)
 static enum tmk_leak_keeper keeper_of(const struct tmk_leakage *l, const struct tmk_leak_line *line,
                                       const struct tmk_leak *leak)
 {
-    /* A graph has swings of its own, so the fall must be large beside what is kept. */
-    uint64_t least = line->is_graph ? line->trend.bytes / 4 : 0;
-    if (line->trend.n_bursts >= TMK_LEAK_LEAST_BURSTS && line->trend.burst_bytes >= least)
-        return TMK_KEEPER_CYCLE;
     if (line->is_graph)
         return TMK_KEEPER_GRAPH;
+    if (line->growth.n > 0)
+        return TMK_KEEPER_GROWING;
     if (tmk_leak_is_hook(l->p, leak->stack))
         return TMK_KEEPER_HOOK;
-    if (leak->blocks_per_step <= 0 && leak->bytes_per_step > 0)
-        return TMK_KEEPER_GROWING;
     if (leak->stage && strcmp(leak->stage, "data") == 0)
         return TMK_KEEPER_LOADER;
     return leak->has_site ? TMK_KEEPER_CONTAINER : TMK_KEEPER_UNKNOWN;
@@ -191,43 +121,76 @@ static void take_stack(const struct tmk_leakage *l, struct tmk_leak *leak)
         }
 }
 
-/* The look at which it began: the first one known, if the line had then what it adds in a step. */
-static uint32_t first_look(const struct tmk_leak_line *line)
+/* The time from one look to another, in seconds. */
+static double seconds_between(const struct tmk_leak_groups *g, uint32_t from, uint32_t to)
 {
-    double level = (double)line->bytes[0], rate = line->trend.per_step;
-    return level >= 0.5 * rate && level <= 1.5 * rate && line->trend.first == 1 ? 0
-                                                                                : line->trend.first;
+    return (double)(g->look_ns[to] - g->look_ns[from]) / 1e9;
+}
+
+static void tell_survivors(const struct tmk_leak_groups *g, const struct tmk_leak_line *line,
+                           struct tmk_leak *ret)
+{
+    const struct tmk_survival *s = &line->survival;
+    uint32_t n = 0;
+    ret->bytes_per_step = s->per_step;
+    ret->blocks_per_step = s->blocks_per_step;
+    ret->bytes = s->bytes;
+    ret->n_rises = s->n;
+    ret->every = s->every;
+    ret->is_faster = s->pace == TMK_PACE_FASTER;
+    ret->confidence = s->confidence;
+    ret->first_step = g->step[s->first];
+    ret->first_ns = g->look_ns[s->first];
+    for (uint32_t i = s->first; i <= s->last && n < TMK_LEAK_SHOWN_STEPS; i++)
+        if (line->kept.bytes[i] > 0)
+            ret->steps[n++] = g->step[i];
+    if (s->last > s->from)
+        ret->bytes_per_second = s->per_step *
+                                (double)(g->n_before[s->last] - g->n_before[s->from]) /
+                                seconds_between(g, s->from, s->last);
+}
+
+static void tell_growth(const struct tmk_leakage *l, const struct tmk_leak_line *line,
+                        struct tmk_leak *ret)
+{
+    const struct tmk_leak_groups *g = &l->groups;
+    const struct tmk_leak_growth *growth = &line->growth;
+    ret->is_block = true;
+    ret->bytes_per_step = growth->per_step;
+    ret->bytes = growth->last_bytes - growth->first_bytes;
+    ret->n_rises = growth->n;
+    ret->confidence = (growth->n + 1.0) / (growth->n + 2.0);
+    ret->first_step = g->step[growth->first];
+    ret->first_ns = g->look_ns[growth->first];
+    if (growth->last > growth->first)
+        ret->bytes_per_second = growth->per_step *
+                                (double)(g->n_before[growth->last] - g->n_before[growth->first]) /
+                                seconds_between(g, growth->first, growth->last);
+    tmk_leak_inputs(l, line, &ret->input_from, &ret->input_to);
 }
 
 int tmk_leak_tell(struct tmk_leakage *l, const struct tmk_leak_line *line, struct tmk_leak *ret)
 {
     const struct tmk_leak_groups *g = &l->groups;
-    struct tmk_trend blocks;
-    tmk_trend_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                    &blocks);
-    uint32_t first = g->first + first_look(line);
-    uint32_t from = g->first + line->trend.from, to = g->first + line->trend.to;
     *ret = (struct tmk_leak){
         .device = line->device,
         .has_site = line->has_site,
         .site = line->site,
         .stack = g->groups[line->root].latest.stack,
-        .bytes_per_step = line->trend.per_step,
-        .blocks_per_step = blocks.per_step,
-        .first_step = g->step[first],
-        .first_ns = g->look_ns[first],
-        .bytes = line->trend.bytes,
-        .n_rises = line->trend.n_rises,
-        .doubt = tmk_leak_doubt_of(l, line),
-        .confidence = line->trend.confidence,
+        .doubt = line->doubt,
+        .at_step = g->step[line->kept.at],
+        .is_let_go = line->kept.at + 1 < g->n_looks,
     };
-    if (to > from)
-        ret->bytes_per_second = line->trend.per_step *
-                                (double)(g->n_before[to] - g->n_before[from]) * 1e9 /
-                                (double)(g->look_ns[to] - g->look_ns[from]);
+    for (uint32_t i = 0; i < TMK_LEAK_SHOWN_STEPS; i++)
+        ret->steps[i] = TMK_NO_STEP;
+    if (line->growth.n > 0)
+        tell_growth(l, line, ret);
+    else
+        tell_survivors(g, line, ret);
     int rc = take_parts(l, line, ret);
     take_leak_kind(ret);
     ret->keeper = keeper_of(l, line, ret);
+    ret->holder = tmk_leak_holder_of(l, line);
     if (line->is_graph)
         take_stack(l, ret);
     return rc;

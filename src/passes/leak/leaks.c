@@ -2,8 +2,9 @@
 /* passes/leak/leaks.c - see leaks.h.
  *
  * Groups are summed by line before they are judged: where a line reaches many modules, each may
- * grow at random and all together regularly. Findings by line are then put together by graph, and
- * the sum is judged once more, so that rate and confidence are those of the whole. */
+ * keep something at random and all together regularly. But what age is usual is found by group: a
+ * line that calls a model makes blocks of many kinds. Findings by line are then put together by
+ * graph, and the sum is judged once more, so that rate and confidence are those of the whole. */
 #include "passes/leak/leaks.h"
 
 #include <stdio.h>
@@ -15,10 +16,12 @@
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "passes/leak/cohorts.h"
 #include "passes/leak/leak_groups.h"
+#include "passes/leak/leak_holders.h"
 #include "passes/leak/leak_owner.h"
 #include "passes/leak/leaks_internal.h"
-#include "passes/leak/trend.h"
+#include "passes/leak/survival.h"
 #include "tidemark/tidemark.h"
 #include "trace/defs.h"
 #include "trace/events.h"
@@ -28,7 +31,10 @@
 #include "trace/state.h"
 
 #define TOGETHER 0.8 /* the part of their rises that lines of one graph share */
-enum { LEAST_RISES_BY_TIME = 8 };
+enum {
+    LEAST_FLAT = 4,   /* steps: of fewer it cannot be said that the later half added nothing */
+    SMALL_PARTS = 64, /* of the threshold: less is not told where many lines grow by little */
+};
 
 /* ---- by line ---- */
 
@@ -38,10 +44,7 @@ static int add_to_line(struct tmk_leakage *l, struct tmk_leak_line *line, uint32
     if (TMK_GROW(line->groups, line->n_groups + 1, line->room) < 0)
         return TMK_ENOMEM;
     line->groups[line->n_groups++] = group;
-    for (uint64_t i = 0; i < tmk_leak_groups_n_looks(g); i++) {
-        line->bytes[i] += g->groups[group].bytes[g->first + i];
-        line->blocks[i] += g->groups[group].blocks[g->first + i];
-    }
+    tmk_cohorts_levels(&g->groups[group].cohorts, g->n_looks, line->levels, line->blocks);
     if (line->n_groups == 1 || g->groups[group].latest.serial > g->groups[line->root].latest.serial)
         line->root = group;
     return 0;
@@ -49,13 +52,22 @@ static int add_to_line(struct tmk_leakage *l, struct tmk_leak_line *line, uint32
 
 static int add_leak_line(struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    size_t n = tmk_leak_groups_n_looks(&l->groups) * sizeof(uint64_t);
-    uint64_t *bytes = tmk_arena_take(&l->arena, n), *blocks = tmk_arena_take(&l->arena, n);
-    if (!bytes || !blocks || TMK_GROW(l->lines, l->n_lines + 1, l->line_room) < 0)
+    uint64_t *curves[4];
+    for (int i = 0; i < 4; i++) {
+        curves[i] = tmk_arena_take(&l->arena, (l->groups.n_looks + 1) * sizeof(uint64_t));
+        if (!curves[i])
+            return TMK_ENOMEM;
+    }
+    if (TMK_GROW(l->lines, l->n_lines + 1, l->line_room) < 0)
         return TMK_ENOMEM;
-    l->lines[l->n_lines] = *line;
-    l->lines[l->n_lines].bytes = bytes;
-    l->lines[l->n_lines++].blocks = blocks;
+    struct tmk_leak_line *new = &l->lines[l->n_lines++];
+    *new = *line;
+    new->levels = curves[0];
+    new->blocks = curves[1];
+    new->kept.bytes = curves[2];
+    new->kept.blocks = curves[3];
+    new->kept.n_before = l->groups.n_before;
+    new->kept.has_steps = l->groups.has_steps;
     return 0;
 }
 
@@ -78,52 +90,14 @@ static int put_in_line(struct tmk_leakage *l, struct tmk_textmap *keys, uint32_t
 /* Describe the line by the category of most of its growth. */
 static void find_line_character(const struct tmk_leakage *l, struct tmk_leak_line *line)
 {
-    uint64_t call_bytes = 0, input_bytes = 0, all = 0;
+    uint64_t input_bytes = 0, all = 0;
     for (uint64_t i = 0; i < line->n_groups; i++) {
         const struct tmk_leak_group *g = &l->groups.groups[line->groups[i]];
-        uint64_t bytes = g->bytes[l->groups.n_looks - 1];
-        uint8_t stage = l->contexts[g->latest.context].stage_kind;
-        bool in_call = stage == TMK_STAGE_FORWARD || stage == TMK_STAGE_EVAL ||
-                       tmk_leak_category_of(g) == TIDEMARK_ACTIVATION;
-        in_call = in_call && !tmk_leak_is_hook(l->p, g->latest.stack);
-        all += bytes;
-        call_bytes += in_call ? bytes : 0;
-        input_bytes += tmk_leak_category_of(g) == TIDEMARK_INPUT ? bytes : 0;
+        all += g->kept_bytes;
+        input_bytes += tmk_leak_category_of(g) == TIDEMARK_INPUT ? g->kept_bytes : 0;
     }
-    line->is_made_in_call = call_bytes > 0 && call_bytes >= all / 2;
     line->is_input = input_bytes > all / 2;
-}
-
-/* A run without steps that loads one thing after the other looks like a leak. */
-static bool is_line_loading(const struct tmk_leakage *l, const struct tmk_leak_line *line)
-{
-    uint8_t category = tmk_leak_category_of(&l->groups.groups[line->root]);
-    return !l->groups.has_steps && (category == TIDEMARK_PARAMETER || category == TIDEMARK_BUFFER);
-}
-
-/* In training, a block that a call makes anew each time, and larger, means growing work: longer
- * sequences, a larger batch. Nothing is kept. */
-static bool is_growing_work(const struct tmk_leakage *l, const struct tmk_leak_line *line)
-{
-    const struct tmk_leak_groups *g = &l->groups;
-    struct tmk_trend blocks;
-    if (!l->is_training || !(line->is_made_in_call || line->is_input))
-        return false;
-    tmk_trend_judge(line->blocks, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                    &blocks);
-    return blocks.per_step <= 0;
-}
-
-static void judge_line(const struct tmk_leakage *l, struct tmk_leak_line *line)
-{
-    const struct tmk_leak_groups *g = &l->groups;
-    tmk_trend_judge(line->bytes, g->n_before + g->first, (uint32_t)tmk_leak_groups_n_looks(g),
-                    &line->trend);
-    struct tmk_trend *r = &line->trend;
-    if (r->kind != TMK_TREND_NONE && (is_line_loading(l, line) || is_growing_work(l, line)))
-        r->kind = TMK_TREND_NONE;
-    if (r->kind == TMK_TREND_LEAK && !g->has_steps && r->n_rises < LEAST_RISES_BY_TIME)
-        r->kind = TMK_TREND_FEW;
+    tmk_leak_find_graph_character(l, line);
 }
 
 static int make_lines(struct tmk_leakage *l)
@@ -134,46 +108,65 @@ static int make_lines(struct tmk_leakage *l)
         rc = put_in_line(l, &keys, i);
     tmk_textmap_fini(&keys);
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
+        tmk_leak_judge_line(l, &l->lines[i]);
         find_line_character(l, &l->lines[i]);
-        judge_line(l, &l->lines[i]);
     }
+    tmk_leak_drop_consequences(l);
     return rc;
 }
 
 /* ---- by graph ---- */
 
-static bool is_of_graph(const struct tmk_leak_line *seed, const struct tmk_leak_line *other)
+/* The part of all steps that keep something in which both lines do. */
+static double kept_together(const struct tmk_leak_line *a, const struct tmk_leak_line *b)
 {
-    return other->trend.kind == TMK_TREND_LEAK && !other->is_taken &&
-           other->device == seed->device && (other->is_made_in_call || other->is_input) &&
-           tmk_trend_together(&seed->trend, &other->trend) >= TOGETHER;
+    uint32_t n_both = 0, n_either = 0;
+    uint32_t at = a->kept.at > b->kept.at ? a->kept.at : b->kept.at;
+    for (uint32_t i = 0; i <= at; i++) {
+        n_both += a->kept.bytes[i] > 0 && b->kept.bytes[i] > 0;
+        n_either += a->kept.bytes[i] > 0 || b->kept.bytes[i] > 0;
+    }
+    return n_either ? (double)n_both / n_either : 0;
 }
 
-static uint64_t n_growing_groups(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+static bool is_of_graph(const struct tmk_leakage *l, const struct tmk_leak_line *seed,
+                        const struct tmk_leak_line *other)
 {
-    uint64_t n = 0;
-    for (uint64_t i = 0; i < line->n_groups; i++)
-        n += tmk_leak_growth_of(l, line, line->groups[i]) > 0;
-    return n;
+    return other->survival.kind == TMK_SURVIVAL_LEAK && !other->is_taken &&
+           other->device == seed->device && tmk_leak_may_share_graph(l, seed, other) &&
+           kept_together(seed, other) >= TOGETHER;
 }
 
-/* The root alone decides who owns a graph; add_to_line() has settled which group that is. */
-static void find_owner(struct tmk_leakage *l, struct tmk_leak_line *line)
+/* What a call was given may hang on a graph, but is no part of one. */
+static bool is_part_of_graph(const struct tmk_leak_group *g)
 {
-    uint32_t *stacks = tmk_arena_take(&l->arena, line->n_groups * sizeof *stacks);
-    uint32_t n = 0, root = 0;
-    for (uint64_t i = 0; stacks && i < line->n_groups; i++) {
-        if (tmk_leak_growth_of(l, line, line->groups[i]) == 0)
+    return g->kept_bytes > 0 && tmk_leak_category_of(g) != TIDEMARK_INPUT;
+}
+
+/* Whether parts of the line were made in several lines, or in several places of one in the same
+ * module: then calls of modules led to them. */
+static bool has_many_sites(const struct tmk_leakage *l, const struct tmk_leak_line *line)
+{
+    struct tmk_frame first = {0}, f;
+    bool has_first = false;
+    for (uint64_t i = 0; i < line->n_groups; i++) {
+        const struct tmk_leak_group *g = &l->groups.groups[line->groups[i]];
+        if (!is_part_of_graph(g) || !tmk_stack_site(l->p, g->latest.stack, &f))
             continue;
-        if (line->groups[i] == line->root)
-            root = n;
-        stacks[n++] = l->groups.groups[line->groups[i]].latest.stack;
+        if (!has_first)
+            first = f;
+        has_first = true;
+        if (f.line != first.line || !tmk_leak_is_same_text(f.file, first.file))
+            return true;
+        const char *module = tmk_block_module(l->p, l->contexts, &g->latest);
+        for (uint64_t k = 0; k < i; k++) {
+            const struct tmk_leak_group *other = &l->groups.groups[line->groups[k]];
+            if (is_part_of_graph(other) && other->latest.stack != g->latest.stack && module &&
+                tmk_leak_is_same_text(tmk_block_module(l->p, l->contexts, &other->latest), module))
+                return true;
+        }
     }
-    struct tmk_frame f;
-    if (n > 0 && tmk_leak_common_line(l->p, stacks, n, root, &f)) {
-        line->site = f;
-        line->has_site = true;
-    }
+    return false;
 }
 
 static int merge_graph(struct tmk_leakage *l, uint64_t seed)
@@ -181,7 +174,7 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
         struct tmk_leak_line *other = &l->lines[i];
-        if (i == seed || !is_of_graph(&l->lines[seed], other))
+        if (i == seed || !is_of_graph(l, &l->lines[seed], other))
             continue;
         other->is_taken = true;
         for (uint64_t k = 0; k < other->n_groups && rc == 0; k++)
@@ -190,39 +183,24 @@ static int merge_graph(struct tmk_leakage *l, uint64_t seed)
     return rc;
 }
 
-/* Find the group of a line that was made last among those that grow. Nothing that is kept hangs
- * on what a backward makes: it is the root only where there is nothing else. */
-static void find_line_root(const struct tmk_leakage *l, struct tmk_leak_line *line)
-{
-    uint64_t last = 0;
-    bool has_forward = false;
-    for (uint64_t i = 0; i < line->n_groups; i++) {
-        const struct tmk_block *b = &l->groups.groups[line->groups[i]].latest;
-        bool is_forward = l->contexts[b->context].stage_kind != TMK_STAGE_BACKWARD;
-        if (tmk_leak_growth_of(l, line, line->groups[i]) == 0 || is_forward < has_forward ||
-            (is_forward == has_forward && b->serial < last))
-            continue;
-        last = b->serial;
-        has_forward = is_forward;
-        line->root = line->groups[i];
-    }
-}
-
 static int merge_graphs(struct tmk_leakage *l)
 {
     int rc = 0;
     for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
         struct tmk_leak_line *line = &l->lines[i];
-        if (line->trend.kind != TMK_TREND_LEAK || line->is_taken)
+        if (!tmk_leak_grows(line) || line->is_taken)
             continue;
-        if (line->is_made_in_call) {
+        if (line->may_be_graph && line->survival.kind == TMK_SURVIVAL_LEAK) {
             rc = merge_graph(l, i);
-            judge_line(l, line);
+            tmk_leak_judge_line(l, line);
         }
-        find_line_root(l, line);
-        line->is_graph = line->is_made_in_call && n_growing_groups(l, line) > 1;
-        if (line->is_graph)
-            find_owner(l, line);
+        tmk_leak_find_root(l, line);
+        line->is_graph = line->growth.n == 0 && tmk_leak_is_kept_by_graph(l, line);
+        if (line->is_graph && has_many_sites(l, line))
+            tmk_leak_find_owner(l, line);
+        else if (line->is_graph)
+            line->has_site =
+                tmk_stack_site(l->p, l->groups.groups[line->root].latest.stack, &line->site);
     }
     return rc;
 }
@@ -257,7 +235,7 @@ static int add_cycle(struct tmk_leakage *l, const struct tmk_leak_line *line)
         .module = tmk_block_module(l->p, l->contexts, &root->latest),
         .stage = tmk_block_stage(l->p, l->contexts, &root->latest),
         .first_step = TMK_NO_STEP,
-        .bytes = line->trend.burst_bytes,
+        .bytes = line->bursts.bytes,
         .keeper = TMK_KEEPER_CYCLE,
     };
     return 0;
@@ -281,32 +259,94 @@ static int compare_leak_bytes(const void *va, const void *vb)
     return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-static int tell_leaks(struct tmk_leakage *l)
+/* A line that grows and is no leak falls back now and then. */
+static bool is_cycle(const struct tmk_leakage *l, const struct tmk_leak_line *line)
 {
-    int rc = 0;
-    for (uint64_t i = 0; i < l->n_lines && rc == 0; i++) {
-        const struct tmk_leak_line *line = &l->lines[i];
-        if (line->is_taken)
-            continue;
-        bool is_large = line->trend.bytes >= l->threshold_bytes;
-        bool is_leak = line->trend.kind == TMK_TREND_LEAK;
-        if (tmk_leak_doubt_of(l, line) != TMK_DOUBT_NONE)
-            rc = is_large ? add_doubt(l, line) : 0;
-        else if (is_leak && is_large)
-            rc = add_found_leak(l, line);
-        else if (is_leak)
-            l->n_small++;
-        else if (line->trend.n_bursts >= TMK_LEAK_LEAST_BURSTS &&
-                 line->trend.burst_bytes >= l->threshold_bytes)
-            rc = add_cycle(l, line);
+    return line->bursts.n >= TMK_LEAK_LEAST_BURSTS && line->bursts.bytes >= l->threshold_bytes;
+}
+
+static bool is_leak_line(const struct tmk_leak_line *line)
+{
+    return !line->is_taken && tmk_leak_grows(line) && line->doubt == TMK_DOUBT_NONE;
+}
+
+/* Lines that each grow by little leak if all of them together grow by the threshold. */
+static uint64_t bytes_of_all(const struct tmk_leakage *l)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < l->n_lines; i++)
+        bytes += is_leak_line(&l->lines[i]) ? tmk_leak_growth_bytes(&l->lines[i]) : 0;
+    return bytes;
+}
+
+static int tell_line(struct tmk_leakage *l, const struct tmk_leak_line *line, uint64_t least)
+{
+    bool is_large = tmk_leak_growth_bytes(line) >= least;
+    if (is_leak_line(line) && is_large)
+        return add_found_leak(l, line);
+    if (is_leak_line(line)) {
+        l->n_small++;
+        return 0;
     }
+    if (tmk_leak_grows(line))
+        return tmk_leak_growth_bytes(line) >= l->threshold_bytes ? add_doubt(l, line) : 0;
+    return is_cycle(l, line) ? add_cycle(l, line) : 0;
+}
+
+static void sort_leaks(struct tmk_leakage *l)
+{
     if (l->n_leaks > 1)
         qsort(l->leaks, (size_t)l->n_leaks, sizeof *l->leaks, by_rate);
     if (l->n_cycles > 1)
         qsort(l->cycles, (size_t)l->n_cycles, sizeof *l->cycles, by_rate);
     if (l->n_doubts > 1)
         qsort(l->doubts, (size_t)l->n_doubts, sizeof *l->doubts, compare_leak_bytes);
+}
+
+/* Outputs that are kept beside other things, such as what the model was given, are no results. */
+static void judge_results(struct tmk_leakage *l)
+{
+    bool has_leak = false;
+    for (uint64_t i = 0; i < l->n_lines; i++)
+        has_leak |= is_leak_line(&l->lines[i]);
+    for (uint64_t i = 0; i < l->n_lines && has_leak; i++)
+        if (l->lines[i].doubt == TMK_DOUBT_RESULT)
+            l->lines[i].doubt = TMK_DOUBT_NONE;
+}
+
+static int tell_leaks(struct tmk_leakage *l)
+{
+    int rc = 0;
+    bool has_large = false;
+    for (uint64_t i = 0; i < l->n_lines; i++)
+        l->lines[i].doubt = tmk_leak_doubt_of(l, &l->lines[i]);
+    judge_results(l);
+    for (uint64_t i = 0; i < l->n_lines; i++)
+        has_large |=
+            is_leak_line(&l->lines[i]) && tmk_leak_growth_bytes(&l->lines[i]) >= l->threshold_bytes;
+    uint64_t least = l->threshold_bytes;
+    if (!has_large && bytes_of_all(l) >= l->threshold_bytes)
+        least = l->threshold_bytes / SMALL_PARTS;
+    for (uint64_t i = 0; i < l->n_lines && rc == 0; i++)
+        if (!l->lines[i].is_taken)
+            rc = tell_line(l, &l->lines[i], least);
+    sort_leaks(l);
     return rc;
+}
+
+static int measure_floor(struct tmk_leakage *l)
+{
+    uint64_t *levels = tmk_arena_take(&l->arena, (l->groups.n_looks + 1) * sizeof *levels);
+    if (!levels)
+        return TMK_ENOMEM;
+    for (uint64_t i = 0; i < l->n_lines; i++)
+        for (uint32_t k = 0; k < l->groups.n_looks; k++)
+            levels[k] += l->lines[i].levels[k];
+    uint32_t n = l->groups.n_looks, half = n / 2;
+    l->floor = tmk_floor_of(levels, n);
+    l->is_flat = l->groups.has_steps && n >= LEAST_FLAT &&
+                 tmk_floor_of(levels + half - 1, n - half + 1).n_rises == 0;
+    return 0;
 }
 
 /* ---- the pass ---- */
@@ -319,6 +359,10 @@ static void on_leak_event(void *arg, const struct tmk_replay *rp, const struct t
         tmk_leak_groups_freed(&l->groups, &rp->state, ev->time_ns, b);
     else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
         tmk_leak_groups_refused(&l->groups, ev->time_ns);
+    else if (ev->kind == TMK_KIND_TAG && b && ev->category == TIDEMARK_INPUT)
+        tmk_leak_groups_given(&l->groups, &rp->state, ev->time_ns, b);
+    else if (ev->kind == TMK_KIND_HOLDER)
+        tmk_leak_holders_event(&l->holders, &rp->state, ev);
     else if ((ev->kind == TMK_KIND_SEGMENT || ev->kind == TMK_KIND_SEGMENT_END) && rp->ended.kind)
         tmk_leak_groups_ended(&l->groups, &rp->state, ev->time_ns, &rp->ended);
 }
@@ -332,7 +376,8 @@ static void on_leak_restored(void *arg, const struct tmk_replay *rp)
 struct tmk_visitor tmk_leakage_visitor(struct tmk_leakage *l)
 {
     return (struct tmk_visitor){.arg = l,
-                                .kinds = TMK_HEARS(FREE) | TMK_HEARS(OOM) | TMK_HEARS(SEGMENT) |
+                                .kinds = TMK_HEARS(FREE) | TMK_HEARS(TAG) | TMK_HEARS(OOM) |
+                                         TMK_HEARS(HOLDER) | TMK_HEARS(SEGMENT) |
                                          TMK_HEARS(SEGMENT_END),
                                 .event = on_leak_event,
                                 .restored = on_leak_restored};
@@ -351,10 +396,12 @@ int tmk_leakage_finish(struct tmk_leakage *l, const struct tmk_replay *rp, struc
     l->contexts = rp->state.contexts;
     l->is_training = has_backward(&rp->state);
     int rc = tmk_leak_groups_finish(&l->groups, &rp->state);
-    if (rc == 0 && tmk_leakage_verdict(l) != TMK_LEAK_TOO_SHORT) {
+    if (rc == 0)
         rc = make_lines(l);
-        if (rc == 0)
-            rc = merge_graphs(l);
+    if (rc == 0)
+        rc = measure_floor(l);
+    if (rc == 0 && l->groups.n_looks >= TMK_LEAK_MIN_STEPS) {
+        rc = merge_graphs(l);
         if (rc == 0)
             rc = tell_leaks(l);
     }
@@ -389,6 +436,7 @@ struct tmk_leakage *tmk_leakage_close(struct tmk_leakage *l)
     free(l->cycles);
     free(l->doubts);
     tmk_leak_groups_fini(&l->groups);
+    tmk_leak_holders_fini(&l->holders);
     tmk_arena_fini(&l->arena);
     free(l);
     return NULL;
@@ -398,8 +446,8 @@ struct tmk_leakage *tmk_leakage_close(struct tmk_leakage *l)
 
 enum tmk_leak_verdict tmk_leakage_verdict(const struct tmk_leakage *l)
 {
-    if (tmk_leak_groups_n_looks(&l->groups) < TMK_LEAK_MIN_STEPS)
-        return TMK_LEAK_TOO_SHORT;
+    if (l->groups.n_looks < TMK_LEAK_MIN_STEPS)
+        return l->is_flat ? TMK_LEAK_CLEAN : TMK_LEAK_TOO_SHORT;
     return l->n_leaks ? TMK_LEAK_FOUND : TMK_LEAK_CLEAN;
 }
 
@@ -441,4 +489,21 @@ uint64_t tmk_leakage_n_doubts(const struct tmk_leakage *l)
 const struct tmk_leak *tmk_leakage_doubt(const struct tmk_leakage *l, uint64_t i)
 {
     return &l->doubts[i];
+}
+
+struct tmk_leak_floor tmk_leakage_floor(const struct tmk_leakage *l)
+{
+    const struct tmk_leak_groups *g = &l->groups;
+    bool rose = l->floor.n_rises > 0;
+    return (struct tmk_leak_floor){
+        .bytes = l->floor.bytes,
+        .n_rises = l->floor.n_rises,
+        .last_step = rose ? g->step[l->floor.last] : TMK_NO_STEP,
+        .is_over = rose && 3 * (uint64_t)l->floor.last < 2 * (uint64_t)(g->n_looks - 1),
+    };
+}
+
+uint64_t tmk_leakage_threshold(const struct tmk_leakage *l)
+{
+    return l->threshold_bytes;
 }

@@ -2,37 +2,40 @@
 /* passes/leak/leaks.h - the leak pass: which lines of code keep more memory after every step.
  *
  * Blocks are grouped by stack and context (module, stage), groups by allocation site, which is a
- * line of the user's code. For each line the pass knows how much was alive at the end of every
- * step. The floor at a step is the least that was alive from there to the end, so the peaks of a
- * sawtooth do not count. A line leaks when its floor rises
+ * line of the user's code. Of each group the pass knows the cohorts (cohorts.h): of the bytes made
+ * in a step, how many were alive how many steps later. They are looked at from the *last moment*:
+ * the last step at whose end half of the most that the line ever had was alive. So it does not
+ * matter whether a list lives as long as the program or as the function that it is local to.
  *
- *   - still: the time since it last rose is at most twice the longest pause before,
- *   - evenly: each third of the time since it began has at least a tenth of the growth,
- *   - for long enough: four times or more, over eight steps or more,
- *   - by more than twice the most that it ever fell back.
+ * The *usual age* of a group is the one that 97 of 100 bytes which died by then had not outlived.
+ * What is older than that and alive is *kept*. A line leaks when at its last moment
  *
- * So a full cache is no leak. Neither are warm-up, gradient accumulation, or results that an
- * evaluation or a generation gathers and then drops. trend.c judges a series, leaks.c (judge_line)
- * a line.
+ *   - cohorts of four steps or more are kept, the first of them made eight steps ago or earlier,
+ *   - from ever later steps: the last of them was made no longer ago than twice the longest pause
+ *     between two, so it is no cache that is full,
+ *   - and half of those that were kept at three fifths of that time are kept still: others do not
+ *     take their place, as in a buffer.
  *
- * Some lines are named but not judged: those that rose only three times (without steps: seven);
- * those that rise slower and slower, as a cache that fills does, or with a confidence below a
- * half (see trend.c); and those let go after the last step while the parameters stayed, as a
- * gathered result is. Programs free everything within moments when they end, so this must happen
- * a tenth of a second or more before the first parameter goes. A line is also taken for a
- * gathered result if after the last step one block is made that is as large as all of it: its
- * torch.cat().
+ * Groups whose usual age is more than a third of the time are left out: that age is not yet known
+ * to be usual, as of what a long epoch gathers and drops.
  *
- * Bytes per step are the growth between two rises, divided by the steps between them: the median of
- * many such pairs (trend.c). Confidence is Laplace's rule of succession, (k + 1) / (n + 2): the
- * line's life is cut into n parts as long as its mean pause, and it rose in k of them, so this is
- * the probability that it rises in the next. It is higher the longer and the more regularly the
- * line grows.
+ * The other pattern: one block of the line is made anew and larger each time, while what models
+ * are given does not grow (leak_doubts.c).
  *
- * Lines that one autograd graph keeps alive are one leak: they rise in the same steps and were made
- * in forward (or handed to it). The block that was made last keeps the graph alive. So the owner is
- * the line that led to it, in the innermost function outside of modules that called all of these
- * lines.
+ * Some lines are named but not judged: enum tmk_leak_doubt.
+ *
+ * Bytes per step are what all kept cohorts but the first have, over the steps from the first to
+ * the last of them. When they come more and more often, or get larger and larger, that is of the
+ * last quarter: today's rate (survival.c). Confidence is Laplace's rule of succession,
+ * (k + 1) / (n + 2): the line's life is cut into n parts as long as its mean pause, and k of them
+ * kept something, so this is the probability that the next does.
+ *
+ * Lines that one autograd graph keeps alive are one leak: they are kept of the same steps and were
+ * made in forward (or handed to it). The block that was made last keeps the graph alive. So the
+ * owner is the line that led to it, in the innermost function outside of modules that called all of
+ * these lines.
+ *
+ * Lines that keep less than the threshold each, and together no less, are leaks too.
  *
  * Without steps, time is cut into equal parts; "per step" is then per part, which means nothing
  * to a reader: use bytes_per_second. */
@@ -51,12 +54,12 @@ enum {
 enum tmk_leak_verdict {
     TMK_LEAK_CLEAN,
     TMK_LEAK_FOUND,
-    TMK_LEAK_TOO_SHORT, /* not enough steps to tell */
+    TMK_LEAK_TOO_SHORT, /* not enough steps to tell, and the later half of them added something */
 };
 
 struct tmk_leakage; /* the pass, then its result */
 
-/* The visitor needs to see the events FREE, OOM, SEGMENT and SEGMENT_END. Give it to a sweep,
+/* The visitor needs to see the events FREE, TAG, OOM, SEGMENT and SEGMENT_END. Give it to a sweep,
  * finish with the replay, then ask. What has grown by less than `threshold_bytes` over the run
  * is no leak. Returns 0 or TMK_ENOMEM. */
 int tmk_leakage_open(const struct tmk_process *p, uint64_t threshold_bytes,
@@ -78,6 +81,17 @@ uint64_t tmk_leakage_n_small(const struct tmk_leakage *l);
  * largest burst. */
 uint64_t tmk_leakage_n_cycles(const struct tmk_leakage *l);
 const struct tmk_leak *tmk_leakage_cycle(const struct tmk_leakage *l, uint64_t i);
+
+/* The floor at a step is the least that is alive from there to the end, of all lines and devices.
+ */
+struct tmk_leak_floor {
+    uint64_t bytes; /* by which it rose in all */
+    uint32_t n_rises;
+    int64_t last_step; /* by which it had risen by 95 % of that; TMK_NO_STEP */
+    bool is_over;      /* that was before the last third of the run */
+};
+struct tmk_leak_floor tmk_leakage_floor(const struct tmk_leakage *l);
+uint64_t tmk_leakage_threshold(const struct tmk_leakage *l);
 
 /* Growth that is named but not judged, most bytes first. */
 uint64_t tmk_leakage_n_doubts(const struct tmk_leakage *l);

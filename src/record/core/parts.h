@@ -19,6 +19,8 @@ struct tmk_parts {
     int (*detach)(char *message, size_t size);
     /* Hook autograd's nodes, because modules are recorded, or unhook them. (torch/torch_slots.h) */
     void (*switch_nodes)(bool in);
+    /* Hook what switches inference mode. (torch/torch_slots.h) */
+    void (*watch_modes)(void);
     /* For blocks that torch takes from the driver directly: the stack of a block that is about to
      * be recorded, and the record of an allocation that failed. (torch/block_hooks.h) */
     uint32_t (*block_stack)(struct tmk_lane *lane);

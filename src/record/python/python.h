@@ -74,6 +74,7 @@ enum { TMK_PYTHON_VARARGS = 1, TMK_PYTHON_ONE_ARGUMENT = 8, TMK_PYTHON_FILE_INPU
     X(struct tmk_object *, PyList_New, (long))                                                     \
     X(int, PyList_Append, (struct tmk_object *, struct tmk_object *))                              \
     X(int, PyType_IsSubtype, (struct tmk_object *, struct tmk_object *))                           \
+    X(void *, PyType_GetSlot, (struct tmk_object *, int))                                          \
     X(struct tmk_object *, PyDict_GetItem, (struct tmk_object *, struct tmk_object *))             \
     X(int, PyDict_Next, (struct tmk_object *, long *, struct tmk_object **, struct tmk_object **))
 

@@ -20,6 +20,7 @@
 #include "record/torch/tally.h"
 #include "record/torch/torch_stubs.h"
 #include "record/training/bridge.h"
+#include "record/training/grad_mode.h"
 #include "record/training/torch_calls.h"
 #include "record/training/training_context.h"
 #include "tidemark/tidemark.h"
@@ -577,6 +578,16 @@ void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *
     if (atomic_load_explicit(&tmk_fast_path.quiet, memory_order_relaxed) == TMK_TORCH_NEVER_QUIET)
         tmk_torch_calls_note_node(node);
     ((node_function *)real)(self, task, node, input, queue);
+}
+
+/* It is never reached without the real function: the slot had it (torch_slots.c). */
+void tmk_block_hook_autograd_state(uintptr_t state)
+{
+    struct tmk_hook *hook = &tmk_hooks[TMK_HOOK_AUTOGRAD_STATE];
+    void (*real)(uintptr_t) =
+        (void (*)(uintptr_t))atomic_load_explicit(&hook->real, memory_order_acquire);
+    real(state);
+    tmk_grad_mode_note();
 }
 
 TMK_EXPORT(tmk_block_hook_usage_113, TMK_NAME_USAGE_113);

@@ -33,6 +33,7 @@
 #define TMK_NAME_NODE                                                                              \
     "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_"           \
     "4NodeERNS0_11InputBufferERKS2_INS0_10ReadyQueueEE"
+#define TMK_NAME_AUTOGRAD_STATE "_ZN3c1013AutogradState13set_tls_stateES0_"
 
 /* The hooks. A c10::Device is two bytes, type and index, in one register. */
 tmk_usage_function tmk_block_hook_usage_113;
@@ -42,6 +43,9 @@ void tmk_block_hook_cpu_new(void *self, void *address, size_t size);
 void tmk_block_hook_cpu_delete(void *self, void *address);
 void tmk_block_hook_cpu_oom(void *self, size_t size);
 void tmk_block_hook_node(void *self, void *task, void *node, void *input, void *queue);
+/* Called by libtorch_python when inference mode goes on or off. The state comes in a register: it
+ * is one byte or, from torch 2.10 on, the address of a larger one. */
+void tmk_block_hook_autograd_state(uintptr_t state);
 
 /* The slow path: record a block that fast_path.c has not taken. `caller` is an address in the
  * library that reported it. */

@@ -12,9 +12,10 @@ struct tmk_hook {
     const char *name;    /* the symbol's name */
     const char *library; /* the library that defines it, as its file's name begins */
     void *ours;
-    bool is_stub;   /* makes a note and jumps on, so it is never in the way */
-    bool is_free;   /* sees blocks go, but none come */
-    bool is_caller; /* only slots of `library` lead here, and we call on to what they held */
+    bool is_stub;    /* makes a note and jumps on, so it is never in the way */
+    bool is_free;    /* sees blocks go, but none come */
+    bool is_caller;  /* only slots of `library` lead here, and we call on to what they held */
+    bool is_runtime; /* of the CUDA runtime: put in only on request (runtime_calls.h) */
     _Atomic uintptr_t real;    /* 0: not found yet */
     _Atomic uintptr_t own;     /* torch's function, when `real` is another's; 0: not looked for */
     _Atomic uint32_t n_missed; /* calls since it was last looked for in vain */
@@ -36,6 +37,7 @@ enum tmk_hook_index {
     TMK_HOOK_NODE,
     TMK_HOOK_PUSH,
     TMK_HOOK_GUARD,
+    TMK_HOOK_AUTOGRAD_STATE,
     TMK_HOOK_MALLOC, /* of the CUDA runtime (runtime_calls.h), as the next */
     TMK_HOOK_FREE,
     TMK_N_HOOKS,

@@ -36,7 +36,7 @@ struct slots_walk {
     bool in;
     bool stubs;    /* visit stubs too */
     bool frees;    /* visit only hooks of frees, or only the others */
-    bool callers;  /* visit only hooks with is_caller, or only others; to take out, all */
+    bool runtime;  /* visit only hooks with is_runtime, or only others; to take out, all */
     bool switches; /* keep the slots, and leave them writable */
     const struct tmk_hook *only;     /* visit this hook alone, if not NULL */
     uintptr_t *unfound[TMK_N_HOOKS]; /* a slot of each hook without a known function */
@@ -154,7 +154,7 @@ static bool is_hook_wanted(const struct slots_walk *w, const struct tmk_hook *ho
         return false;
     if (hook->is_caller && !tmk_library_is_named(path, hook->library))
         return false;
-    return !w->in || hook->is_caller == w->callers;
+    return !w->in || hook->is_runtime == w->runtime;
 }
 
 static void visit_slot(const struct tmk_import_slot *slot, void *arg)
@@ -216,7 +216,7 @@ struct tmk_slot_count tmk_torch_slots_put_in(void)
 
 bool tmk_torch_slots_put_in_runtime(void)
 {
-    struct slots_walk w = {.in = true, .callers = true};
+    struct slots_walk w = {.in = true, .runtime = true};
     n_switched = 0;
     visit_all(&w);
     if (w.count.n_failed || !w.n_ours[TMK_HOOK_MALLOC] || !w.n_ours[TMK_HOOK_FREE])
@@ -245,6 +245,16 @@ void tmk_torch_slots_switch_nodes(bool in)
     tmk_torch_slots_end_turn();
 }
 
+void tmk_torch_slots_watch_modes(void)
+{
+    struct slots_walk w = {.in = true, .only = &tmk_hooks[TMK_HOOK_AUTOGRAD_STATE]};
+    if (atomic_load(&w.only->real) || !tmk_torch_slots_take_turn())
+        return;
+    n_switched = 0;
+    visit_all(&w);
+    tmk_torch_slots_end_turn();
+}
+
 /* ---- back and forth ---- */
 
 /* Switch the slots from before. The runtime's hooks are put in only on request. */
@@ -254,7 +264,7 @@ static uint32_t switch_again(bool in, bool frees)
     for (uint32_t i = 0; i < n_switched; i++) {
         struct tmk_hook *hook = switched_slots[i].hook;
         uintptr_t value = value_for_slot(switched_slots[i].slot, hook, in);
-        if (hook->is_free != frees || (in && hook->is_caller) || *switched_slots[i].slot == value)
+        if (hook->is_free != frees || (in && hook->is_runtime) || *switched_slots[i].slot == value)
             continue;
         __atomic_store_n(switched_slots[i].slot, value, __ATOMIC_RELEASE);
         n++;

@@ -27,6 +27,9 @@ bool tmk_torch_slots_put_in_runtime(void);
 /* Put the hook of autograd's nodes in, or take it out. Preloading puts it in already. Takes a turn
  * itself. */
 void tmk_torch_slots_switch_nodes(bool in);
+/* Put the hook of inference mode in, if put_in() has not: preloading does not, since the hook is in
+ * one library's slots only. Takes a turn itself. */
+void tmk_torch_slots_watch_modes(void);
 /* Put the hooks that record in, or take them out; stubs stay, so that nothing but blocks is missed.
  * For measurements: from the second time on it is one store per slot, of the modules that were
  * there the first time, whose pages stay writable. */

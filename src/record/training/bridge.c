@@ -22,9 +22,11 @@
 #include "record/training/autograd_nodes.h"
 #include "record/training/bridge_python.h"
 #include "record/training/cache_tags.h"
+#include "record/training/grad_mode.h"
 #include "record/training/gradients.h"
 #include "record/training/module_names.h"
 #include "record/training/step_at.h"
+#include "record/training/tensor_holders.h"
 #include "record/training/tensor_tags.h"
 #include "record/training/torch_calls.h"
 #include "record/training/training_context.h"
@@ -233,6 +235,8 @@ static struct tmk_python_method bridge_methods[] = {
     {"workspaces", tmk_workspaces_note, TMK_PYTHON_VARARGS, NULL},
     {"is_cache_name", tmk_cache_tags_is_name, TMK_PYTHON_VARARGS, NULL},
     {"caches", tmk_cache_tags_places, TMK_PYTHON_VARARGS, NULL},
+    {"tensors", tmk_tensor_holders_tensors, TMK_PYTHON_VARARGS, NULL},
+    {"holder", tmk_tensor_holders_holder, TMK_PYTHON_VARARGS, NULL},
 };
 
 /* ---- arming ---- */
@@ -348,9 +352,13 @@ static const char *arm_bridge(const struct tmk_python *py)
     tmk_bridge.tensor_class = py->PyTuple_GetItem(found, 2);
     tmk_torch_calls_patch(py->PyTuple_GetItem(found, 0), py->PyTuple_GetItem(found, 1), wake_bridge,
                           &why);
+    tmk_grad_mode_find(py->PyTuple_GetItem(found, 3));
     py->Py_DecRef(found); /* torch keeps the objects */
-    if (!why)
+    if (!why) {
         tmk_parts.switch_nodes(tmk_bridge.modules);
+        tmk_grad_mode_switch(true);
+        tmk_parts.watch_modes();
+    }
     return why;
 }
 
@@ -522,6 +530,7 @@ void tmk_bridge_end(void)
         return;
     if (tmk_bridge.names) {
         tmk_torch_calls_switch(false);
+        tmk_grad_mode_switch(false);
         tmk_gradients_switch(false, false);
     }
     tmk_helper_start(disarm_main, NULL, HELPER_STACK_BYTES);
@@ -530,5 +539,6 @@ void tmk_bridge_end(void)
 void tmk_bridge_switch(bool in)
 {
     tmk_torch_calls_switch(in);
+    tmk_grad_mode_switch(in);
     tmk_gradients_switch(in, true);
 }

@@ -4,12 +4,16 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: instances, named, later, forget, expect, tag, parameter, gradients,
-begin, end, await_turn, skip, hush, calm, workspaces, slots, is_cache_name, caches, categories. Nothing here
-keeps anything alive, nor changes an object of the program's but for one thing: the step() of optimizer
-classes, GradScaler's update() and before 2.0 zero_grad() are wrapped, and restored by disarm().
+begin, end, await_turn, skip, hush, calm, workspaces, tensors, holder, slots, is_cache_name, caches, categories.
+Nothing here keeps anything alive, nor changes an object of the program's but for one thing: the step() of
+optimizer classes, GradScaler's update() and before 2.0 zero_grad() are wrapped, and restored by disarm().
 """
+import atexit
+import collections
 import functools
 import gc
+import itertools
+import os
 import sys
 import time
 import types
@@ -24,6 +28,12 @@ DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
 FREE_SECONDS, SHARE = 0.3, 0.01  # of the time: for looking around, see may_look()
 OPTIMIZED = 1  # of a code's flags: a function's, with its variables in slots
 MOST_FRAMES, MOST_NAMES, MOST_ITEMS = 64, 2048, 256  # of a search for variables
+ASK_SECONDS, EXIT_SECONDS = 0.05, 0.2  # for finding what holds tensors, see inquire()
+ASK_AFTER = {16, 64, 256, 1024, 4096}  # updates of an optimizer
+MOST_HELD = 100_000  # of a container, looked through for a tensor
+CONTAINERS = {list, tuple, dict, set, frozenset, collections.deque, collections.OrderedDict,
+              collections.defaultdict}
+CLOSED = (type, torch.Tensor, types.ModuleType, types.FrameType, types.CodeType)  # is not looked into
 
 # Modules that only wrap another: the class that has the child by that name, None: any.
 SHELLS = {("_orig_mod", None), ("_fsdp_wrapped_module", None), ("_checkpoint_wrapped_module", None),
@@ -37,15 +47,18 @@ parameters = {}  # name: (address, bytes, flags), as it was last said
 names = {}       # id of a parameter: (weak reference to its module, key, name)
 own_roots = set()  # ids of roots that were called, themselves or in part: see note_parameters()
 updates = {}     # id of an optimizer: how often it has stepped, of those that C does not count
+rounds = {}      # id of an optimizer: updates after which it was looked at last
 wrapped = []     # (class, name of the method, theirs, ours)
 own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
 n_parameters = 0
+armed_in = None  # the process
 looked = armed_at = 0.0  # seconds: how long in all, of this thread's processor time; since when
 
 
 def ended(reference):
     references.pop(reference.key, None)
     updates.pop(reference.key, None)
+    rounds.pop(reference.key, None)
     own_roots.discard(reference.key)
     forget(reference.key)
 
@@ -448,6 +461,112 @@ def note_state(optimizer):
     note_masters(optimizer)
 
 
+# ---- who holds tensors ----
+
+def inquire(seconds):
+    """Put on record which blocks Python's tensors have, and for kinds of which there are many, what holds
+    them. Longer than this it takes only by what one look at all objects takes."""
+    end = time.monotonic() + seconds
+    if not categories or not calm():
+        return
+    samples = tensors()
+    for tensor, text in name_holders(samples, end) if samples else ():
+        device, address = place(tensor)
+        if device is not None and address:
+            holder(device, address, text)
+
+
+def name_holders(samples, end):
+    """Go from the program's variables through what they refer to, the nearest first, until the tensors are
+    found. No code of the program's runs meanwhile."""
+    wanted, seen, found, direct = {id(tensor) for tensor in samples}, set(), {}, {}
+    queue, n = collections.deque(), 0
+    for thing, name in variables():
+        if id(thing) in wanted:
+            direct[id(thing)] = f"{type(thing).__name__} {name}"
+        elif may_hold(thing, seen):
+            queue.append((thing, f"{type(thing).__name__} {name}"))
+    while queue and len(found) < len(wanted):
+        for thing, name in referents(*queue.popleft()):
+            n += 1
+            if n % 1024 == 0 and time.monotonic() > end:
+                queue.clear()
+                break
+            if id(thing) in wanted:
+                found.setdefault(id(thing), name)
+            elif may_hold(thing, seen):
+                queue.append((thing, name))
+    # the last counts of those that one line of code made
+    return [(tensor, names[id(tensor)]) for names in (direct, found) for tensor in samples if id(tensor) in names]
+
+
+def may_hold(thing, seen):
+    """Whether to look into it. `seen` has what was looked into."""
+    if not gc.is_tracked(thing) or id(thing) in seen or issubclass(type(thing), CLOSED):
+        return False
+    seen.add(id(thing))
+    return True
+
+
+def referents(thing, name):
+    """What a thing refers to, and what is said of that: attributes have names of their own."""
+    if type(thing) in CONTAINERS:
+        things = thing.values() if issubclass(type(thing), dict) else thing
+        return [(child, name) for child in list(itertools.islice(things, MOST_HELD))]
+    if type(thing) is types.FunctionType:
+        return [(child, name) for child in (thing.__defaults__, thing.__kwdefaults__, thing.__closure__)]
+    try:
+        attributes = object.__getattribute__(thing, "__dict__")
+    except AttributeError:
+        attributes = None
+    if type(attributes) is dict and type(thing).__module__ not in ("builtins", "functools"):
+        return [(child, f"{type(child).__name__} `{key}` of {type(thing).__name__}")
+                for key, child in list(attributes.items())]
+    return [(child, name) for child in gc.get_referents(thing)]
+
+
+def variables():
+    """The program's own variables: [(value, "`name` in function(), file:line")]."""
+    places = []
+    for module in list(sys.modules.values()):
+        file = vars(module).get("__file__") if type(module) is types.ModuleType else None
+        if module is sys.modules.get("__main__"):
+            file = file or os.path.abspath(sys.argv[0])  # Python takes it away before the end
+        if is_users(file):
+            for name, value in list(vars(module).items()):
+                places.append((value, f"`{name}` in {os.path.basename(file)}"))
+    for frame in list(sys._current_frames().values()):
+        while frame is not None:
+            code = frame.f_code
+            if code.co_flags & OPTIMIZED and is_users(code.co_filename):
+                where = f"{code.co_name}(), {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+                for name, value in locals_of(frame):
+                    places.append((value, f"`{name}` in {where}"))
+            frame = frame.f_back
+    return places
+
+
+def is_users(file):
+    return bool(file) and not file.startswith(("<", os.path.dirname(os.__file__))) and "-packages" + os.sep not in file
+
+
+def locals_of(frame):
+    """Before 3.13 Python puts the variables into a dict that lives as long as the frame, and would keep
+    what they have now. It is emptied, unless it is in use: a debugger writes it back."""
+    if sys.version_info < (3, 13) and sys.gettrace() is not None:
+        return []
+    there = frame.f_locals
+    pairs = list(there.items())
+    if sys.version_info < (3, 13) and sys.getrefcount(there) <= 3:
+        there.clear()
+    return pairs
+
+
+def at_exit():
+    if os.getpid() == armed_in:
+        inquire(EXIT_SECONDS)
+
+
 # ---- optimizers ----
 
 def meet(optimizer):
@@ -465,11 +584,14 @@ def refresh(optimizer):
     """It has stepped once, twice, four, eight ... times."""
     global looked
     began = time.thread_time()
+    rounds[id(optimizer)] = n = 2 * rounds.get(id(optimizer), 0) or 1
     wrap_steps()
     if categories and calm() and may_look():
         note_parameters()
         note_state(optimizer)
         workspaces()
+        if n in ASK_AFTER and may_ask:
+            inquire(ASK_SECONDS)
         looked += time.thread_time() - began
 
 
@@ -620,23 +742,31 @@ def wrap_scaler():
 def reset():
     global looked, armed_at
     looked, armed_at = 0.0, time.monotonic()
-    for things in (references, roots, parameters, names, own_roots, updates):
+    for things in (references, roots, parameters, names, own_roots, updates, rounds):
         things.clear()
 
 
 def arm():
     """The function, the method and the classes that C is to watch."""
+    global armed_in, may_ask
     reset()
+    may_ask = os.environ.get("TIDEMARK_ASK", "1") != "0"
+    if armed_in is None and may_ask:
+        atexit.register(at_exit)
+    armed_in = os.getpid()
     wrap_steps()
     wrap_scaler()
     wrap_old()
     engine = torch._C._ImperativeEngine
     # By its own name: __call__ may be another's for a while, torch.fx's when it traces.
     call = Module.__dict__.get("_wrapped_call_impl") or Module.__dict__["_call_impl"]
-    return call, engine.__dict__["run_backward"], torch.Tensor
+    return call, engine.__dict__["run_backward"], torch.Tensor, getattr(torch._C, "_set_grad_enabled", None)
 
 
 def disarm():
+    global armed_in
+    atexit.unregister(at_exit)
+    armed_in = None
     unwrap_own()
     for cls, name, theirs, ours in wrapped:
         if cls.__dict__.get(name) is ours:

@@ -25,39 +25,33 @@
 #include "record/training/autograd_nodes.h"
 #include "record/training/bridge_python.h"
 #include "record/training/cache_tags.h"
+#include "record/training/grad_mode.h"
 #include "record/training/gradients.h"
 #include "record/training/module_names.h"
+#include "record/training/python_method.h"
 #include "record/training/tensor_tags.h"
 #include "record/training/training_context.h"
 
 typedef struct tmk_object *vectorcall(struct tmk_object *callable, struct tmk_object *const *values,
                                       size_t n, struct tmk_object *keywords);
 typedef _Atomic(vectorcall *) call_pointer;
-typedef struct tmk_object *method(struct tmk_object *self, struct tmk_object *arguments,
-                                  struct tmk_object *keywords);
-
-struct method_def { /* PyMethodDef */
-    const char *name;
-    _Atomic(method *) function;
-    int flags;
-};
 
 struct method_descriptor { /* PyMethodDescrObject */
     size_t n_references;
     struct tmk_object *type;
     struct tmk_object *class;
     struct tmk_object *name, *qualified_name;
-    struct method_def *method;
+    struct tmk_python_method_def *method;
 };
 
 enum { VARARGS_AND_KEYWORDS = 3 };
 static const size_t offset_flag = (size_t)1 << (8 * sizeof(size_t) - 1);
 
 static struct {
-    vectorcall *call_module; /* the function that was there */
-    method *run_backward;    /* the function that was there */
-    call_pointer *call_at;   /* where it was; NULL: not patched */
-    struct method_def *backward_at;
+    vectorcall *call_module;             /* the function that was there */
+    tmk_python_c_function *run_backward; /* the function that was there */
+    call_pointer *call_at;               /* where it was; NULL: not patched */
+    struct tmk_python_method_def *backward_at;
     _Atomic bool is_in; /* calls are seen, also those of optimizers */
     bool (*is_grad_enabled)(void);
     void **(*tracing_state)(void); /* pointers to shared pointers, as are the next */
@@ -160,6 +154,7 @@ __attribute__((noinline)) static struct tmk_object *call_inner(struct tmk_object
     tmk_training_context.module = outer;
     if (lane && (lane = tmk_lane_enter())) {
         tmk_training_context_pop_module(lane);
+        tmk_training_context_leave_modes(lane);
         tmk_autograd_nodes_note(outer);
         tmk_lane_leave(lane);
     }
@@ -215,7 +210,7 @@ __attribute__((noinline)) static struct tmk_object *call_root(struct tmk_object 
     struct tmk_lane *lane = tmk_lane_enter();
     if (!lane)
         return torch.call_module(function, values, n, keywords);
-    tmk_training_context_now(lane);
+    tmk_training_context_mode(lane, tmk_grad_mode_now());
     tmk_training_context_root(lane, values[0]);
     struct tmk_training_context before =
         tmk_training_context_open(lane, is_eval ? TMK_CONTEXT_EVAL : TMK_CONTEXT_FORWARD);
@@ -540,27 +535,14 @@ static call_pointer *find_pointer(struct tmk_object *function)
     return found;
 }
 
-/* Let the kernel write and read the word. */
-static bool is_writable(void *word)
-{
-    int ends[2];
-    if (pipe(ends) < 0)
-        return false;
-    bool is = write(ends[1], word, sizeof(void *)) == sizeof(void *) &&
-              read(ends[0], word, sizeof(void *)) == sizeof(void *);
-    close(ends[0]);
-    close(ends[1]);
-    return is;
-}
-
 /* The definition behind a method of a C class; NULL when it is not as we know it. */
-static struct method_def *find_method(struct tmk_object *object)
+static struct tmk_python_method_def *find_method(struct tmk_object *object)
 {
     const struct tmk_python *py = tmk_bridge.py;
     const struct method_descriptor *d = (const struct method_descriptor *)object;
     struct tmk_object *class = py->PyObject_GetAttrString(object, "__objclass__");
     bool is_known = class && d->class == class && d->method->flags == VARARGS_AND_KEYWORDS &&
-                    is_writable(&d->method->function);
+                    tmk_python_method_is_writable(d->method);
     py->Py_DecRef(class);
     py->PyErr_Clear();
     return is_known ? d->method : NULL;
@@ -638,7 +620,7 @@ void tmk_torch_calls_switch(bool in)
         return;
     atomic_store(&torch.is_in, in);
     vectorcall *call = atomic_load(torch.call_at);
-    method *run = atomic_load(&torch.backward_at->function);
+    tmk_python_c_function *run = atomic_load(&torch.backward_at->function);
     if (in && call != call_module) {
         torch.call_module = call;
         atomic_store(torch.call_at, call_module);

@@ -52,6 +52,25 @@ static void end_node(struct tmk_lane *lane, struct tmk_training_context *w)
     w->node = 0;
 }
 
+/* ---- grad mode ---- */
+
+static void settle_modes(struct tmk_lane *lane, struct tmk_training_context *w)
+{
+    bool is_recorded = w->stage != TMK_CONTEXT_BACKWARD && w->stage != TMK_CONTEXT_OPTIMIZER;
+    if (is_recorded)
+        tmk_grad_ranges_settle(lane, &w->modes, w->n_calls);
+}
+
+void tmk_training_context_mode(struct tmk_lane *lane, enum tmk_grad_mode mode)
+{
+    struct tmk_training_context *w = tmk_training_context_now(lane);
+    w->modes.now = (uint8_t)mode;
+    settle_modes(lane, w);
+}
+
+/* ---- stages ---- */
+
+/* What was opened inside is closed with it. */
 static void end_lingering(struct tmk_lane *lane, struct tmk_training_context *w)
 {
     if (!w->lingers)
@@ -60,6 +79,8 @@ static void end_lingering(struct tmk_lane *lane, struct tmk_training_context *w)
     w->is_open = w->is_closure;
     w->stage = w->is_closure ? TMK_CONTEXT_OPTIMIZER : TMK_CONTEXT_NONE;
     w->lingers = w->is_closure = false;
+    w->modes.n = 0;
+    settle_modes(lane, w);
 }
 
 struct tmk_training_context tmk_training_context_open(struct tmk_lane *lane,
@@ -73,9 +94,11 @@ struct tmk_training_context tmk_training_context_open(struct tmk_lane *lane,
                                        .n_own = before.n_own,
                                        .runs_backward = before.runs_backward,
                                        .stage = (uint8_t)stage,
-                                       .is_open = before.n_own == 0};
+                                       .is_open = before.n_own == 0,
+                                       .modes = tmk_grad_ranges_inside(&before.modes)};
     if (w->is_open)
         push_stage(lane, stage);
+    settle_modes(lane, w);
     return before;
 }
 
@@ -86,8 +109,12 @@ void tmk_training_context_close(struct tmk_lane *lane, const struct tmk_training
     end_node(lane, w);
     if (w->is_open)
         pop_range(lane, TIDEMARK_STAGE, 0);
-    if (before->generation == w->generation)
+    if (before->generation == w->generation) {
+        uint8_t mode = w->modes.now;
         *w = *before;
+        w->modes.now = mode;
+        settle_modes(lane, w);
+    }
 }
 
 /* Inside backward a forward does not stay open: backward goes on. */
@@ -100,6 +127,7 @@ void tmk_training_context_linger(struct tmk_lane *lane, const struct tmk_trainin
     }
     w->module = 0;
     w->n_calls = 0;
+    tmk_grad_ranges_leave(lane, &w->modes, 0);
     w->lingers = true;
     w->is_closure = before->stage == TMK_CONTEXT_OPTIMIZER;
 }

@@ -20,6 +20,7 @@
 #define TMK_RECORD_TRAINING_CONTEXT_H
 
 #include "record/core/lane.h"
+#include "record/training/grad_ranges.h"
 
 enum tmk_training_context_stage {
     TMK_CONTEXT_NONE = 0,
@@ -43,6 +44,7 @@ struct tmk_training_context {
     bool is_closure;     /* around it is the optimizer that called the root in a closure */
     bool is_worker;      /* it is a backward that another thread runs and will close */
     bool runs_backward;  /* the thread itself has run a backward */
+    struct tmk_grad_ranges modes;
 };
 
 /* The context of the calling thread, maybe of an earlier recording. */
@@ -67,6 +69,17 @@ void tmk_training_context_linger(struct tmk_lane *lane, const struct tmk_trainin
 /* Enter another module, and return to the one before; 0: a module without a name. */
 void tmk_training_context_push_module(struct tmk_lane *lane, uint32_t name);
 void tmk_training_context_pop_module(struct tmk_lane *lane);
+
+/* Called when the thread's grad mode is known, or has changed. */
+void tmk_training_context_mode(struct tmk_lane *lane, enum tmk_grad_mode mode);
+
+/* Called when the range of a module was closed: a mode that goes on is recorded again. */
+static inline void tmk_training_context_leave_modes(struct tmk_lane *lane)
+{
+    struct tmk_training_context *w = &tmk_training_context;
+    if (tmk_grad_ranges_ended(&w->modes, w->n_calls))
+        tmk_grad_ranges_leave(lane, &w->modes, w->n_calls);
+}
 
 /* Called when the program opens or closes a stage of its own. */
 void tmk_training_context_own(struct tmk_lane *lane, bool opens);

@@ -13,4 +13,4 @@ for _ in range(40):
 mean = torch.cat(outputs).mean()
 outputs.clear()
 time.sleep(0.3)
-truth.tell("clean", not_judged="let_go")
+truth.tell("clean", not_judged="joined")

@@ -27,16 +27,20 @@ def train(model, optimizer, batch=16, width=64):
     optimizer.zero_grad(set_to_none=True)
 
 
+def storages(tensors):
+    return {t.storage().data_ptr(): t.storage().nbytes() for t in tensors}
+
+
 def kept_bytes(tensors):
     """Of their storages, each once."""
-    return sum({t.storage().data_ptr(): t.storage().nbytes() for t in tensors}.values())
+    return sum(storages(tensors).values())
 
 
 class Saved:
-    """Storages that autograd saved between start and stop, each once and held here too."""
+    """Storages that autograd saved between start and stop, each once. The graph alone holds them."""
 
     def __init__(self):
-        self.tensors, self.is_on = [], False
+        self.storages, self.is_on = {}, False
 
     def start(self):
         self.is_on = True
@@ -46,13 +50,13 @@ class Saved:
 
     def pack(self, tensor):
         if self.is_on:
-            self.tensors.append(tensor)
+            self.storages.update(storages([tensor]))
         return tensor
 
     def bytes(self, model, more=()):
         """Without the model's own."""
-        own = {p.storage().data_ptr() for p in model.parameters()}
-        return kept_bytes([t for t in [*self.tensors, *more] if t.storage().data_ptr() not in own])
+        own = storages(model.parameters())
+        return sum(n for address, n in {**self.storages, **storages(more)}.items() if address not in own)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""The text of a line beside its number: where the file is there, is source, and is a file."""
+import json
+import os
+import subprocess
+
+from test_golden import ROOT
+
+TIDEMARK = os.path.join(ROOT, "build", "tidemark")
+LONG = "keep(" + "é" * 200 + ")"
+PROGRAM = """\
+import ctypes, sys
+class Site(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("function", ctypes.c_char_p), ("line", ctypes.c_uint32), ("id", ctypes.c_uint32)]
+recorder = ctypes.CDLL(None)
+sites = [Site(arg.rsplit(":", 1)[0].encode(), b"f", int(arg.rsplit(":", 1)[1]), 0) for arg in sys.argv[1:]]
+for step in range(20):
+    recorder.tidemark_record_step(ctypes.c_int64(step))
+    for i, site in enumerate(sites):
+        address = ctypes.c_void_p((1 + step * len(sites) + i) << 24)
+        recorder.tidemark_record_alloc(0, address, ctypes.c_uint64((100 - i) << 12), ctypes.byref(site))
+recorder.tidemark_record_step(ctypes.c_int64(20))
+"""
+
+
+def test_sources(tmp_path):
+    (tmp_path / "a.py").write_text(f"import os\n\t  kept.append(x)  # for ever\t\r\n\n{LONG}\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("a secret\n", encoding="utf-8")
+    (tmp_path / "folder.py").mkdir()
+    os.mkfifo(tmp_path / "fifo.py")
+    wanted = {"a.py:2": "kept.append(x)  # for ever", "a.py:3": None, "a.py:4": None, "a.py:5": None, "a.txt:1": None,
+              "folder.py:1": None, "fifo.py:1": None, "none.py:1": None, "a.py:1": "import os"}
+    (tmp_path / "load.py").write_text(PROGRAM, encoding="utf-8")
+    run = tmp_path / "a.tmk"
+    subprocess.run([TIDEMARK, "run", "-q", "-o", run, "--", "/usr/bin/python3", tmp_path / "load.py",
+                    *(str(tmp_path / where) for where in wanted)], check=True)
+    done = subprocess.run([TIDEMARK, "leak", "--json", run], capture_output=True, text=True, check=False, timeout=20)
+    sources = {f"{os.path.basename(leak['file'])}:{leak['line']}": leak["source"] for leak in json.loads(done.stdout)["leaks"]}
+    long = sources.pop("a.py:4")
+    assert long.endswith("...") and LONG.startswith(long[:-3]) and 110 < len(long.encode()) < 128
+    del wanted["a.py:4"]
+    assert sources == wanted
+    text = subprocess.run([TIDEMARK, "leak", run], capture_output=True, text=True, check=False, timeout=20).stdout
+    assert "\n    | kept.append(x)  # for ever\n" in text
