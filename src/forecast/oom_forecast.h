@@ -61,7 +61,7 @@ enum tmk_growth_shape {
 };
 
 /* The confidence is computed from these; bench/forecast_score.c fits their weights. */
-enum { TMK_OOM_FORECAST_FEATURES = 13 };
+enum { TMK_OOM_FORECAST_FEATURES = 18 };
 
 struct tmk_oom_forecast {
     enum tmk_risk risk;
@@ -71,6 +71,7 @@ struct tmk_oom_forecast {
     bool has_time;  /* use grows towards the capacity: the next five are known */
     double to_oom, low, high;
     double confidence;
+    bool is_sure; /* has_time, and the growth is proven, goes on and exceeds all earlier use */
     double features[TMK_OOM_FORECAST_FEATURES];
 };
 
