@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "forecast/oom_forecast_curve.h"
 #include "forecast/oom_forecast_fit.h"
 
 #define GROWS_Z 4.0          /* slope over its error: from here on it is growth */

@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "forecast/oom_forecast.h"
+
 enum { N_GRID = 7, N_REFINE = 7, N_ROUNDS = 3 };
 
 #define LEAST_WEIGHT_AT 1e-5 /* of the capacity: points nearer than that weigh the same */

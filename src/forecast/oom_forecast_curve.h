@@ -9,8 +9,6 @@
 #ifndef TMK_FORECAST_OOM_FORECAST_CURVE_H
 #define TMK_FORECAST_OOM_FORECAST_CURVE_H
 
-#include "forecast/oom_forecast.h"
-
 enum tmk_growth_family {
     TMK_GROWTH_LINE,
     TMK_GROWTH_EXPONENTIAL,

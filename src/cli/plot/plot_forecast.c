@@ -22,6 +22,7 @@
 #include "passes/forecast.h"
 #include "passes/forecast_samples.h"
 #include "passes/steps.h"
+#include "trace/layout.h"
 #include "trace/replay.h"
 
 enum { MOST_POINTS = 2000, MOST_TICS = 14 };
