@@ -37,10 +37,11 @@
 #define MOST_SURE 0.92
 
 /* Conditions of an alarm. */
-#define ALARM_SURE 0.5  /* confidence */
-#define ALARM_Z 10.0    /* slope over its error */
-#define ALARM_NEAR 0.11 /* times the span fitted: growth may end, but hardly in so short a time,   \
-                         */
+#define ALARM_SURE 0.5 /* confidence */
+#define ALARM_Z 10.0   /* slope over its error */
+#define ALARM_NEAR                                                                                 \
+    0.11 /* times the span fitted: growth may end, but hardly in so short a time,                  \
+          */
 #define ALARM_NEAR_TIME 5.0 /* by time, or z / 4 where that is more */
 #define ALARM_LEFT 0.25     /* and for so small a share of the rise */
 #define ALARM_JUMPS 5

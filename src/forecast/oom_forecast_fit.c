@@ -401,7 +401,7 @@ static bool fit_growth_curve(const struct tmk_growth_series *s, const struct tmk
     if (f.n < TMK_GROWTH_FIT_LEAST * 3 / 2 || (turn > 0 && !may_accelerate))
         return false;
     double best = INFINITY, second = INFINITY;
-    for (unsigned i = 0; i < (turn > 0 ? 2 : TMK_N(families)); i++) {
+    for (unsigned i = 0; i < (turn > 0 ? 2 : TMK_N(families)) && best > LEAST_SCALE; i++) {
         struct tmk_growth_curve c;
         double before = start + families[i].before * x[0];
         double miss = tmk_growth_curve_fit(x, y, f.n, before, families[i].family, turn, &c);
