@@ -170,8 +170,8 @@ static void add_diff_side(struct tmk_tree *t, const char *key, const struct tmk_
     const char *stage, *module;
     tmk_peak_place(l->peak, &stage, &module);
     tmk_tree_u64(t, "time_ns", tmk_moment_answer_ns(l));
-    tmk_tree_text(t, "stage", stage);
-    tmk_tree_text(t, "module", module);
+    tmk_tree_text(t, "stage", l->detail_lost ? NULL : stage);
+    tmk_tree_text(t, "module", l->detail_lost ? NULL : module);
     tmk_tree_bool(t, "detail_lost", l->detail_lost);
     tmk_tree_end(t);
 }

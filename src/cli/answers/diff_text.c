@@ -175,6 +175,8 @@ static char *place_text(const char *stage, const char *module)
 static void print_places(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
 {
     const char *stage[2], *module[2];
+    if (c->shown->sides[0].detail_lost || c->shown->sides[1].detail_lost)
+        return; /* the blocks are of another moment */
     for (unsigned side = 0; side < 2; side++)
         tmk_peak_place(c->shown->sides[side].peak, &stage[side], &module[side]);
     if (are_names_equal(stage[0], stage[1]) && are_names_equal(module[0], module[1]))
