@@ -15,7 +15,7 @@
  * from now, if the job goes on for so long". About 80 % of the forecasts with 0.8 come true.
  * docs/forecast.md says how that was fitted and measured; bench/forecast_score.c measures it.
  *
- * The functions are pure: they allocate nothing, keep nothing, and take bounded time (0.1 ms). */
+ * The functions are pure: they allocate nothing, keep nothing, and take bounded time (0.3 ms). */
 #ifndef TMK_FORECAST_OOM_FORECAST_H
 #define TMK_FORECAST_OOM_FORECAST_H
 
