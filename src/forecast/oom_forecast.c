@@ -37,18 +37,17 @@
 #define MOST_SURE 0.92
 
 /* Conditions of an alarm. */
-#define ALARM_SURE 0.5 /* confidence */
-#define ALARM_Z 10.0   /* slope over its error */
-#define ALARM_NEAR                                                                                 \
-    0.11 /* times the span fitted: growth may end, but hardly in so short a time,                  \
-          */
+#define ALARM_SURE 0.5      /* confidence */
+#define ALARM_Z 10.0        /* slope over its error */
+#define ALARM_NEAR 0.11     /* times the span fitted: growth may end, but hardly so soon */
+#define ALARM_MIDDLE 0.4    /* the same, of the even odds: spikes may come earlier */
 #define ALARM_NEAR_TIME 5.0 /* by time, or z / 4 where that is more */
-#define ALARM_LEFT 0.25     /* and for so small a share of the rise */
-#define ALARM_JUMPS 5
-#define ALARM_NEW 0.5   /* share of half the rise that is above all earlier points */
-#define ALARM_BEND 0.05 /* share of the rise that the fit may bend down by, */
-#define ALARM_FALL 0.6  /* that the series may fall now and then, */
-#define ALARM_FELL 0.35 /* and have fallen by just before the fit begins */
+#define ALARM_LEFT 0.25     /* share of the rise: and for so small a part of it */
+#define ALARM_JUMPS 5       /* a rise of fewer equal jumps is a few phases */
+#define ALARM_NEW 0.5       /* share of half the rise that is above all earlier points */
+#define ALARM_BEND 0.05     /* share of the rise that the fit may bend down by, */
+#define ALARM_FALL 0.6      /* that the series may fall now and then, */
+#define ALARM_FELL 0.35     /* and have fallen by just before the fit begins */
 
 /* How long the growth has been seen, without what came before it. */
 static double span_of_fit(const struct tmk_growth_series *s, const struct tmk_growth_fit *f)
@@ -234,7 +233,7 @@ static bool is_alarm_near(const struct tmk_oom_forecast *oom, const struct tmk_g
     if (terms->is_by_time)
         return oom->to_oom <= span * fmax(ALARM_NEAR_TIME, f->z / 4);
     double first = tmk_growth_curve_reaches(&f->curve, f->curve.slope, f->rest[0]);
-    return first * s->spacing <= ALARM_NEAR * span &&
+    return first * s->spacing <= ALARM_NEAR * span && oom->to_oom <= ALARM_MIDDLE * span &&
            1 - f->curve.level - f->rest[0] <= ALARM_LEFT * f->rise &&
            equal_jumps_of(s, f) >= ALARM_JUMPS;
 }
