@@ -14,6 +14,9 @@
 /* A forward that got less far than this says nothing of the rest. */
 enum { MIN_DONE = 2, MIN_PART = 5 };
 
+/* Backward begins with all activations and adds the gradients of a layer's output and input. */
+enum { BACKWARD_BLOCKS = 2 };
+
 /* The first step may make the optimizer's state at its end, so its peak is not the usual one. */
 enum { MIN_STEPS_SEEN = 2 };
 
@@ -68,10 +71,11 @@ int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene
         need.n_done >= need.n_all / MIN_PART) {
         double part = (double)need.n_all / need.n_done - 1;
         uint64_t more = tmk_size_whole((double)activations * part);
+        uint64_t gradients = BACKWARD_BLOCKS * scene->largest_activation_bytes;
         need.is_estimate = true;
         need.activation_bytes += more;
-        need.scaling_bytes += more;
-        need.bytes += more;
+        need.scaling_bytes += more + gradients;
+        need.bytes += more + gradients;
     }
     if (need.bytes < inquiry->most_bytes)
         need.bytes = inquiry->most_bytes;

@@ -4,7 +4,8 @@
  *
  * Allocated plus requested bytes are the least that it needs. Earlier steps say more if they
  * needed more. A forward that was interrupted is taken to go on as it began: the modules with
- * parameters that were entered and left are done. That is an estimate and marked as one. What the
+ * parameters that were entered and left are done, and backward adds the gradients of the largest
+ * activation and of its input. That is an estimate and marked as one. What the
  * rest of a step needs is known only where steps like it came to their end before.
  *
  * Activations, inputs, temporaries and autograd's own memory grow with the batch. If the
