@@ -16,7 +16,7 @@ enum { N_GRID = 7, N_REFINE = 7, N_ROUNDS = 3 };
 #define LEAST_WEIGHT_AT 1e-5 /* of the capacity: points nearer than that weigh the same */
 #define MOST_RATE 7.0        /* an exponential changes its slope by e^7 over its points, at most */
 #define NEAREST_POLE 0.01    /* of the points' span before the first */
-#define LEAST_POWER -1.0     /* 0 is a logarithm */
+#define LEAST_POWER (-1.0)   /* 0 is a logarithm */
 #define NEAREST_START 1e-9
 #define MOST_POWER 5.0
 #define GOLDEN 0.381966
