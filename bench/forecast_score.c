@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* forecast_score.c - how good are the forecasts? forecast_score [--fit] [FOLDER]
+/* forecast_score.c - how good are the forecasts? forecast_score [--fit | --quick] [FOLDER]
  *
- * Goes through series of the set to check (forecast_series.h) and those recorded in FOLDER, and
- * forecasts at moments of each, with nothing but what was before it. Prints
+ * Goes through series of the sets to check and to judge (forecast_series.h) and those recorded in
+ * FOLDER, and forecasts at moments of each, with nothing but what was before it. Prints of each set
  *   - the error of the predicted time at half way to the step that ran out,
  *   - the quiet series that raised an alarm (high or critical), at any moment,
+ *   - the series that ran out without one,
  *   - of the forecasts of each confidence, how many came true,
  *   - how early a slow leak is seen, and what a forecast costs,
- * and exits 1 when a bound of docs/forecast.md does not hold. --fit prints the weights of
- * src/forecast/oom_forecast.c anew, from the other set: maximum likelihood by Newton's method. */
+ * and exits 1 when a bound of docs/forecast.md does not hold. --quick takes every third moment.
+ * --fit prints the weights of src/forecast/oom_forecast.c anew, from the other set: maximum
+ * likelihood by Newton's method. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,24 +23,28 @@
 #include "forecast_series.h"
 
 enum {
-    N_FIT_SEEDS = 40,
-    N_CHECK_SEEDS = 40,
+    N_SEEDS = 40,
     N_MOMENTS = 36,
     N_BINS = 10,
     BIN_LEAST = 40, /* forecasts, for a bin to be judged */
-    MOST_SERIES = 1000,
-    MOST_FORECASTS = 40000,
+    MOST_SERIES = 2000,
+    MOST_FORECASTS = 80000,
     MOST_RECORDED = 64,
 };
 
 #define MOST_ERROR 0.10
+#define MOST_ERROR_OF_KIND 0.15 /* of a heavy tail even its true parameters leave 10 % */
+#define MOST_FALSE 0.02         /* of the quiet series */
+#define MOST_MISSED 0.05        /* of those that ran out */
 #define MOST_OFF 0.10
 #define RIDGE 5.0
+#define SHARPEN 1.25 /* the kinds to fit are noisier than most jobs, which flattens the weights */
+#define GROWTH_WEIGHT 2.4 /* half of the kinds are quiet; of jobs that grow fewer are */
 
 struct forecast { /* that named a time, and could be checked */
     double confidence;
     double features[TMK_OOM_FORECAST_FEATURES];
-    bool came_true;
+    bool came_true, runs_out;
 };
 
 struct score {
@@ -48,14 +54,16 @@ struct score {
     unsigned n_errors;
     double leads[MOST_SERIES]; /* of slow leaks: the part of the way at the first alarm */
     unsigned n_leads;
-    unsigned n_series, n_quiet, n_false, n_recorded;
+    unsigned n_series, n_quiet, n_false, n_recorded, n_missed;
     double kind_errors[MOST_SERIES];
-    unsigned n_kind_errors, n_kind_false;
+    unsigned n_kind_errors, n_kind_false, n_kind_missed;
+    double worst_kind; /* the largest median error of a kind */
 };
 
 /* ---- looking ---- */
 
 static uint64_t looking_ns, n_looked;
+static unsigned every_moment = 1; /* of N_MOMENTS, which every one divides */
 
 static struct tmk_oom_forecast look(const struct series *s, uint32_t n)
 {
@@ -83,6 +91,7 @@ static void note_forecast(struct score *sc, const struct series *s, uint32_t n,
     struct forecast *f = &sc->forecasts[sc->n_forecasts++];
     double left = s->oom - (n - 1.0);
     f->confidence = o->confidence;
+    f->runs_out = s->runs_out;
     f->came_true = !is_over && floor(o->low) <= left && left <= ceil(o->high);
     memcpy(f->features, o->features, sizeof f->features);
 }
@@ -96,7 +105,7 @@ static void look_at_moments(struct score *sc, const struct series *s)
 {
     double lead = 1;
     bool rang = false;
-    for (unsigned i = 0; i < N_MOMENTS; i++) {
+    for (unsigned i = every_moment - 1; i < N_MOMENTS; i += every_moment) {
         uint32_t n = (uint32_t)(s->oom * (0.1 + 0.025 * i));
         struct tmk_oom_forecast o = look(s, n);
         if (o.has_time)
@@ -107,6 +116,10 @@ static void look_at_moments(struct score *sc, const struct series *s)
     }
     if (s->is_slow)
         sc->leads[sc->n_leads++] = lead;
+    if (s->oom < s->n) {
+        sc->n_missed += !rang;
+        sc->n_kind_missed += !rang;
+    }
     if (!s->runs_out) {
         sc->n_quiet++;
         sc->n_false += rang;
@@ -149,12 +162,14 @@ static double median(double *v, unsigned n)
 
 static void print_kind(struct score *sc, const char *name, bool runs_out, unsigned n)
 {
+    double error = median(sc->kind_errors, sc->n_kind_errors);
     if (runs_out)
-        printf("  %-28s %3u  %5.1f %%\n", name, n,
-               100 * median(sc->kind_errors, sc->n_kind_errors));
+        printf("  %-28s %3u  %5.1f %%, %u without an alarm\n", name, n, 100 * error,
+               sc->n_kind_missed);
     else
         printf("  %-28s %3u  %3u with an alarm\n", name, n, sc->n_kind_false);
-    sc->n_kind_errors = sc->n_kind_false = 0;
+    sc->worst_kind = fmax(sc->worst_kind, runs_out ? error : 0);
+    sc->n_kind_errors = sc->n_kind_false = sc->n_kind_missed = 0;
 }
 
 static void look_at_set(struct score *sc, enum series_set set, unsigned n_seeds, bool tell)
@@ -231,26 +246,23 @@ static double print_calibration(const struct score *sc)
     return worst;
 }
 
-static int print_score(struct score *sc)
+/* Print the figures of a set. */
+static void print_score(struct score *sc, const char *what)
 {
     double error = median(sc->errors, sc->n_errors), p90 = sc->errors[sc->n_errors * 9 / 10];
-    double lead = median(sc->leads, sc->n_leads), worst_lead = sc->leads[sc->n_leads * 9 / 10];
-    printf("series: %u, of them recorded %u, quiet %u\n", sc->n_series, sc->n_recorded,
+    printf("%s: %u series, of them recorded %u, quiet %u\n", what, sc->n_series, sc->n_recorded,
            sc->n_quiet);
-    printf("error of the time at half way: median %.1f %%, of nine in ten under %.1f %% (%u)\n",
-           100 * error, 100 * p90, sc->n_errors);
+    printf("error of the time at half way: median %.1f %%, of nine in ten under %.1f %% (%u); of "
+           "one kind at most %.1f %%\n",
+           100 * error, 100 * p90, sc->n_errors, 100 * sc->worst_kind);
     printf("quiet series with an alarm: %u of %u\n", sc->n_false, sc->n_quiet);
-    printf("slow leaks: alarm after %.0f %% of the way (median), %.0f %% (nine in ten)\n",
-           100 * lead, 100 * worst_lead);
-    double off = print_calibration(sc);
-    printf("a forecast takes %.1f us (%llu made)\n", (double)looking_ns / 1e3 / (double)n_looked,
-           (unsigned long long)n_looked);
-    bool good = sc->n_series >= 40 && error <= MOST_ERROR && sc->n_false == 0 && off <= MOST_OFF;
-    printf("%s: median error %.1f %% (at most 10), false alarms %u (none), calibration off by "
-           "%.1f points (at most 10)\n",
-           good ? "good" : "NOT GOOD", 100 * error, sc->n_false, 100 * off);
-    printf("[  %s  ] 1 test(s).\n", good ? "PASSED" : "FAILED"); /* as tools/sum_tests reads it */
-    return good ? 0 : 1;
+    printf("series that ran out without an alarm: %u of %u\n", sc->n_missed, sc->n_errors);
+    if (sc->n_leads) {
+        double lead = median(sc->leads, sc->n_leads);
+        printf("slow leaks: alarm after %.0f %% of the way (median), %.0f %% (nine in ten)\n",
+               100 * lead, 100 * sc->leads[sc->n_leads * 9 / 10]);
+    }
+    print_calibration(sc);
 }
 
 /* ---- fitting ---- */
@@ -288,11 +300,11 @@ static void fit(const struct score *sc)
             double sum = 0;
             for (unsigned i = 0; i < K; i++)
                 sum += w[i] * f->features[i];
-            double p = 1 / (1 + exp(-sum));
+            double p = 1 / (1 + exp(-sum)), weight = f->runs_out ? GROWTH_WEIGHT : 1;
             for (unsigned i = 0; i < K; i++) {
-                g[i] += (f->came_true - p) * f->features[i];
+                g[i] += weight * (f->came_true - p) * f->features[i];
                 for (unsigned j = 0; j < K; j++)
-                    h[i][j] += p * (1 - p) * f->features[i] * f->features[j];
+                    h[i][j] += weight * p * (1 - p) * f->features[i] * f->features[j];
             }
         }
         solve(h, g);
@@ -301,25 +313,76 @@ static void fit(const struct score *sc)
     }
     printf("static const double weights[TMK_OOM_FORECAST_FEATURES] = {");
     for (unsigned i = 0; i < K; i++)
-        printf("%s%.3f", i ? ", " : "", w[i]);
+        printf("%s%.3f", i ? ", " : "", SHARPEN * w[i]);
     printf("};\n");
+}
+
+/* Returns NULL when there is no memory or a recorded series cannot be read. */
+static struct score *score_of_set(enum series_set set, const char *what, const char *folder)
+{
+    struct score *sc = calloc(1, sizeof *sc);
+    if (sc)
+        sc->forecasts = calloc(MOST_FORECASTS, sizeof *sc->forecasts);
+    if (!sc || !sc->forecasts)
+        return NULL;
+    look_at_set(sc, set, N_SEEDS, true);
+    unsigned n_bad = folder ? look_at_recorded(sc, folder) : 0;
+    print_score(sc, what);
+    return n_bad ? NULL : sc;
+}
+
+static void add_score(struct score *sc, const struct score *other)
+{
+    for (unsigned i = 0; i < other->n_forecasts && sc->n_forecasts < MOST_FORECASTS; i++)
+        sc->forecasts[sc->n_forecasts++] = other->forecasts[i];
+    for (unsigned i = 0; i < other->n_errors && sc->n_errors < MOST_SERIES; i++)
+        sc->errors[sc->n_errors++] = other->errors[i];
+    sc->n_series += other->n_series;
+    sc->n_recorded += other->n_recorded;
+    sc->n_quiet += other->n_quiet;
+    sc->n_false += other->n_false;
+    sc->n_missed += other->n_missed;
+}
+
+/* Whether the bounds hold. How surely jobs go on growing differs from set to set, so that is judged
+ * of all together. */
+static bool is_good(const struct score *judged, struct score *all)
+{
+    double error = median(all->errors, all->n_errors), off = print_calibration(all);
+    bool good = judged->worst_kind <= MOST_ERROR_OF_KIND && error <= MOST_ERROR &&
+                judged->n_false <= MOST_FALSE * judged->n_quiet &&
+                judged->n_missed <= MOST_MISSED * judged->n_errors &&
+                all->n_false <= MOST_FALSE * all->n_quiet && off <= MOST_OFF;
+    printf("%s: median error %.1f %% (at most 10), false alarms %u (at most %.0f of %u), "
+           "calibration off by %.1f points (at most 10), no alarm before the OOM %u of %u\n",
+           good ? "good" : "NOT GOOD", 100 * error, all->n_false, MOST_FALSE * all->n_quiet,
+           all->n_quiet, 100 * off, all->n_missed, all->n_errors);
+    return good;
 }
 
 int main(int argc, char **argv)
 {
-    static struct score sc;
-    bool wants_fit = argc > 1 && strcmp(argv[1], "--fit") == 0;
-    sc.forecasts = calloc(MOST_FORECASTS, sizeof *sc.forecasts);
-    if (!sc.forecasts)
-        return 1;
-    if (wants_fit) {
-        look_at_set(&sc, SERIES_FIT, N_FIT_SEEDS, true);
-        fit(&sc);
-    } else {
-        look_at_set(&sc, SERIES_CHECK, N_CHECK_SEEDS, true);
+    if (argc > 1 && strcmp(argv[1], "--fit") == 0) {
+        struct score *sc = score_of_set(SERIES_FIT, "to fit", NULL);
+        if (sc)
+            fit(sc);
+        return sc ? 0 : 1;
     }
-    unsigned n_bad = !wants_fit && argc > 1 ? look_at_recorded(&sc, argv[1]) : 0;
-    int status = print_score(&sc);
-    free(sc.forecasts);
-    return wants_fit ? 0 : n_bad ? 1 : status;
+    if (argc > 1 && strcmp(argv[1], "--quick") == 0) {
+        every_moment = 3;
+        argc--;
+        argv++;
+    }
+    struct score *all = score_of_set(SERIES_CHECK, "checked", argc > 1 ? argv[1] : NULL);
+    struct score *judged = score_of_set(SERIES_JUDGE, "judged", NULL);
+    bool good = all && judged;
+    if (good) {
+        puts("together:");
+        add_score(all, judged);
+        good = is_good(judged, all);
+    }
+    printf("a forecast takes %.1f us (%llu made)\n", (double)looking_ns / 1e3 / (double)n_looked,
+           (unsigned long long)n_looked);
+    printf("[  %s  ] 1 test(s).\n", good ? "PASSED" : "FAILED"); /* as tools/sum_tests reads it */
+    return good ? 0 : 1;
 }

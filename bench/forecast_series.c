@@ -162,6 +162,33 @@ static double fit_random_leak(struct shape *s, double i)
     return s->base + left(s) * i / s->length + 0.1 * s->b * u;
 }
 
+/* Growing in other ways, to fit. */
+
+static double fit_compound(struct shape *s, double i) /* by a share of itself */
+{
+    s->w = i == 0 ? s->base : s->w * (1 + (3 + 9 * s->a) / s->length * uniform(&s->c, 0.5, 1.5));
+    return s->w + 0.3 * s->noise * uniform(&s->c, 0, 1);
+}
+
+static double fit_slowing(struct shape *s, double i)
+{
+    return s->base + left(s) * pow(i / s->length, 0.45 + 0.4 * s->a) +
+           0.3 * s->noise * uniform(&s->c, 0, 1);
+}
+
+static double fit_towards(struct shape *s, double i) /* a bound that is above what there is */
+{
+    double t = i / s->length * (2 + 4 * s->a);
+    return s->base + (1.15 + 0.2 * s->b - s->base) * t / (0.7 + t) +
+           0.2 * s->noise * uniform(&s->c, 0, 1);
+}
+
+static double fit_heavy(struct shape *s, double i)
+{
+    double spike = 0.004 * exp((1 + 0.6 * s->a) * normal(&s->c));
+    return s->base + left(s) * i / s->length + fmin(spike, 0.3);
+}
+
 /* Quiet, to fit. */
 
 static double fit_flat(struct shape *s, double i)
@@ -209,6 +236,54 @@ static double fit_ramp(struct shape *s, double i)
 {
     return s->base + 0.7 * left(s) * s->b * fmin(i / (10 + s->length / 4 * s->a), 1) +
            s->noise * normal(&s->c);
+}
+
+static double fit_filled(struct shape *s, double i) /* a buffer, up to its bound */
+{
+    double turn = s->length * (0.1 + 0.9 * s->a);
+    return s->base * 0.6 + (0.97 - s->base * 0.6) * (0.3 + 0.7 * s->b) * fmin(i / turn, 1) +
+           0.1 * s->noise * normal(&s->c);
+}
+
+static double fit_tide(struct shape *s, double i)
+{
+    double t = fmod(i / s->length * (2 + 4 * s->b) + s->a, 2), swing = t < 1 ? t : 2 - t;
+    return 0.15 + (s->base + 0.1) * swing * swing * (3 - 2 * swing) +
+           0.3 * s->noise * normal(&s->c);
+}
+
+static double fit_long_saw(struct shape *s, double i)
+{
+    if (i == 0 || s->w >= 1)
+        s->w = 0;
+    s->w += 1 / (40 + 250 * s->a) * uniform(&s->c, 0.8, 1.2);
+    return s->base + 0.4 * s->b * pow(s->w, 1 + s->a);
+}
+
+static double fit_fills_slower(struct shape *s, double i) /* a cache of keys drawn by chance */
+{
+    double n = 15 + s->length / 6;
+    s->w = i == 0 ? 1 : s->w + (happens(&s->c, 1 - s->w / n) ? 1 : 0);
+    return s->base + (0.2 + 0.75 * s->b) * left(s) * s->w / n;
+}
+
+static double fit_ladder(struct shape *s, double i) /* a few larger phases, and no more */
+{
+    double n = 3 + floor(3 * s->a), phase = fmin(floor(i / s->length * n), n - 1);
+    return s->base * 0.5 + (0.45 + 0.45 * s->b) * phase / n + 0.2 * s->noise * normal(&s->c);
+}
+
+static double fit_heavy_flat(struct shape *s, double i)
+{
+    (void)i;
+    return s->base + fmin(0.01 * exp((1 + 0.6 * s->a) * normal(&s->c)), 0.35);
+}
+
+static double fit_drift(struct shape *s, double i)
+{
+    s->w = i == 0 ? 0.2 : s->w + (0.002 + 0.008 * s->a) * normal(&s->c);
+    s->w = s->w > 0.35 ? 0.35 : s->w < 0 ? 0 : s->w;
+    return s->base + s->w;
 }
 
 /* Growing, to check. */
@@ -351,6 +426,153 @@ static double check_shrinks(struct shape *s, double i)
     return s->base * (1.4 - 0.6 * i / s->length) + 0.5 * s->noise * normal(&s->c);
 }
 
+/* Shapes that were found hard: growing, to judge by. */
+
+static double above(struct shape *s, double part)
+{
+    return part * s->noise * fabs(normal(&s->c));
+}
+
+static double pareto(struct chance *c, double power)
+{
+    return pow(uniform(c, 1e-9, 1), -1 / power);
+}
+
+static double hard_linear(struct shape *s, double i)
+{
+    return s->base + left(s) * i / s->length + above(s, 0.4);
+}
+
+static double hard_buckets(struct shape *s, double i) /* some batches need a third more */
+{
+    return s->base * (happens(&s->c, 0.25 + 0.15 * s->a) ? 1.3 : 1) + left(s) * i / s->length;
+}
+
+static double hard_kept(struct shape *s, double i) /* a checkpoint is kept now and then */
+{
+    double every = fmax(3, floor(s->length / (8 + floor(20 * s->a))));
+    return s->base + left(s) * floor(i / every) * every / s->length + above(s, 0.4);
+}
+
+static double hard_exponential(struct shape *s, double i)
+{
+    return s->base * exp(i / s->length * log(1 / s->base)) + above(s, 0.12);
+}
+
+static double hard_root(struct shape *s, double i)
+{
+    return s->base + left(s) * sqrt(i / s->length) + above(s, 0.12);
+}
+
+static double hard_asymptote(struct shape *s, double i) /* its bound is above what there is */
+{
+    return s->base + (1.08 + 0.06 * s->a - s->base) * (1 - exp(-2.6 * i / s->length)) +
+           above(s, 0.12);
+}
+
+static double hard_late(struct shape *s, double i)
+{
+    double start = s->length * (0.25 + 0.2 * s->a);
+    return s->base + fmax(0, left(s) * (i - start) / (s->length - start)) + above(s, 0.4);
+}
+
+static double hard_garbage(struct shape *s, double i) /* over a floor that rises */
+{
+    double every = 5 + floor(22 * s->a), tall = 0.08 + 0.04 * s->b;
+    return s->base + (left(s) - tall) * i / s->length + tall * fmod(i, every) / every;
+}
+
+static double hard_evaluation(struct shape *s, double i)
+{
+    double every = 18 + floor(14 * s->a);
+    return s->base + left(s) * i / s->length + (fmod(i, every) == every - 1 ? 0.12 : 0) +
+           above(s, 0.4);
+}
+
+static double hard_tail(struct shape *s, double i)
+{
+    return s->base + left(s) * i / s->length + fmin(0.25, 0.02 * (pareto(&s->c, 1.5) - 1));
+}
+
+static double hard_quadratic(struct shape *s, double i)
+{
+    double t = i / s->length;
+    return s->base + left(s) * t * t + above(s, 0.12);
+}
+
+/* Quiet, to judge by. */
+
+static double hard_buffer(struct shape *s, double i)
+{
+    double top = 0.5 + 0.43 * s->a, fill = (0.05 + 0.45 * s->b) * s->length, from = s->base / 2;
+    return from + (top - from) * fmin(1, i / fill);
+}
+
+static double hard_saw(struct shape *s, double i)
+{
+    double every = 8 + floor(15 * s->a);
+    return s->base * 0.8 + (0.05 + 0.35 * s->b) * fmod(i, every) / every;
+}
+
+static double hard_long_saw(struct shape *s, double i)
+{
+    double every = 50 + floor(280 * s->a);
+    return s->base * 0.8 + (0.05 + 0.35 * s->b) * fmod(i, every) / every;
+}
+
+static double hard_curriculum(struct shape *s, double i) /* five phases, each larger */
+{
+    double phase = fmin(4, floor(5 * i / (s->length * 2)));
+    if (i == 0 || phase > s->b) {
+        s->w = i == 0 ? s->base : s->w + (0.93 - s->w) * uniform(&s->c, 0, 0.4);
+        s->b = phase;
+    }
+    return s->w + above(s, 0.12);
+}
+
+static double hard_flat_tail(struct shape *s, double i)
+{
+    (void)i;
+    return fmin(0.96, s->base + 0.02 * (pareto(&s->c, 1.1) - 1));
+}
+
+static double hard_walk(struct shape *s, double i)
+{
+    s->w = (i == 0 ? s->base + 0.2 : s->w) + (0.004 + 0.004 * s->a) * normal(&s->c);
+    s->w = s->w > 0.9 ? 0.9 : s->w < 0.15 ? 0.15 : s->w;
+    return s->w;
+}
+
+static double hard_cosine(struct shape *s, double i)
+{
+    double turn = 6.283185307179586 * (1 + s->a);
+    return 0.5 - 0.35 * cos(turn * i / s->length) + above(s, 0.4);
+}
+
+static double hard_cache(struct shape *s, double i) /* keys drawn by chance from n */
+{
+    double n = 20 + floor(300 * s->a);
+    s->w = i == 0 ? 1 : s->w + (happens(&s->c, 1 - s->w / n) ? 1 : 0);
+    return s->base + fmin(0.45, 0.95 - s->base) * s->w / n;
+}
+
+static double hard_warm_up(struct shape *s, double i)
+{
+    double slow = s->length / (4 + 16 * s->a);
+    return s->base + fmin(0.4, 0.95 - s->base) * (1 - exp(-i / slow));
+}
+
+static double hard_doubles(struct shape *s, double i) /* the batch doubles three times */
+{
+    return 0.1 * pow(2, fmin(3, floor(4 * i / (2 * s->length)))) + above(s, 0.2);
+}
+
+static double hard_sorted(struct shape *s, double i) /* batches sorted by length in each epoch */
+{
+    double every = 30 + floor(190 * s->a), t = fmod(i, every) / every;
+    return s->base + fmin(0.35, 0.95 - s->base) * t * t;
+}
+
 struct kind {
     const char *name;
     shape_function value;
@@ -372,6 +594,10 @@ static const struct kind to_fit[] = {
     {"uneven leak", fit_uneven, true, false},
     {"after a drop", fit_after_drop, true, false},
     {"leak, any length", fit_random_leak, true, false},
+    {"compound", fit_compound, true, false},
+    {"slowing", fit_slowing, true, false},
+    {"towards a bound above", fit_towards, true, false},
+    {"heavy spikes", fit_heavy, true, false},
     {"flat", fit_flat, false, false},
     {"settles", fit_settles, false, false},
     {"sawtooth", fit_saw, false, false},
@@ -380,6 +606,13 @@ static const struct kind to_fit[] = {
     {"cache", fit_cache, false, false},
     {"walk", fit_walk, false, false},
     {"ramp", fit_ramp, false, false},
+    {"filled", fit_filled, false, false},
+    {"tide", fit_tide, false, false},
+    {"long sawtooth", fit_long_saw, false, false},
+    {"fills slower", fit_fills_slower, false, false},
+    {"ladder", fit_ladder, false, false},
+    {"heavy, flat", fit_heavy_flat, false, false},
+    {"drift", fit_drift, false, false},
 };
 
 static const struct kind to_check[] = {
@@ -406,13 +639,45 @@ static const struct kind to_check[] = {
     {"shrinks", check_shrinks, false, false},
 };
 
+static const struct kind to_judge[] = {
+    {"linear", hard_linear, true, false},
+    {"buckets of lengths", hard_buckets, true, false},
+    {"checkpoints kept", hard_kept, true, false},
+    {"exponential", hard_exponential, true, false},
+    {"square root", hard_root, true, false},
+    {"towards a bound above", hard_asymptote, true, false},
+    {"from later on", hard_late, true, false},
+    {"under garbage", hard_garbage, true, false},
+    {"under evaluation", hard_evaluation, true, false},
+    {"under a heavy tail", hard_tail, true, false},
+    {"quadratic", hard_quadratic, true, false},
+    {"buffer", hard_buffer, false, false},
+    {"sawtooth", hard_saw, false, false},
+    {"long sawtooth", hard_long_saw, false, false},
+    {"curriculum", hard_curriculum, false, false},
+    {"heavy tail", hard_flat_tail, false, false},
+    {"walk", hard_walk, false, false},
+    {"cosine", hard_cosine, false, false},
+    {"cache by chance", hard_cache, false, false},
+    {"warm-up", hard_warm_up, false, false},
+    {"batch doubles", hard_doubles, false, false},
+    {"sorted epochs", hard_sorted, false, false},
+};
+
 /* ---- making ---- */
 
 static const struct kind *kinds_of(enum series_set set, unsigned *ret_n)
 {
-    *ret_n =
-        set == SERIES_FIT ? sizeof to_fit / sizeof *to_fit : sizeof to_check / sizeof *to_check;
-    return set == SERIES_FIT ? to_fit : to_check;
+    static const struct {
+        const struct kind *kinds;
+        unsigned n;
+    } sets[] = {
+        [SERIES_FIT] = {to_fit, sizeof to_fit / sizeof *to_fit},
+        [SERIES_CHECK] = {to_check, sizeof to_check / sizeof *to_check},
+        [SERIES_JUDGE] = {to_judge, sizeof to_judge / sizeof *to_judge},
+    };
+    *ret_n = sets[set].n;
+    return sets[set].kinds;
 }
 
 unsigned series_n_kinds(enum series_set set)
@@ -443,7 +708,8 @@ void series_make(enum series_set set, unsigned kind, uint64_t seed, struct serie
     unsigned n;
     const struct kind *k = &kinds_of(set, &n)[kind];
     struct shape shape;
-    begin(&shape, seed * 1000003 + kind * 7919 + (set == SERIES_FIT ? 0 : 500009));
+    begin(&shape,
+          seed * 1000003 + kind * 7919 + set * 733331u - (set == SERIES_CHECK ? 233322u : 0));
     ret->name = k->name;
     ret->runs_out = k->runs_out;
     ret->is_slow = k->is_slow;

@@ -2,8 +2,9 @@
 /* forecast_series.h - series to score forecasts by: the highest use of each step of jobs that run
  * out of memory, and of jobs that do not. All numbers come of the seed: the same everywhere.
  *
- * There are two sets without a shape or a seed in common: what the weights of the confidence were
- * fitted to, and what is checked. */
+ * There are three sets without a seed or a function in common: what the weights of the confidence
+ * were fitted to, what is checked, and what is judged: shapes that someone else found hard, with
+ * other parameters than while the forecast was made to handle them. */
 #ifndef FORECAST_SERIES_H
 #define FORECAST_SERIES_H
 
@@ -23,7 +24,7 @@ struct series {
     double bytes[SERIES_MOST];
 };
 
-enum series_set { SERIES_FIT, SERIES_CHECK };
+enum series_set { SERIES_FIT, SERIES_CHECK, SERIES_JUDGE };
 
 /* Kinds of series of a set. */
 unsigned series_n_kinds(enum series_set set);

@@ -15,7 +15,7 @@
  * from now, if the job goes on for so long". About 80 % of the forecasts with 0.8 come true.
  * docs/forecast.md says how that was fitted and measured; bench/forecast_score.c measures it.
  *
- * The functions are pure: they allocate nothing, keep nothing, and take bounded time (0.1 ms). */
+ * The functions are pure: they allocate nothing, keep nothing, and take bounded time (0.3 ms). */
 #ifndef TMK_FORECAST_OOM_FORECAST_H
 #define TMK_FORECAST_OOM_FORECAST_H
 
@@ -61,7 +61,7 @@ enum tmk_growth_shape {
 };
 
 /* The confidence is computed from these; bench/forecast_score.c fits their weights. */
-enum { TMK_OOM_FORECAST_FEATURES = 13 };
+enum { TMK_OOM_FORECAST_FEATURES = 18 };
 
 struct tmk_oom_forecast {
     enum tmk_risk risk;
@@ -71,6 +71,7 @@ struct tmk_oom_forecast {
     bool has_time;  /* use grows towards the capacity: the next five are known */
     double to_oom, low, high;
     double confidence;
+    bool is_sure; /* has_time, and the growth is proven, goes on and exceeds all earlier use */
     double features[TMK_OOM_FORECAST_FEATURES];
 };
 

@@ -12,16 +12,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = TMK_OOM_FORECAST_POINTS, MOST_PAIRS = MOST * (MOST - 1) / 2, N_STARTS = 12 };
+#include "base/array.h"
+
+enum {
+    MOST = TMK_OOM_FORECAST_POINTS,
+    MOST_PAIRS = MOST * (MOST - 1) / 2,
+    N_STARTS = 12,
+    MOST_CURVES = 4,
+    MOST_MIDDLE = 64
+};
 
 #define LEAST_SCALE 1e-6 /* of the capacity: too little to be called noise */
 #define RECOVERED 0.1    /* of the range: a point that near to the highest has recovered */
 #define BEND_PART 0.025  /* share of the rise that a line may bend by, */
 #define BEND_ERRORS 2.5  /* or this many errors of the bend */
+#define PART_ERRORS 3.5  /* errors that a fifth may be off by: there are five */
 #define LEAST_NOISE 2    /* at least the residuals divided by this are noise */
-#define CURVE_PART 0.02  /* share of the rise that a curve may miss by */
+#define LINE_PART 0.03   /* share of the rise that a line may miss by, */
+#define CURVE_PART 0.02  /* and a curve */
 #define JUMP_PART 0.45   /* share of the rise that one jump may make */
-#define CURVE_SCALE 1.25 /* how much larger a curve's residuals may be than the line's */
+#define MUCH_BETTER 0.8  /* of what a line misses by, at most: then a curve is better */
+#define FADING 0.25      /* share of its slope that growth loses at its very end, */
+#define FADING_ERRORS 3  /* by as many errors */
+#define AS_GOOD 1.15     /* a second curve may miss by that much more and still be a doubt */
 #define SIGMA_OF_MAD 1.4826
 #define SIGMA_OF_MEDIAN 1.2533 /* error of a median over that of a mean */
 
@@ -82,20 +95,35 @@ static void group_points(const struct tmk_oom_forecast_point *points, uint64_t n
     uint64_t end = n % width ? n % width : width;
     ret->n = 0;
     for (uint64_t i = 0; i < n; end += width) {
+        double middle[MOST_MIDDLE];
+        uint64_t begin = i, stride = (end - i) / MOST_MIDDLE + 1;
+        unsigned n_middle = 0;
         double y = points[i].bytes;
-        for (; i < end; i++)
+        for (; i < end; i++) {
             y = points[i].bytes > y ? points[i].bytes : y;
+            if ((i - begin) % stride == 0)
+                middle[n_middle++] = points[i].bytes;
+        }
         ret->x[ret->n] = points[end - 1].x;
+        ret->usual[ret->n] = median_of_values(middle, n_middle);
         ret->y[ret->n++] = y;
     }
 }
 
-/* The second largest fall, or half of the largest if that is more. */
+static double middle_of(double a, double b, double c)
+{
+    return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
+/* The second largest fall, or half of the largest if that is more. Of three neighbours the middle
+ * one counts, so that a spike is no fall. */
 static double usual_fall(const struct tmk_growth_series *s)
 {
-    double largest = 0, second = 0;
+    double largest = 0, second = 0, last = s->y[0];
     for (unsigned i = 1; i < s->n; i++) {
-        double fall = s->y[i - 1] - s->y[i];
+        double y = i + 1 < s->n ? middle_of(s->y[i - 1], s->y[i], s->y[i + 1]) : s->y[i];
+        double fall = last - y;
+        last = y;
         if (fall > largest) {
             second = largest;
             largest = fall;
@@ -116,9 +144,11 @@ bool tmk_growth_series_make(const struct tmk_oom_forecast_point *points, uint64_
     if (!(span > 0) || !isfinite(span))
         return false;
     ret->spacing = span / (ret->n - 1);
+    ret->start = (points[0].x - last) / ret->spacing;
     for (unsigned i = 0; i < ret->n; i++) {
         ret->x[i] = (ret->x[i] - last) / ret->spacing;
         ret->y[i] /= capacity;
+        ret->usual[i] /= capacity;
     }
     ret->fall = usual_fall(ret);
     ret->width = 0;
@@ -178,18 +208,13 @@ static double theil_sen_slope(const struct tmk_growth_series *s, unsigned first,
     return n ? median_of_values(slopes, n) : 0;
 }
 
-static double curve_value_at(const struct tmk_growth_fit *f, double x)
-{
-    return f->level + f->slope * x + f->curve * x * x;
-}
-
 /* Write the residuals from point `first` on to `ret`, in order of x. */
 static unsigned residuals_of(const struct tmk_growth_fit *f, const struct tmk_growth_series *s,
                              unsigned first, double *ret)
 {
     unsigned n = 0;
     for (unsigned i = first; i < s->n; i++)
-        ret[n++] = s->y[i] - curve_value_at(f, s->x[i]);
+        ret[n++] = s->y[i] - tmk_growth_curve_at(&f->curve, s->x[i]);
     return n;
 }
 
@@ -229,34 +254,6 @@ static double part_median(const double *rests, unsigned n, unsigned i, unsigned 
     return median_of_values(copy, m);
 }
 
-static void measure_tail(struct tmk_growth_fit *f, const struct tmk_growth_series *s, double like)
-{
-    unsigned n = f->n / 3 > 5 ? f->n / 3 : 5;
-    double slope = theil_sen_slope(s, s->n - n, s->n);
-    f->tail = f->slope != 0 ? slope / f->slope : 0;
-    f->tail_z = (f->slope - slope) / (slope_error(f->scale, n) * like);
-}
-
-static struct tmk_growth_fit fit_growth_line(const struct tmk_growth_series *s, unsigned first)
-{
-    struct tmk_growth_fit f = {.first = first, .n = s->n - first};
-    double rests[MOST], copy[MOST];
-    f.slope = theil_sen_slope(s, first, s->n);
-    unsigned n = residuals_of(&f, s, first, rests);
-    memcpy(copy, rests, n * sizeof *copy);
-    f.level = median_of_values(copy, n);
-    for (unsigned i = 0; i < n; i++)
-        rests[i] -= f.level;
-    double like = fmax(autocorrelation_factor(rests, n), sqrt(1 + s->width));
-    f.scale = residual_scale(rests, n);
-    f.z = f.slope / (slope_error(f.scale, n) * like);
-    f.rise = f.slope * (s->x[s->n - 1] - s->x[first]);
-    f.bend = (part_median(rests, n, 0, 3) + part_median(rests, n, 2, 3)) / 2 -
-             part_median(rests, n, 1, 3);
-    measure_tail(&f, s, like);
-    return f;
-}
-
 /* How uneven neighbours are: jumps count, a smooth curve of any shape does not. */
 static double unevenness_of_series(const struct tmk_growth_series *s, unsigned first)
 {
@@ -268,112 +265,174 @@ static double unevenness_of_series(const struct tmk_growth_series *s, unsigned f
     return sqrt(squares / (6.0 * (s->n - first - 2)));
 }
 
-/* The error of the bend. A curve's residuals from a line are not noise, so where neighbours are
- * even, less is allowed. */
-static double bend_error(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
+/* The noise of the points fitted: at most their scale, and less where neighbours are even, since
+ * what a fit misses of a smooth curve is no noise. */
+static double noise_of_fit(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
 {
-    double noise = fmin(fmax(unevenness_of_series(s, f->first), f->scale / LEAST_NOISE), f->scale);
-    return SIGMA_OF_MEDIAN * noise * sqrt(1.5 / (f->n / 3.0));
+    return fmin(fmax(unevenness_of_series(s, f->first), f->scale / LEAST_NOISE), f->scale);
 }
 
+/* The slope of the last `n` residuals. */
+static double slope_of_rests(const struct tmk_growth_fit *f, const struct tmk_growth_series *s,
+                             unsigned n)
+{
+    struct tmk_growth_series rests = {.n = n};
+    for (unsigned i = 0; i < n; i++) {
+        unsigned at = s->n - n + i;
+        rests.x[i] = s->x[at];
+        rests.y[i] = s->y[at] - tmk_growth_curve_at(&f->curve, s->x[at]);
+    }
+    return theil_sen_slope(&rests, 0, n);
+}
+
+/* Whether the growth goes on at its end as it did. */
+static void measure_tail(struct tmk_growth_fit *f, const struct tmk_growth_series *s, double like)
+{
+    unsigned third = f->n / 3 > 5 ? f->n / 3 : 5, sixth = f->n / 6 > 5 ? f->n / 6 : 5;
+    double slower = -slope_of_rests(f, s, third), fading = -slope_of_rests(f, s, sixth);
+    f->tail = f->curve.slope != 0 ? 1 - slower / f->curve.slope : 0;
+    f->tail_z = slower / (slope_error(f->scale, third) * like);
+    f->is_fading =
+        fading > FADING * f->curve.slope &&
+        fading > FADING_ERRORS * slope_error(noise_of_fit(f, s), sixth) * sqrt(1 + s->width);
+}
+
+static struct tmk_growth_fit fit_growth_line(const struct tmk_growth_series *s, unsigned first)
+{
+    struct tmk_growth_fit f = {.first = first, .n = s->n - first};
+    double rests[MOST], copy[MOST];
+    f.curve.slope = theil_sen_slope(s, first, s->n);
+    unsigned n = residuals_of(&f, s, first, rests);
+    memcpy(copy, rests, n * sizeof *copy);
+    f.curve.level = median_of_values(copy, n);
+    f.other = f.curve;
+    for (unsigned i = 0; i < n; i++)
+        rests[i] -= f.curve.level;
+    double like = fmax(autocorrelation_factor(rests, n), sqrt(1 + s->width));
+    f.scale = residual_scale(rests, n);
+    f.z = f.curve.slope / (slope_error(f.scale, n) * like);
+    f.rise = f.curve.slope * (s->x[s->n - 1] - s->x[first]);
+    f.bend = (part_median(rests, n, 0, 3) + part_median(rests, n, 2, 3)) / 2 -
+             part_median(rests, n, 1, 3);
+    measure_tail(&f, s, like);
+    return f;
+}
+
+/* The error of the bend. */
+static double bend_error(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
+{
+    return SIGMA_OF_MEDIAN * noise_of_fit(f, s) * sqrt(1.5 / (f->n / 3.0));
+}
+
+/* The largest step up from one level to another: two points both lie above the two before. A spike
+ * is none. */
 static double largest_jump(const struct tmk_growth_series *s, unsigned first)
 {
     double most = 0;
-    for (unsigned i = first + 1; i < s->n; i++)
-        most = fmax(most, s->y[i] - s->y[i - 1]);
+    for (unsigned i = first + 1; i < s->n; i++) {
+        double after = i + 1 < s->n ? fmin(s->y[i], s->y[i + 1]) : s->y[i];
+        double before = i > first + 1 ? fmax(s->y[i - 1], s->y[i - 2]) : s->y[i - 1];
+        most = fmax(most, after - before);
+    }
     return most;
+}
+
+/* No fifth of the points lies off the fit by more than noise explains, or `least`. */
+static bool is_followed(const struct tmk_growth_fit *f, const struct tmk_growth_series *s,
+                        double least)
+{
+    double rests[MOST], error = SIGMA_OF_MEDIAN * noise_of_fit(f, s) / sqrt(f->n / 5.0);
+    unsigned n = residuals_of(f, s, f->first, rests);
+    for (unsigned i = 0; i < 5; i++)
+        if (fabs(part_median(rests, n, i, 5)) > fmax(PART_ERRORS * error, least))
+            return false;
+    return true;
 }
 
 static bool is_straight_fit(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
 {
     double rise = fabs(f->rise);
     return fabs(f->bend) <= fmax(BEND_ERRORS * bend_error(f, s), BEND_PART * rise) &&
+           is_followed(f, s, LINE_PART * rise) &&
            largest_jump(s, f->first) <= fmax(JUMP_PART * rise, 4 * f->scale);
 }
 
 /* ---- a curve ---- */
 
-/* Solve the normal equations of y = a + b x + c x^2 with weights; false when they have no answer.
- */
-static bool solve_parabola(const struct tmk_growth_series *s, unsigned first, const double *weights,
-                           struct tmk_growth_fit *f)
+/* The last points do not leave the curve, and no single jump makes half of its rise. */
+static bool is_good_curve(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
 {
-    double p[5] = {0}, q[3] = {0};
-    for (unsigned i = first; i < s->n; i++) {
-        double w = weights[i - first], x = s->x[i];
-        for (unsigned k = 0; k < 5; k++, w *= x) {
-            p[k] += w;
-            if (k < 3)
-                q[k] += w * s->y[i];
-        }
-    }
-    double d = p[0] * (p[2] * p[4] - p[3] * p[3]) - p[1] * (p[1] * p[4] - p[2] * p[3]) +
-               p[2] * (p[1] * p[3] - p[2] * p[2]);
-    if (!(fabs(d) > 1e-9))
-        return false;
-    f->level = (q[0] * (p[2] * p[4] - p[3] * p[3]) - p[1] * (q[1] * p[4] - q[2] * p[3]) +
-                p[2] * (q[1] * p[3] - q[2] * p[2])) /
-               d;
-    f->slope = (p[0] * (q[1] * p[4] - q[2] * p[3]) - q[0] * (p[1] * p[4] - p[2] * p[3]) +
-                p[2] * (p[1] * q[2] - p[2] * q[1])) /
-               d;
-    f->curve = (p[0] * (p[2] * q[2] - p[3] * q[1]) - p[1] * (p[1] * q[2] - p[2] * q[1]) +
-                q[0] * (p[1] * p[3] - p[2] * p[2])) /
-               d;
-    return true;
-}
-
-/* Least squares, repeated with less weight for points that lie far off. */
-static bool fit_parabola(const struct tmk_growth_series *s, struct tmk_growth_fit *f)
-{
-    double weights[MOST], rests[MOST];
-    for (unsigned i = 0; i < MOST; i++)
-        weights[i] = 1;
-    for (unsigned round = 0; round < 5; round++) {
-        if (!solve_parabola(s, f->first, weights, f))
-            return false;
-        unsigned n = residuals_of(f, s, f->first, rests);
-        f->scale = residual_scale(rests, n);
-        for (unsigned i = 0; i < n; i++) {
-            double far = rests[i] / (2 * f->scale);
-            weights[i] = 1 / (1 + far * far);
-        }
-    }
-    return true;
-}
-
-/* No fifth of the points lies off the curve by more than noise explains. */
-static bool is_good_parabola(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
-{
-    double rests[MOST], error = SIGMA_OF_MEDIAN * f->scale / sqrt(f->n / 5.0);
+    double rests[MOST], error = SIGMA_OF_MEDIAN * noise_of_fit(f, s) / sqrt(f->n / 9.0);
     unsigned n = residuals_of(f, s, f->first, rests);
-    for (unsigned i = 0; i < 5; i++)
-        if (fabs(part_median(rests, n, i, 5)) >
-            fmax(BEND_ERRORS * error, CURVE_PART * fabs(f->rise)))
-            return false;
-    return true;
+    double most = fmax(BEND_ERRORS * error, 2 * CURVE_PART * f->rise);
+    return is_followed(f, s, CURVE_PART * f->rise) && fabs(part_median(rests, n, 8, 9)) <= most &&
+           largest_jump(s, f->first) <= fmax(JUMP_PART * f->rise, 4 * f->scale);
 }
 
-/* Fit a curve that rises ever faster to the longest end that has one which explains the line's own
- * points about as well as the line does. False: there is none. */
-static bool find_rising_curve(const struct tmk_growth_series *s, unsigned first,
-                              const struct tmk_growth_fit *line, struct tmk_growth_fit *ret)
+static double mean_rest(const struct tmk_growth_fit *f, const struct tmk_growth_series *s)
 {
-    double rests[MOST];
-    unsigned stride = (s->n - first) / N_STARTS ? (s->n - first) / N_STARTS : 1;
-    for (unsigned at = first; at + TMK_GROWTH_FIT_LEAST * 3 / 2 < line->first; at += stride) {
-        struct tmk_growth_fit f = fit_growth_line(s, at);
-        if (f.bend <= BEND_ERRORS * bend_error(&f, s) || f.bend <= BEND_PART * f.rise)
-            continue;
-        if (!fit_parabola(s, &f) || f.curve <= 0 || f.slope <= 0 || !is_good_parabola(&f, s))
-            continue;
-        unsigned n = residuals_of(&f, s, line->first, rests);
-        if (residual_scale(rests, n) > CURVE_SCALE * line->scale + BEND_PART / 2 * fabs(line->rise))
-            continue;
-        *ret = f;
-        return true;
+    double rests[MOST], sum = 0;
+    unsigned n = residuals_of(f, s, f->first, rests);
+    for (unsigned i = 0; i < n; i++)
+        sum += fabs(rests[i]);
+    return sum / n;
+}
+
+/* What is tried; the last two only where growth gets slower. A power begins where the points do or,
+ * in parts of their span, before. */
+static const struct {
+    enum tmk_growth_family family;
+    double before;
+} families[] = {{TMK_GROWTH_EXPONENTIAL, 0},
+                {TMK_GROWTH_POWER, 0},
+                {TMK_GROWTH_HYPERBOLA, 0},
+                {TMK_GROWTH_POWER, 0.15}};
+
+/* Take the best of the families' curves; the other stays as the doubt where it is nearly as good.
+ */
+static bool fit_growth_curve(const struct tmk_growth_series *s, const struct tmk_growth_fit *line,
+                             bool may_accelerate, struct tmk_growth_fit *ret)
+{
+    struct tmk_growth_fit f = *line;
+    double miss_of_line = mean_rest(line, s);
+    const double *x = s->x + f.first, *y = s->y + f.first;
+    double start = f.first == 0 ? s->start : s->x[f.first - 1], rests[MOST];
+    int turn = line->bend > 0 ? 1 : -1;
+    if (f.n < TMK_GROWTH_FIT_LEAST * 3 / 2 || (turn > 0 && !may_accelerate))
+        return false;
+    double best = INFINITY, second = INFINITY;
+    for (unsigned i = 0; i < (turn > 0 ? 2 : TMK_N(families)) && best > LEAST_SCALE; i++) {
+        struct tmk_growth_curve c;
+        double before = start + families[i].before * x[0];
+        double miss = tmk_growth_curve_fit(x, y, f.n, before, families[i].family, turn, &c);
+        if (miss < best) {
+            f.other = f.curve;
+            second = best;
+            f.curve = c;
+            best = miss;
+        } else if (miss < second) {
+            f.other = c;
+            second = miss;
+        }
     }
-    return false;
+    if (best > MUCH_BETTER * miss_of_line)
+        return false;
+    if (second > AS_GOOD * best + LEAST_SCALE)
+        f.other = f.curve;
+    f.turn = turn;
+    if (f.curve.slope <= 0)
+        return false;
+    unsigned n = residuals_of(&f, s, f.first, rests);
+    f.scale = residual_scale(rests, n);
+    f.rise = f.curve.level - tmk_growth_curve_at(&f.curve, s->x[f.first]);
+    double like = fmax(autocorrelation_factor(rests, n), sqrt(1 + s->width));
+    f.z = f.rise * sqrt(n / 12.0) / (f.scale * like);
+    f.bend = 0;
+    measure_tail(&f, s, like);
+    if (!is_good_curve(&f, s))
+        return false;
+    *ret = f;
+    return true;
 }
 
 /* ---- the end ---- */
@@ -384,34 +443,26 @@ static int compare_falling(const void *va, const void *vb)
     return (a < b) - (a > b);
 }
 
-/* Whether the series bends down and a curve, returned, follows that. */
-static bool fit_slowing_curve(const struct tmk_growth_series *s, const struct tmk_growth_fit *line,
-                              struct tmk_growth_fit *ret)
+void tmk_growth_fit_rest(struct tmk_growth_fit *f, const struct tmk_growth_series *s)
 {
-    struct tmk_growth_fit f = *line;
-    if (line->bend >= 0 || line->rise <= 0 || !fit_parabola(s, &f) || f.curve >= 0 ||
-        !is_good_parabola(&f, s))
-        return false;
-    *ret = f;
-    return true;
+    residuals_of(f, s, f->first, f->rest);
+    qsort(f->rest, f->n, sizeof f->rest[0], compare_falling);
 }
 
 struct tmk_growth_fit tmk_growth_fit_end(const struct tmk_growth_series *s, unsigned first,
                                          bool may_accelerate)
 {
-    unsigned n = s->n - first, stride = n / N_STARTS ? n / N_STARTS : 1;
-    struct tmk_growth_fit f = fit_growth_line(s, first), curve;
-    bool is_slow = fit_slowing_curve(s, &f, &curve);
-    for (unsigned at = first + stride;
-         !is_straight_fit(&f, s) && !is_slow && at + TMK_GROWTH_FIT_LEAST <= s->n; at += stride) {
+    unsigned n = s->n - first, stride = n / N_STARTS ? n / N_STARTS : 1, n_curves = 0;
+    struct tmk_growth_fit f;
+    for (unsigned at = first;; at += stride) {
         f = fit_growth_line(s, at);
-        is_slow = fit_slowing_curve(s, &f, &curve);
+        bool is_straight = is_straight_fit(&f, s), is_bent = fabs(f.bend) > bend_error(&f, s);
+        if ((!is_straight || is_bent) && n_curves++ < MOST_CURVES &&
+            fit_growth_curve(s, &f, may_accelerate, &f))
+            break;
+        if (is_straight || at + stride + TMK_GROWTH_FIT_LEAST > s->n)
+            break;
     }
-    if (!is_straight_fit(&f, s) && is_slow)
-        f = curve;
-    else if (may_accelerate && find_rising_curve(s, first, &f, &curve))
-        f = curve;
-    residuals_of(&f, s, f.first, f.rest);
-    qsort(f.rest, f.n, sizeof f.rest[0], compare_falling);
+    tmk_growth_fit_rest(&f, s);
     return f;
 }

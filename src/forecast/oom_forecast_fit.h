@@ -5,6 +5,7 @@
 #define TMK_FORECAST_OOM_FORECAST_FIT_H
 
 #include "forecast/oom_forecast.h"
+#include "forecast/oom_forecast_curve.h"
 
 enum { TMK_GROWTH_FIT_LEAST = 8 }; /* points that a fit needs */
 
@@ -13,20 +14,25 @@ enum { TMK_GROWTH_FIT_LEAST = 8 }; /* points that a fit needs */
 struct tmk_growth_series {
     unsigned n;
     double spacing; /* the mean distance, in the caller's unit */
-    double fall;    /* the second largest fall between neighbouring points */
+    double start;   /* x of the first of the caller's points */
+    double fall;    /* the second largest fall between neighbours, single spikes left out */
     unsigned width; /* how many points the envelope looks back */
     double x[TMK_OOM_FORECAST_POINTS], y[TMK_OOM_FORECAST_POINTS];
+    double usual[TMK_OOM_FORECAST_POINTS]; /* the median where y is the maximum */
 };
 
 struct tmk_growth_fit {
     unsigned first, n;                    /* the points fitted: the last n, from `first` on */
-    double level, slope, curve;           /* y = level + slope x + curve x^2 */
+    struct tmk_growth_curve curve;        /* what they follow, */
+    struct tmk_growth_curve other;        /* and what they may follow as well */
+    int turn;                             /* of the curve: -1 slower, 1 faster */
     double scale;                         /* robust standard deviation of `rest` */
     double z;                             /* slope divided by its error */
     double bend;                          /* how far the ends lie above the middle */
     double rise;                          /* of the line over its points */
     double tail;                          /* slope of the end divided by the slope; 1: unchanged */
     double tail_z;                        /* how many errors the end's slope is lower */
+    bool is_fading;                       /* the very end is much slower, beyond noise */
     double rest[TMK_OOM_FORECAST_POINTS]; /* residual of each point, in falling order */
 };
 
@@ -39,9 +45,12 @@ bool tmk_growth_series_make(const struct tmk_oom_forecast_point *points, uint64_
  * less than that. */
 unsigned tmk_growth_series_envelope(struct tmk_growth_series *s);
 
-/* Fit the longest end of the series that follows one line or, if it may, a curve that rises ever
- * faster. */
+/* Fit the longest end of the series that follows one line or curve; one that rises ever faster only
+ * if it may. */
 struct tmk_growth_fit tmk_growth_fit_end(const struct tmk_growth_series *s, unsigned first,
                                          bool may_accelerate);
+
+/* Find the residuals again, of another series. */
+void tmk_growth_fit_rest(struct tmk_growth_fit *f, const struct tmk_growth_series *s);
 
 #endif

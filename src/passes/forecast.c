@@ -29,7 +29,7 @@ enum {
 
 #define SOON_S 30.0
 #define SMALL_CARD                                                                                 \
-    1.25 /* times the highest peak: would it be an alarm on a device of that size?                 \
+    1.25 /* times the highest peak: would a device of that size run out?                           \
           */
 
 struct steps { /* finished ones of a device, the last MOST_STEPS */
@@ -45,6 +45,7 @@ struct device_limits {
     bool has_sample, has_oom;
     struct tmk_sample_body sample; /* the last */
     uint64_t oom_bytes;            /* 0: the OOM did not say */
+    uint64_t oom_ns;               /* of the last of the framework's allocator; 0: none */
 };
 
 struct work {
@@ -106,6 +107,26 @@ static void note_events(struct work *w, struct tmk_cursor *c)
     }
 }
 
+/* Find the times of OOMs: only a walk through all events of the chunk tells them. */
+static void note_oom_times(struct work *w, struct tmk_cursor *c)
+{
+    struct tmk_event ev;
+    while (tmk_cursor_next(c, &ev) > 0) {
+        struct device_limits *l =
+            ev.kind == TMK_KIND_OOM && !ev.is_of_driver ? need_limits(w, ev.device) : NULL;
+        if (l && ev.time_ns > l->oom_ns)
+            l->oom_ns = ev.time_ns;
+    }
+}
+
+static bool is_any_oom_known(const struct work *w)
+{
+    for (uint32_t i = 0; i < w->n_limits; i++)
+        if (w->limits[i].has_oom)
+            return true;
+    return false;
+}
+
 /* Search backwards from the end until something is found: samples come once a second. */
 static void find_device_limits(struct work *w)
 {
@@ -120,8 +141,12 @@ static void find_device_limits(struct work *w)
             continue;
         n_looked++;
         if (tmk_reader_payload(r, i - 1, &payload, NULL) == 0 &&
-            tmk_cursor_begin(&cursor, &chunk->header, payload, NULL) == 0)
+            tmk_cursor_begin(&cursor, &chunk->header, payload, NULL) == 0) {
             note_events(w, &cursor);
+            if (is_any_oom_known(w) &&
+                tmk_cursor_begin(&cursor, &chunk->header, payload, NULL) == 0)
+                note_oom_times(w, &cursor);
+        }
     }
     tmk_cursor_fini(&cursor);
 }
@@ -240,6 +265,7 @@ static void take_forecast(struct tmk_forecast *f, const struct tmk_oom_forecast 
 {
     f->risk = o->risk;
     f->slope = o->slope;
+    f->shape = o->shape;
     f->has_time = o->has_time;
     f->has_confidence = o->has_time;
     f->confidence = o->confidence;
@@ -258,7 +284,7 @@ static void name_far_leak(struct work *w, struct tmk_forecast *f)
         capacity >= (double)f->capacity_bytes)
         return;
     struct tmk_oom_forecast o = look_at_steps(w, PEAKS, capacity);
-    if (o.risk < TMK_RISK_HIGH || cause_of_growth(w, &o, capacity) != TMK_GROWTH_LEAK)
+    if (!o.is_sure || cause_of_growth(w, &o, capacity) != TMK_GROWTH_LEAK)
         return;
     f->cause = TMK_GROWTH_LEAK;
     f->slope = o.slope;
@@ -323,6 +349,41 @@ static void forecast_by_time(struct work *w, struct tmk_forecast *f)
                    : (used.risk == TMK_RISK_MEDIUM ? TMK_GROWTH_NEARLY_FULL : TMK_GROWTH_NONE);
 }
 
+/* ---- what has happened ---- */
+
+static int64_t step_at(const struct work *w, uint16_t device, uint64_t time_ns)
+{
+    for (uint64_t i = tmk_reader_n_step_rows(w->p->reader); i > 0; i--) {
+        const struct tmk_step_row *row = tmk_reader_step_row(w->p->reader, i - 1);
+        if (row->device == device && row->start_ns <= time_ns)
+            return row->open || row->end_ns >= time_ns ? row->step : TMK_NO_STEP;
+    }
+    return TMK_NO_STEP;
+}
+
+/* A process that ended without finishing another step after an OOM has run out of memory: what its
+ * steps would have led to is of no use. */
+static void note_oom(const struct work *w, struct tmk_forecast *f)
+{
+    const struct device_limits *l = NULL;
+    for (uint32_t i = 0; i < w->n_limits; i++)
+        if (w->limits[i].device == f->device && w->limits[i].oom_ns > 0)
+            l = &w->limits[i];
+    if (!l)
+        return;
+    f->has_oom = true;
+    f->oom_ns = l->oom_ns;
+    f->oom_step = step_at(w, f->device, l->oom_ns);
+    bool went_on = w->steps.n > 0 && w->steps.rows[w->steps.n - 1]->end_ns >= l->oom_ns;
+    if (w->p->live || went_on || w->steps.n == 0)
+        return;
+    f->has_run_out = f->has_time = f->by_step = true;
+    f->has_confidence = false;
+    f->risk = TMK_RISK_CRITICAL;
+    f->cause = TMK_GROWTH_RAN_OUT;
+    f->steps_to_oom = f->seconds_to_oom = f->seconds_low = f->seconds_high = 0;
+}
+
 /* ---- together ---- */
 
 static void forecast_device(struct work *w, uint16_t device, struct tmk_forecast *ret)
@@ -336,6 +397,7 @@ static void forecast_device(struct work *w, uint16_t device, struct tmk_forecast
         forecast_by_steps(w, ret);
     ret->by_step = ret->risk != TMK_RISK_UNKNOWN;
     forecast_by_time(w, ret);
+    note_oom(w, ret);
 }
 
 static bool is_device_listed(const struct tmk_forecast *list, uint32_t n, uint16_t device)
@@ -388,6 +450,8 @@ const char *tmk_forecast_text(const struct tmk_forecast *f, bool is_short, char 
         snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "-");
     else if (!f->has_time)
         snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s", risk);
+    else if (f->has_run_out)
+        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "out of memory");
     else if (is_short)
         snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s %s", risk,
                  tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time));

@@ -27,6 +27,11 @@ struct tmk_forecast {
     uint64_t capacity_bytes; /* 0: not known, and then nothing else is but highest */
     uint64_t highest_bytes;  /* of the peaks */
     double slope;            /* bytes a step, or with !by_step a second; 0: it does not grow */
+    enum tmk_growth_shape shape;
+    bool has_oom; /* an OOM is among the last events: the next two are known */
+    uint64_t oom_ns;
+    int64_t oom_step; /* TMK_NO_STEP: it came in none */
+    bool has_run_out; /* the process ended in that step, so it is no forecast: the time is 0 */
     bool by_step;
     bool has_time;       /* the next four are known */
     double steps_to_oom; /* by_step */

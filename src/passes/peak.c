@@ -15,6 +15,7 @@
 #include "trace/events.h"
 #include "trace/kinds.h"
 #include "trace/layout.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
 #include "trace/state.h"
 
@@ -328,6 +329,30 @@ uint64_t tmk_peak_n_blocks(const struct tmk_peak *k)
 const struct tmk_block *tmk_peak_block(const struct tmk_peak *k, uint64_t i)
 {
     return &k->blocks[i];
+}
+
+static const char *name_of_context(const struct tmk_labels *labels, uint32_t context)
+{
+    return context && context < labels->n_contexts
+               ? tmk_reader_string(labels->p->reader, labels->contexts[context].name)
+               : NULL;
+}
+
+void tmk_peak_place(const struct tmk_peak *k, const char **ret_stage, const char **ret_module)
+{
+    const struct tmk_labels *labels = tmk_peak_labels(k);
+    const struct tmk_block *last = NULL;
+    for (uint64_t i = 0; i < tmk_peak_n_blocks(k); i++) {
+        const struct tmk_block *b = tmk_peak_block(k, i);
+        if (!last || b->serial > last->serial)
+            last = b;
+    }
+    *ret_stage = *ret_module = NULL;
+    if (!last || last->context == 0 || last->context >= labels->n_contexts)
+        return;
+    const struct tmk_context *place = &labels->contexts[last->context];
+    *ret_stage = name_of_context(labels, place->stage);
+    *ret_module = name_of_context(labels, place->module);
 }
 
 const struct tmk_labels *tmk_peak_labels(const struct tmk_peak *k)

@@ -54,6 +54,9 @@ uint64_t tmk_peak_n_blocks(const struct tmk_peak *k);
 const struct tmk_block *tmk_peak_block(const struct tmk_peak *k, uint64_t i);
 /* The names that these blocks' numbers stand for; borrowed until close. */
 const struct tmk_labels *tmk_peak_labels(const struct tmk_peak *k);
+/* The stage and the module in which the last of them was allocated, which is where the peak was
+ * reached; NULL: none, or not known. */
+void tmk_peak_place(const struct tmk_peak *k, const char **ret_stage, const char **ret_module);
 /* Bytes by key, largest first; borrowed until the next call of group or close. */
 int tmk_peak_group(struct tmk_peak *k, enum tmk_by by, const struct tmk_peak_row **ret_rows,
                    uint64_t *ret_n, struct tmk_error *err);

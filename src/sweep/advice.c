@@ -13,6 +13,8 @@
 #include "sweep/params.h"
 #include "sweep/results.h"
 
+#define SEEN_CHANGE 0.05 /* share of a peak: a parameter that was seen to change so much matters   \
+                          */
 #define GIB (UINT64_C(1) << 30)
 #define LARGEST_WHOLE 1e12
 
@@ -78,9 +80,13 @@ static void find_capacities(const struct tmk_survey *g, uint64_t asked, struct t
 const char *tmk_influence_name(enum tmk_influence_shape shape)
 {
     static const char *const names[] = {
-        [TMK_INFLUENCE_NONE] = "none",           [TMK_INFLUENCE_HARDLY] = "hardly",
-        [TMK_INFLUENCE_LINEAR] = "linear",       [TMK_INFLUENCE_PARTLY] = "partly_quadratic",
-        [TMK_INFLUENCE_QUADRATIC] = "quadratic", [TMK_INFLUENCE_FALLS] = "falls",
+        [TMK_INFLUENCE_NONE] = "none",
+        [TMK_INFLUENCE_HARDLY] = "hardly",
+        [TMK_INFLUENCE_LINEAR] = "linear",
+        [TMK_INFLUENCE_PARTLY] = "partly_quadratic",
+        [TMK_INFLUENCE_QUADRATIC] = "quadratic",
+        [TMK_INFLUENCE_FALLS] = "falls",
+        [TMK_INFLUENCE_UNEXPLAINED] = "unexplained",
     };
     return names[shape];
 }
@@ -136,6 +142,51 @@ static uint64_t measured_at(const struct tmk_survey *g, uint32_t p, double value
     return most;
 }
 
+struct measured_change { /* the two configurations that differ most, in that parameter alone */
+    const struct tmk_survey_config *less, *more;
+};
+
+/* Find how much of a peak the parameter was seen to change, as a share. */
+static double find_measured_change(const struct tmk_survey *g, uint32_t p,
+                                   struct measured_change *ret)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < g->n_configs; i++) {
+        const struct tmk_survey_config *a = &g->configs[i];
+        uint32_t choice[TMK_SWEEP_MAX_PARAMS];
+        if (!a->has_peak)
+            continue;
+        memcpy(choice, a->cell->choice, g->r->n_params * sizeof *choice);
+        for (choice[p] = 0; choice[p] < g->r->params[p].n_values; choice[p]++) {
+            const struct tmk_survey_config *b = tmk_survey_at(g, choice);
+            if (!b->has_peak || b->cell->peak_allocated <= a->cell->peak_allocated)
+                continue;
+            double share = (double)(b->cell->peak_allocated - a->cell->peak_allocated) /
+                           (double)b->cell->peak_allocated;
+            if (share > most) {
+                most = share;
+                *ret = (struct measured_change){a, b};
+            }
+        }
+    }
+    return most;
+}
+
+/* The fit sees little or nothing of a parameter that was measured to matter. */
+static const char *unexplained_sentence(const struct tmk_survey *g, const struct tmk_influence *i,
+                                        struct tmk_arena *arena)
+{
+    struct measured_change m = {0};
+    char less[TMK_AMOUNT_BYTES], more[TMK_AMOUNT_BYTES];
+    find_measured_change(g, i->param, &m);
+    return tmk_arena_format(arena,
+                            "%s matters, and the fit does not explain how: %s with %s, %s with "
+                            "%s",
+                            g->r->params[i->param].name,
+                            tmk_size_text(m.less->cell->peak_allocated, less), m.less->name,
+                            tmk_size_text(m.more->cell->peak_allocated, more), m.more->name);
+}
+
 enum { AT_BYTES = 2 * TMK_AMOUNT_BYTES };
 
 /* Write "1.70 GiB at 512", with "about " if the fit estimated it. */
@@ -162,6 +213,8 @@ static const char *influence_sentence(const struct tmk_survey *g, const struct t
     char from[AT_BYTES], to[AT_BYTES], size[TMK_AMOUNT_BYTES], square[64] = "";
     if (i->shape == TMK_INFLUENCE_UNKNOWN)
         return tmk_arena_format(arena, "%s: too few cells to say what it does", name);
+    if (i->shape == TMK_INFLUENCE_UNEXPLAINED)
+        return unexplained_sentence(g, i, arena);
     if (i->shape == TMK_INFLUENCE_NONE)
         return tmk_arena_format(arena, "%s changes nothing", name);
     if (i->shape == TMK_INFLUENCE_PARTLY || i->shape == TMK_INFLUENCE_QUADRATIC)
@@ -192,6 +245,10 @@ static int find_influences(const struct tmk_survey *g, struct tmk_arena *arena,
         i->effect = tmk_fit_effect(g->fit, p, g->largest->number);
         i->effect.known = i->effect.known && i->effect.n_values > 1;
         i->shape = influence_shape_of(&i->effect);
+        struct measured_change change;
+        if ((i->shape == TMK_INFLUENCE_NONE || i->shape == TMK_INFLUENCE_HARDLY) &&
+            find_measured_change(g, p, &change) > SEEN_CHANGE)
+            i->shape = TMK_INFLUENCE_UNEXPLAINED;
         i->text = influence_sentence(g, i, arena);
         if (!i->text)
             return TMK_ENOMEM;
@@ -227,7 +284,7 @@ static bool is_whole_param(const struct tmk_sweep_param *p)
  * numbers. */
 static bool can_be_asked(const struct tmk_results *r, const struct tmk_influence *i)
 {
-    return i->shape >= TMK_INFLUENCE_LINEAR && i->shape != TMK_INFLUENCE_FALLS &&
+    return i->shape >= TMK_INFLUENCE_LINEAR && i->shape < TMK_INFLUENCE_FALLS &&
            is_whole_param(&r->params[i->param]);
 }
 

@@ -19,6 +19,7 @@ enum tmk_influence_shape {
     TMK_INFLUENCE_PARTLY, /* a tenth to a half of the growth is quadratic */
     TMK_INFLUENCE_QUADRATIC,
     TMK_INFLUENCE_FALLS,
+    TMK_INFLUENCE_UNEXPLAINED, /* cells show that it matters, and the fit does not */
 };
 
 struct tmk_influence {

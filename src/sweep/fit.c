@@ -97,6 +97,16 @@ struct tmk_estimate tmk_fit_cell(const struct tmk_fit *f, uint32_t c)
     return g ? tmk_fit_group_at(g, own) : (struct tmk_estimate){.known = false};
 }
 
+bool tmk_fit_is_edge_off(const struct tmk_fit *f, uint32_t *ret_cell)
+{
+    for (uint32_t i = 0; i < f->n_groups; i++)
+        if (f->groups[i].off_row < f->groups[i].m) {
+            *ret_cell = f->groups[i].row_cell[f->groups[i].off_row];
+            return true;
+        }
+    return false;
+}
+
 const char *tmk_fit_way(const struct tmk_fit *f, uint32_t c)
 {
     const struct tmk_fit_group *g = fit_group_of(f, f->r->cells[c].choice);

@@ -62,6 +62,9 @@ struct tmk_estimate tmk_fit_cell(const struct tmk_fit *f, uint32_t c);
  * entry for each parameter of the results. */
 struct tmk_estimate tmk_fit_at(const struct tmk_fit *f, const double *numbers,
                                const uint32_t *choice);
+/* Find a cell at the edge of the grid that does not follow the others, as where another stage has
+ * the peak from there on (a crossover). Nothing beyond the grid is estimated then. False: none. */
+bool tmk_fit_is_edge_off(const struct tmk_fit *f, uint32_t *ret_cell);
 /* The way in which cell `c` is estimated: "category", "peak", "stage", "reserved"; NULL: it is
  * not. */
 const char *tmk_fit_way(const struct tmk_fit *f, uint32_t c);

@@ -27,12 +27,15 @@ enum {
     LEAST_ROWS = 16
 }; /* rows that are left out: all up to ALL_ROWS, at least LEAST_ROWS of very many */
 
-#define PREFERRED 0.8    /* another way's error must be below this share of the categories' */
-#define GOOD_ENOUGH 0.01 /* error, as a share of a row: categories, which say why, are kept */
-#define FALL 0.001       /* share of a row: a smaller change is no fall */
-#define STILL 0.003      /* share of a row: a larger difference is a change */
-#define OUTSIDE 0.25     /* bounds widen by this for each width of the range outside */
-#define FARTHEST 4       /* at most this many widths: wider bounds would say nothing */
+#define PREFERRED 0.8     /* another way's error must be below this share of the categories' */
+#define GOOD_ENOUGH 0.01  /* error, as a share of a row: categories, which say why, are kept */
+#define FALL 0.001        /* share of a row: a smaller change is no fall */
+#define STILL 0.003       /* share of a row: a larger difference is a change */
+#define OFF 0.03          /* share of a row: an edge that is farther off its fit, */
+#define OFF_LEFT_OUT 0.05 /* and that the others miss by more than this */
+#define OFF_TIMES 3       /* and by so many times what they miss of each other, is off */
+#define OUTSIDE 0.25      /* bounds widen by this for each width of the range outside */
+#define FARTHEST 4        /* at most this many widths: wider bounds would say nothing */
 
 static double weight_of(const struct tmk_fit_group *g, uint32_t row)
 {
@@ -212,6 +215,52 @@ static int find_spread(struct tmk_fit_group *g, struct tmk_arena *arena)
     return 0;
 }
 
+/* Whether no other row has at least as much of every number. */
+static bool is_at_edge(const struct tmk_fit_group *g, uint32_t row)
+{
+    const double *own = g->x + (size_t)row * g->n_numbers;
+    for (uint32_t i = 0; i < g->m; i++) {
+        const double *x = g->x + (size_t)i * g->n_numbers;
+        bool is_above = i != row;
+        for (uint32_t k = 0; k < g->n_numbers && is_above; k++)
+            is_above = x[k] >= own[k];
+        if (is_above)
+            return false;
+    }
+    return true;
+}
+
+/* The median error of the rows that were left out, `but` aside. */
+static double median_left_out(const struct tmk_fit_group *g, uint32_t but, double *scratch)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->m; i++)
+        if (i != but && !isnan(g->best->left_out[i]))
+            scratch[n++] = g->best->left_out[i];
+    qsort(scratch, n, sizeof *scratch, tmk_fit_rising);
+    return n > 0 ? scratch[n / 2] : NAN;
+}
+
+/* Find a row at the edge that the fit does not reach, and that the others tell nothing of, though
+ * they tell each other. */
+static int find_off_row(struct tmk_fit_group *g, struct tmk_arena *arena)
+{
+    double *scratch = tmk_arena_take(arena, g->m * sizeof *scratch);
+    g->off_row = g->m;
+    if (!scratch)
+        return TMK_ENOMEM;
+    for (uint32_t i = 0; i < g->m && g->off_row == g->m; i++) {
+        double left_out = g->best->left_out[i];
+        if (isnan(left_out) || left_out <= OFF_LEFT_OUT || !is_at_edge(g, i))
+            continue;
+        struct tmk_estimate e = tmk_fit_group_at(g, g->x + (size_t)i * g->n_numbers);
+        if (e.known && fabs(e.bytes - g->total[i]) > OFF * g->total[i] &&
+            left_out > OFF_TIMES * median_left_out(g, i, scratch))
+            g->off_row = i;
+    }
+    return 0;
+}
+
 static void find_ranges(struct tmk_fit_group *g)
 {
     for (uint32_t k = 0; k < g->n_numbers; k++) {
@@ -226,6 +275,7 @@ static void find_ranges(struct tmk_fit_group *g)
 
 int tmk_fit_group_solve(struct tmk_fit_group *g, struct tmk_arena *arena)
 {
+    g->off_row = g->m;
     find_ranges(g);
     int rc = find_terms(g, arena);
     for (uint32_t i = 0; rc == 0 && i < g->n_ways; i++)
@@ -237,7 +287,8 @@ int tmk_fit_group_solve(struct tmk_fit_group *g, struct tmk_arena *arena)
         if (g->ways[i].mean < (g->best == &g->ways[0] ? PREFERRED : 1) * g->best->mean &&
             g->ways[0].mean > GOOD_ENOUGH)
             g->best = &g->ways[i];
-    return find_spread(g, arena);
+    rc = find_spread(g, arena);
+    return rc != 0 ? rc : find_off_row(g, arena);
 }
 
 /* ---- estimates ---- */
@@ -307,7 +358,7 @@ struct tmk_estimate tmk_fit_group_at(const struct tmk_fit_group *g, const double
     const struct tmk_fit_way *w = g->best;
     double row[TMK_TERMS_MOST], value = 0;
     uint32_t from = 0, end = w->n_parts, most = 0;
-    if (!is_known_place(g, numbers))
+    if (!is_known_place(g, numbers) || (g->off_row < g->m && choice_distance(g, numbers) > 0))
         return (struct tmk_estimate){.known = false};
     terms_at(g, numbers, row);
     if (w->is_largest) {

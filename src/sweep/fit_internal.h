@@ -49,7 +49,8 @@ struct tmk_fit_group {
     struct tmk_fit_way ways[TMK_FIT_WAYS];
     uint32_t n_ways;
     struct tmk_fit_way *best;
-    double spread; /* relative error that nine of ten left-out rows stay within */
+    double spread;    /* relative error that nine of ten left-out rows stay within */
+    uint32_t off_row; /* a row at the edge that does not follow the others; m: there is none */
 };
 
 struct tmk_fit {

@@ -90,8 +90,7 @@ recorder.tidemark_record_oom(256, 70000, 100000, ctypes.byref(site))
 idle()
 """)
     found = listed(pid)["forecast"]
-    assert (found["risk"], found["steps_to_oom"], found["cause"]) in [
-        (risk, 60, "leak") for risk in ("high", "critical")]
+    assert (found["risk"], found["steps_to_oom"], found["cause"]) == ("medium", 60, "leak")  # most is ahead
     assert 0 < found["seconds_low"] < found["seconds_to_oom"] < found["seconds_high"]
     assert 0.7 <= found["confidence"] < 1 and "tidemark leak" in found["advice"][0]
     assert query(pid, "SELECT device, pid, rank, risk, steps_to_oom, cause FROM forecast") == [

@@ -303,6 +303,48 @@ static void nothing_measured_nothing_said(void **state)
     kit_sweep_close(r);
 }
 
+/* Two stages, the second of which has the peak in one configuration alone: no fit explains that,
+ * but nobody may say that nothing changes. */
+static struct tmk_results *crossover_sweep(void)
+{
+    struct tmk_results *r = kit_sweep_open((const char *[]){"seq=64,128,256", "batch=4,8"}, 2, 1);
+    for (uint32_t c = 0; c < r->n_cells; c++) {
+        double seq = kit_sweep_number(r, c, 0), batch = kit_sweep_number(r, c, 1);
+        double first = 30e6 + 400 * seq * batch, second = 5e6 + 60 * batch * seq * seq;
+        kit_sweep_done(r, c, 0, first > second ? first : second);
+    }
+    return r;
+}
+
+static void past_a_crossover(void **state)
+{
+    struct tmk_results *r = crossover_sweep();
+    struct said s;
+    uint32_t cell = UINT32_MAX;
+    (void)state;
+    ask(r, 0, &s);
+    assert_string_equal(tmk_influence_name(s.a.influences[0].shape), "unexplained");
+    assert_string_equal(s.a.influences[0].text,
+                        "seq matters, and the fit does not explain how: 28.8 MiB with seq=64 "
+                        "batch=8, 34.8 MiB with seq=256 batch=8");
+    assert_string_equal(s.a.influences[1].text,
+                        "batch matters, and the fit does not explain how: 29.0 MiB with seq=256 "
+                        "batch=4, 34.8 MiB with seq=256 batch=8");
+    assert_true(tmk_fit_is_edge_off(s.g.fit, &cell));
+    assert_int_equal(kit_sweep_number(r, cell, 0), 256);
+    assert_int_equal(kit_sweep_number(r, cell, 1), 8);
+    double inside[] = {128, 8}, beyond[] = {512, 8}; /* 123.8 MiB in truth: four times the fit */
+    assert_true(tmk_fit_at(s.g.fit, inside, r->cells[0].choice).known);
+    assert_false(tmk_fit_at(s.g.fit, beyond, r->cells[0].choice).known);
+    forget(&s);
+    kit_sweep_close(r);
+    r = lora_sweep();
+    ask(r, 0, &s);
+    assert_false(tmk_fit_is_edge_off(s.g.fit, &cell));
+    forget(&s);
+    kit_sweep_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +360,7 @@ int main(void)
         cmocka_unit_test(what_ran_out_does_not_fit),
         cmocka_unit_test(what_has_fitted_fits),
         cmocka_unit_test(estimates_are_called_so),
+        cmocka_unit_test(past_a_crossover),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

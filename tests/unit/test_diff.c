@@ -260,6 +260,64 @@ static void test_other_lines(void **state)
     end(&sides[1]);
 }
 
+/* A file under a new name, with its lines elsewhere, is the same where its functions are. One with
+ * other functions is another. */
+static void test_renamed_file(void **state)
+{
+    (void)state;
+    for (unsigned is_same = 0; is_same < 2; is_same++) {
+        struct side sides[2];
+        for (unsigned i = 0; i < 2; i++) {
+            struct maker *m = &sides[i].maker;
+            maker_open(m, 0);
+            maker_string(m, S_FILE, i ? "new/train2.py" : "old/train.py");
+            maker_string(m, S_MAIN, "<module>");
+            maker_string(m, S_F, is_same || i == 0 ? "step" : "evaluate");
+            maker_string(m, S_G, is_same || i == 0 ? "load" : "plot");
+            maker_frame(m, 1, S_FILE, S_MAIN, i ? 90 : 10);
+            maker_frame(m, 2, S_FILE, S_F, i ? 7 : 20);
+            maker_frame(m, 3, S_FILE, S_G, i ? 3 : 40);
+            maker_stack(m, 1, (uint32_t[]){2, 1}, 2);
+            maker_stack(m, 2, (uint32_t[]){3, 1}, 2);
+            blocks(m, 1, (uint64_t[]){100}, 1, 0x100, TIDEMARK_ACTIVATION, 0);
+            blocks(m, 2, (uint64_t[]){30}, 1, 0x200, TIDEMARK_INPUT, 0);
+        }
+        finish(&sides[0]);
+        finish(&sides[1]);
+        struct tmk_diff *d = compare(sides, TMK_BY_STACK);
+        check_sums(d);
+        check_split(tmk_diff_split(d), 0, 0, is_same ? 0 : 130, is_same ? 0 : -130);
+        assert_int_equal(tmk_diff_n_rows(d), is_same ? 2 : 4);
+        tmk_diff_close(d);
+        end(&sides[0]);
+        end(&sides[1]);
+    }
+}
+
+/* The place of a peak is that of its last allocation. */
+static void test_place_of_peak(void **state)
+{
+    (void)state;
+    struct side side;
+    const char *stage, *module;
+    struct maker *m = &side.maker;
+    maker_open(m, 0);
+    maker_string(m, S_F, "backward");
+    maker_string(m, S_MODULE, "blocks.1");
+    maker_alloc(m, CUDA0, 0x100, 100, 0);
+    maker_push(m, TIDEMARK_STAGE, S_F);
+    maker_push(m, TIDEMARK_MODULE, S_MODULE);
+    maker_alloc(m, CUDA0, 0x200, 100, 0);
+    maker_free(m, CUDA0, 0x100);
+    maker_pop(m, TIDEMARK_MODULE);
+    maker_alloc(m, CUDA0, 0x300, 50, 0);
+    finish(&side);
+    tmk_peak_place(side.peak, &stage, &module);
+    assert_string_equal(stage, "backward");
+    assert_string_equal(module, "blocks.1");
+    end(&side);
+}
+
 /* What a wrapper calls is the same, though its stack is longer. */
 static void test_called_otherwise(void **state)
 {
@@ -452,12 +510,13 @@ static void test_no_steps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),       cmocka_unit_test(test_not_attributed),
-        cmocka_unit_test(test_moved_lines), cmocka_unit_test(test_inserted_line),
-        cmocka_unit_test(test_other_lines), cmocka_unit_test(test_called_otherwise),
-        cmocka_unit_test(test_unwrap),      cmocka_unit_test(test_names),
-        cmocka_unit_test(test_edges),       cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_no_steps),
+        cmocka_unit_test(test_split),         cmocka_unit_test(test_not_attributed),
+        cmocka_unit_test(test_moved_lines),   cmocka_unit_test(test_inserted_line),
+        cmocka_unit_test(test_other_lines),   cmocka_unit_test(test_called_otherwise),
+        cmocka_unit_test(test_unwrap),        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_edges),         cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_no_steps),      cmocka_unit_test(test_renamed_file),
+        cmocka_unit_test(test_place_of_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -379,6 +379,8 @@ static void short_leak(void **state)
     assert_true(c->inquiry.leak->has_site);
     assert_int_equal(c->inquiry.leak->site.line, 7);
     assert_string_equal(c->fixes[0].kind, "leak");
+    assert_true(c->fixes[0].is_enough);
+    assert_null(strstr(c->fixes[0].text, "to the host")); /* it is the host's already */
     tmk_explanation_close(x);
     tmk_run_close(run);
     maker_remove(&m);
@@ -413,6 +415,83 @@ static void host_runs_out_in_a_large_step(void **state)
     tmk_explanation_close(x);
     tmk_run_close(run);
     maker_remove(&m);
+}
+
+enum { S_FORWARD = 100, S_EVAL, S_BACKWARD, S_NET, FORWARD_MIB = 40 };
+
+static void make_stages(struct maker *m)
+{
+    maker_string(m, S_FORWARD, "forward");
+    maker_string(m, S_EVAL, "eval");
+    maker_string(m, S_BACKWARD, "backward");
+    maker_string(m, S_NET, "net");
+}
+
+/* A forward that keeps an activation. */
+static void run_forward(struct maker *m, uint32_t stage, uint64_t address)
+{
+    m->ns += 10;
+    maker_push(m, TIDEMARK_STAGE, stage);
+    maker_push(m, TIDEMARK_MODULE, S_NET);
+    maker_alloc(m, TIDEMARK_HOST, address, FORWARD_MIB * MIB, LINE);
+    maker_tag(m, TIDEMARK_HOST, address, TIDEMARK_ACTIVATION, 0);
+    maker_pop(m, TIDEMARK_MODULE);
+    maker_pop(m, TIDEMARK_STAGE);
+}
+
+static void run_training_step(struct maker *m, int64_t step, unsigned n_forwards)
+{
+    maker_step(m, step);
+    for (unsigned i = 0; i < n_forwards; i++)
+        run_forward(m, S_FORWARD, (uint64_t)(i + 1) << 30);
+    m->ns += 10;
+    maker_push(m, TIDEMARK_STAGE, S_BACKWARD);
+    for (unsigned i = 0; i < n_forwards; i++)
+        maker_free(m, TIDEMARK_HOST, (uint64_t)(i + 1) << 30);
+    maker_pop(m, TIDEMARK_STAGE);
+}
+
+/* Runs out while forwards go on without a backward: in evaluation mode, or in training mode but
+ * more of them than training has for one backward. Each would be an outlier by its bytes. */
+static void evaluation_keeps_graphs(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t stage;
+        unsigned n_usual, n;
+        bool keeps;
+    } programs[] = {{S_EVAL, 1, 4, true}, {S_FORWARD, 1, 4, true}, {S_FORWARD, 3, 6, false}};
+    for (unsigned i = 0; i < 3; i++) {
+        struct maker m;
+        maker_open(&m, 0);
+        make_stacks(&m);
+        make_stages(&m);
+        for (int64_t step = 0; step < 8; step++)
+            run_training_step(&m, step, programs[i].n_usual);
+        m.ns += 10;
+        maker_step(&m, 8);
+        for (unsigned k = 0; k < programs[i].n; k++)
+            run_forward(&m, programs[i].stage, (uint64_t)(k + 1) << 30);
+        maker_oom(&m, TIDEMARK_HOST, FORWARD_MIB * MIB, 0, LINE);
+        struct tmk_run *run = maker_finish(&m);
+        struct tmk_explanation *x = explain(run);
+        const struct tmk_case *c = tmk_explanation_get(x, 0);
+        assert_int_equal(c->scene.n_forwards, programs[i].n);
+        assert_int_equal(c->scene.most_forwards, programs[i].n_usual);
+        assert_int_equal(tmk_scene_keeps_graphs(&c->scene), programs[i].keeps);
+        if (programs[i].keeps) {
+            assert_string_equal(tmk_cause_name(c->verdict.rows[0].cause), "demand");
+            assert_string_equal(c->fixes[0].kind, "no_grad");
+            assert_int_equal(c->fixes[0].saves_bytes, 4 * FORWARD_MIB * MIB);
+            assert_true(c->fixes[0].is_enough);
+            assert_int_equal(c->n_fixes, 1);
+        } else {
+            assert_string_equal(c->fixes[0].kind, "outlier");
+        }
+        tmk_explanation_close(x);
+        tmk_run_close(run);
+        maker_remove(&m);
+    }
 }
 
 /* A program that catches the error each time: all are counted, a few explained. */
@@ -457,6 +536,7 @@ int main(void)
         cmocka_unit_test(driver_refuses_nccl),
         cmocka_unit_test(short_leak),
         cmocka_unit_test(host_runs_out_in_a_large_step),
+        cmocka_unit_test(evaluation_keeps_graphs),
         cmocka_unit_test(storm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

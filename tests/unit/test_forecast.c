@@ -21,6 +21,7 @@ struct plan {
     unsigned device;
     bool has_samples;
     uint64_t oom_capacity; /* 0: no OOM at the end */
+    bool dies;             /* of that */
 };
 
 static uint64_t steady(int step)
@@ -68,9 +69,13 @@ static struct tmk_run *make(struct maker *m, const struct plan *plan)
     maker_open(m, 0);
     for (int i = 0; i < N; i++)
         put_step(m, plan, i);
-    if (plan->oom_capacity)
+    if (!plan->dies && plan->oom_capacity)
         maker_oom(m, plan->device, GB, plan->oom_capacity, 0);
+    m->ns += 1000;
     maker_step(m, N); /* so that the last one is finished */
+    m->ns += STEP_NS;
+    if (plan->dies)
+        maker_oom(m, plan->device, GB, plan->oom_capacity, 0);
     return maker_finish(m);
 }
 
@@ -110,7 +115,7 @@ static void test_leak(void **state)
     for (int with = 0; with < 2; with++) {
         struct tmk_forecast f = forecast(&plan, with);
         assert_int_equal(f.capacity_bytes, 79 * GB);
-        assert_int_equal(f.risk, TMK_RISK_HIGH);
+        assert_int_equal(f.risk, TMK_RISK_MEDIUM); /* most of the way is ahead */
         assert_int_equal(f.cause, TMK_GROWTH_LEAK);
         assert_true(f.by_step && f.has_time && f.has_confidence);
         assert_near(f.slope, 64.0 * (double)MB);
@@ -145,7 +150,7 @@ static void test_growing_batch(void **state)
     (void)state;
     struct plan plan = {none, growing, NULL, none, CUDA, .has_samples = true};
     struct tmk_forecast f = forecast(&plan, false);
-    assert_int_equal(f.risk, TMK_RISK_HIGH);
+    assert_int_equal(f.risk, TMK_RISK_MEDIUM);
     assert_int_equal(f.cause, TMK_GROWTH_BATCH);
 }
 
@@ -160,6 +165,31 @@ static void test_limit_of_an_oom(void **state)
     assert_near(f.steps_to_oom, (20 - 13.6875) * 16);
     plan.has_samples = false;
     assert_int_equal(forecast(&plan, false).capacity_bytes, 20 * GB);
+}
+
+/* What has happened is no forecast: it died in the step after the last that finished. */
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    struct plan plan = {
+        growing, growing, growing, none, CUDA, .has_samples = true, .oom_capacity = 14 * GB};
+    struct tmk_forecast f = forecast(&plan, false);
+    assert_true(f.has_oom && !f.has_run_out); /* caught, and the step went on */
+    assert_int_equal(f.oom_step, N - 1);
+    assert_int_equal(f.cause, TMK_GROWTH_LEAK);
+    plan.dies = true;
+    for (int with = 0; with < 2; with++) {
+        char text[TMK_FORECAST_TEXT_BYTES];
+        f = forecast(&plan, with);
+        assert_true(f.has_oom && f.has_run_out);
+        assert_int_equal(f.oom_step, N);
+        assert_int_equal(f.oom_ns, (N + 1) * STEP_NS + 1000);
+        assert_int_equal(f.risk, TMK_RISK_CRITICAL);
+        assert_int_equal(f.cause, TMK_GROWTH_RAN_OUT);
+        assert_true(f.has_time && f.by_step && !f.has_confidence);
+        assert_true(f.steps_to_oom == 0 && f.seconds_to_oom == 0 && f.seconds_high == 0);
+        assert_string_equal(tmk_forecast_text(&f, true, text), "out of memory");
+    }
 }
 
 static void test_reserved_grows(void **state)
@@ -248,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_far_leak),
         cmocka_unit_test(test_growing_batch),
         cmocka_unit_test(test_limit_of_an_oom),
+        cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_reserved_grows),
         cmocka_unit_test(test_others_grow),
         cmocka_unit_test(test_quiet),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* When it runs out: series by hand, whose answer is known. How good it is with noise is
  * bench/forecast_score's to say. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,8 @@ static void test_line_is_exact(void **state)
     assert_near(o.to_oom, 67.5625 * 16, 1e-6);
     assert_near(o.slope, GB / 16, 1e-9);
     assert_int_equal(o.shape, TMK_SHAPE_STEADY);
-    assert_int_equal(o.risk, TMK_RISK_HIGH);
+    assert_int_equal(o.risk, TMK_RISK_MEDIUM); /* sure, but most of the way is ahead: see below */
+    assert_true(o.is_sure);
     assert_true(o.low < o.to_oom && o.to_oom < o.high);
     assert_near(o.highest, 12.4375 * GB, 1e-12);
 }
@@ -106,6 +108,67 @@ static void test_curve_is_exact(void **state)
     assert_int_equal(o.shape, TMK_SHAPE_ACCELERATING);
 }
 
+/* ---- curves, each looked at half way ---- */
+
+static double doubling(double x)
+{
+    return 5 * GB * exp(x / 200 * M_LN2);
+}
+
+/* 80 GB are 16 times 5: four doublings of 200 steps. */
+static void test_doubling(void **state)
+{
+    (void)state;
+    struct tmk_oom_forecast o = look(doubling, 401, 1, 80 * GB);
+    assert_true(o.has_time);
+    assert_near(o.to_oom, 400, 0.02);
+    assert_int_equal(o.shape, TMK_SHAPE_ACCELERATING);
+    assert_near(o.slope, 20 * GB * M_LN2 / 200, 0.02); /* today's rate */
+    assert_true(look(doubling, 780, 1, 80 * GB).risk >= TMK_RISK_HIGH);
+}
+
+static double root(double x)
+{
+    return 10 * GB + 70 * GB * sqrt(x / 900);
+}
+
+static double logarithm(double x)
+{
+    return 10 * GB + 70 * GB * log(1 + x / 60) / log(16);
+}
+
+static double bound_above(double x)
+{
+    return 10 * GB + 80 * GB * (1 - exp(-x * log(8) / 900));
+}
+
+static void test_slowing_runs_out(void **state)
+{
+    (void)state;
+    static curve *const curves[] = {root, logarithm, bound_above};
+    for (unsigned i = 0; i < sizeof curves / sizeof *curves; i++) {
+        struct tmk_oom_forecast o = look(curves[i], 451, 1, 80 * GB);
+        assert_true(o.has_time);
+        assert_near(o.to_oom, 450, 0.06);
+        assert_int_equal(o.shape, TMK_SHAPE_SLOWING);
+        assert_true(look(curves[i], 880, 1, 80 * GB).risk >= TMK_RISK_HIGH);
+    }
+}
+
+static double bound_below(double x)
+{
+    return 10 * GB + 60 * GB * (1 - exp(-x / 100));
+}
+
+/* A cache that fills slower and slower never gets there. */
+static void test_bound_below_is_quiet(void **state)
+{
+    (void)state;
+    for (unsigned n = 8; n <= 1000; n += 9)
+        assert_true(look(bound_below, n, 1, 80 * GB).risk < TMK_RISK_HIGH);
+    assert_false(look(bound_below, 150, 1, 80 * GB).has_time);
+}
+
 static double warm_line(double x)
 {
     return x < 6 ? 2 * GB * x : line(x);
@@ -130,6 +193,9 @@ static void test_late_leak(void **state)
     struct tmk_oom_forecast o = look(late_line, 201, 1, 80 * GB);
     assert_true(o.has_time);
     assert_near(o.to_oom, 45 * 4, 0.02);
+    assert_int_equal(o.risk, TMK_RISK_MEDIUM);
+    o = look(late_line, 355, 1, 80 * GB); /* 26 steps ahead, and seen for 254 */
+    assert_near(o.to_oom, 26, 0.02);
     assert_int_equal(o.risk, TMK_RISK_HIGH);
 }
 
@@ -145,7 +211,8 @@ static void test_stairs(void **state)
     assert_true(o.has_time);
     assert_near(o.to_oom, 81, 0.1);
     assert_int_equal(o.shape, TMK_SHAPE_STAIRS);
-    assert_int_equal(o.risk, TMK_RISK_HIGH);
+    assert_int_equal(o.risk, TMK_RISK_MEDIUM);
+    assert_int_equal(look(stairs, 185, 1, 30 * GB).risk, TMK_RISK_HIGH);
 }
 
 /* ---- what does not ---- */
@@ -247,10 +314,28 @@ static void test_too_little(void **state)
 static void test_short_raises_no_alarm(void **state)
 {
     (void)state;
-    struct tmk_oom_forecast o = look(line, 20, 1, 40 * GB);
-    assert_true(o.has_time);
-    assert_true(o.risk < TMK_RISK_HIGH);
-    assert_int_equal(look(line, TMK_OOM_FORECAST_LEAST_STEPS + 1, 1, 40 * GB).risk, TMK_RISK_HIGH);
+    struct tmk_oom_forecast_terms terms = {
+        .capacity_bytes = 16.7 * GB, .least_span = 200, .soon = 5};
+    look(line, 100, 1, 40 * GB); /* the points: 8 steps from the capacity */
+    struct tmk_oom_forecast o = tmk_oom_forecast_make(points, 100, &terms);
+    assert_true(o.has_time && o.is_sure);
+    assert_int_equal(o.risk, TMK_RISK_MEDIUM);
+    terms.least_span = 90;
+    assert_int_equal(tmk_oom_forecast_make(points, 100, &terms).risk, TMK_RISK_HIGH);
+}
+
+static double buffer(double x)
+{
+    return 10 * GB + fmin(x, 300) * GB / 6;
+}
+
+/* A buffer of 50 GB fills like a leak. An alarm waits until hardly any of the way is left, and this
+ * never comes so far. */
+static void test_buffer_is_quiet(void **state)
+{
+    (void)state;
+    for (unsigned n = 8; n <= 600; n += 7)
+        assert_true(look(buffer, n, 1, 80 * GB).risk < TMK_RISK_HIGH);
 }
 
 int main(void)
@@ -261,6 +346,10 @@ int main(void)
         cmocka_unit_test(test_unit_does_not_matter),
         cmocka_unit_test(test_soon_is_critical),
         cmocka_unit_test(test_curve_is_exact),
+        cmocka_unit_test(test_doubling),
+        cmocka_unit_test(test_slowing_runs_out),
+        cmocka_unit_test(test_bound_below_is_quiet),
+        cmocka_unit_test(test_buffer_is_quiet),
         cmocka_unit_test(test_warm_up_is_left_out),
         cmocka_unit_test(test_late_leak),
         cmocka_unit_test(test_stairs),

@@ -11,6 +11,7 @@
 #include "passes/diff/diff.h"
 #include "passes/diff/diff_steps.h"
 #include "passes/group.h"
+#include "passes/peak.h"
 #include "trace/defs.h"
 
 enum { LISTED_STEPS = 40 };
@@ -166,7 +167,11 @@ static void add_diff_side(struct tmk_tree *t, const char *key, const struct tmk_
     tmk_answer_put_pid(t, l->p);
     tmk_answer_put_device(t, tmk_moment_answer_device(l));
     tmk_answer_put_step(t, "step", tmk_moment_answer_step(l));
+    const char *stage, *module;
+    tmk_peak_place(l->peak, &stage, &module);
     tmk_tree_u64(t, "time_ns", tmk_moment_answer_ns(l));
+    tmk_tree_text(t, "stage", l->detail_lost ? NULL : stage);
+    tmk_tree_text(t, "module", l->detail_lost ? NULL : module);
     tmk_tree_bool(t, "detail_lost", l->detail_lost);
     tmk_tree_end(t);
 }

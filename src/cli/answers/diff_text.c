@@ -20,6 +20,7 @@
 #include "passes/diff/diff_steps.h"
 #include "passes/diff/gates.h"
 #include "passes/group.h"
+#include "passes/peak.h"
 #include "trace/defs.h"
 #include "trace/reader.h"
 
@@ -156,6 +157,38 @@ static void print_sides(struct tmk_sheet *sheet, const struct tmk_diff_answer *c
     tmk_sheet_table(sheet, t);
     fputc('\n', sheet->out);
     sheet->is_begun = true;
+}
+
+static bool are_names_equal(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static char *place_text(const char *stage, const char *module)
+{
+    return tmk_xformat("%s%s%s", stage ? stage : "no stage", module ? " of " : "",
+                       module ? module : "");
+}
+
+/* Say where each moment lies if that differs: what only one has by then (gradients, say) is no
+ * difference of the programs. */
+static void print_places(struct tmk_sheet *sheet, const struct tmk_diff_answer *c)
+{
+    const char *stage[2], *module[2];
+    if (c->shown->sides[0].detail_lost || c->shown->sides[1].detail_lost)
+        return; /* the blocks are of another moment */
+    for (unsigned side = 0; side < 2; side++)
+        tmk_peak_place(c->shown->sides[side].peak, &stage[side], &module[side]);
+    if (are_names_equal(stage[0], stage[1]) && are_names_equal(module[0], module[1]))
+        return;
+    char *a = place_text(stage[0], module[0]), *b = place_text(stage[1], module[1]);
+    fputc('\n', sheet->out);
+    tmk_sheet_text(sheet,
+                   "The two lie at different places of a step, A in %s, B in %s: what one has not "
+                   "made yet, or has freed, is listed as a change too.",
+                   a, b);
+    free(a);
+    free(b);
 }
 
 /* ---- rows ---- */
@@ -345,6 +378,7 @@ void tmk_diff_text(const struct tmk_diff_answer *c)
     struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
     print_sides(&sheet, c);
     print_totals(&sheet, c);
+    print_places(&sheet, c);
     tmk_diff_causes_text(c, &sheet);
     print_diff_rows(&sheet, c);
     print_steps(&sheet, c);

@@ -113,6 +113,8 @@ static void add_evidence(struct tmk_tree *t, const struct tmk_case *c)
     tmk_tree_u64(t, "missing", v->missing_bytes);
     tmk_tree_u64(t, "need", c->need.bytes);
     tmk_tree_bool(t, "need_is_estimate", c->need.is_estimate);
+    tmk_tree_bool(t, "whole_step_known", c->need.is_whole_step_known);
+    tmk_tree_bool(t, "keeps_graphs", tmk_scene_keeps_graphs(s));
     tmk_tree_bytes(t, "card", s->card_total_bytes);
     tmk_tree_bytes(t, "card_used", s->card_used_bytes);
     tmk_tree_bytes(t, "card_free", s->card_free_bytes);
@@ -137,6 +139,7 @@ static void add_explain_fix(struct tmk_tree *t, const struct tmk_fix *fix)
     tmk_tree_text(t, "kind", fix->kind);
     tmk_tree_text(t, "conf", fix->conf);
     tmk_tree_bool(t, "avoids", fix->avoids);
+    tmk_tree_bool(t, "enough", fix->is_enough);
     tmk_tree_fixed(t, "factor", fix->factor > 0 ? fix->factor : NAN, 2);
     tmk_tree_end(t);
 }

@@ -196,8 +196,24 @@ static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
                    v->limit == TMK_LIMIT_STATED ? "" : " (at least: it is not known exactly)");
 }
 
+static void tell_graphs(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_scene *s = &c->scene;
+    struct size a, b;
+    tmk_sheet_text(sheet,
+                   "An evaluation keeps its graphs: %" PRIu32 " forwards had begun since the last "
+                   "backward or step, and %s of activations were kept for a backward that does not "
+                   "come. Steps before peaked at %s.",
+                   s->n_forwards, size_or_dash(s->category_bytes[TIDEMARK_ACTIVATION], &a),
+                   c->inquiry.n_steps ? size_or_dash(c->inquiry.most_bytes, &b) : "-");
+}
+
 static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
+    if (tmk_scene_keeps_graphs(&c->scene)) {
+        tell_graphs(c, sheet);
+        return;
+    }
     struct size a, b;
     char of[64] = "";
     if (c->scene.card_total_bytes != TMK_BYTES_UNKNOWN &&
@@ -329,18 +345,17 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
 /* ---- fixes ---- */
 
 /* Returns "enough; saves 2.0 MiB, measured": whether a fix would have been enough, how much it
- * saves, and how that is known. Where steps need more and more, a fix is enough for this request,
- * not for the next ones. */
+ * saves, and how that is known. Where it is not known what the job would have needed after this
+ * request, no more is said than that this one is served. */
 static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
 {
     static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "replayed",
                                          [TMK_PROOF_MEASURED] = "measured",
                                          [TMK_PROOF_ESTIMATE] = "an estimate"};
     struct size a;
-    bool only_later = c->inquiry.growth_bytes > 0 && strcmp(fix->kind, "leak") != 0;
     const char *enough = c->scene.kind != TMK_SCENE_OOM ? ""
                          : !fix->avoids                 ? "not enough alone; "
-                         : only_later                   ? "gets past this request; "
+                         : !fix->is_enough              ? "gets past this request; "
                                                         : "enough; ";
     bool is_known = fix->saves_bytes != TMK_BYTES_UNKNOWN;
     if (!is_known && fix->proof == TMK_PROOF_ESTIMATE)

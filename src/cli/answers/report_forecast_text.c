@@ -38,6 +38,19 @@ static const char *growth_reason_text(enum tmk_growth_cause cause)
     return texts[cause];
 }
 
+/* Returns how fast it grows now where that changes: ", faster and faster (now 1.5 MiB a step)". */
+static char *rate_text(const struct tmk_forecast *c)
+{
+    char size[TMK_AMOUNT_BYTES];
+    const char *how = c->shape == TMK_SHAPE_ACCELERATING ? "faster and faster"
+                      : c->shape == TMK_SHAPE_SLOWING    ? "slower and slower"
+                                                         : NULL;
+    if (!how || !c->has_time || c->slope < 1)
+        return tmk_xstrdup("");
+    return tmk_xformat(", %s (now %s a %s)", how, tmk_size_text(tmk_size_whole(c->slope), size),
+                       c->by_step ? "step" : "second");
+}
+
 static char *when_text(const struct tmk_process_answer *f)
 {
     const struct tmk_forecast *c = &f->forecast;
@@ -63,14 +76,15 @@ void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_she
     bool has_run_out = !f->p->live && tmk_ooms_n(f->ooms) > 0;
     if (c->risk == TMK_RISK_UNKNOWN || has_run_out || (!f->p->live && c->risk < TMK_RISK_MEDIUM))
         return;
-    char *when = when_text(f);
+    char *when = when_text(f), *rate = rate_text(c);
     tmk_sheet_heading(sheet, "FORECAST");
-    tmk_sheet_text(sheet, "The risk that %s of memory on %s (%s) is %s: %s%s%s.",
+    tmk_sheet_text(sheet, "The risk that %s of memory on %s (%s) is %s: %s%s%s%s.",
                    f->p->live ? "this job runs out" : "the job would have run out",
                    tmk_device_name(c->device, device), tmk_size_text(c->capacity_bytes, size),
-                   tmk_risk_text(c->risk), growth_reason_text(c->cause),
+                   tmk_risk_text(c->risk), growth_reason_text(c->cause), rate,
                    c->has_time ? "; full " : "", when);
     free(when);
+    free(rate);
     const char *advice;
     for (unsigned i = 0; (advice = tmk_growth_cause_advice(c->cause, c->risk, i)) != NULL; i++)
         tmk_sheet_item(sheet, advice);

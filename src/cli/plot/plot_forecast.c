@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/plot/gnuplot.h"
@@ -21,6 +22,7 @@
 #include "passes/forecast.h"
 #include "passes/forecast_samples.h"
 #include "passes/steps.h"
+#include "trace/layout.h"
 #include "trace/replay.h"
 
 enum { MOST_POINTS = 2000, MOST_TICS = 14 };
@@ -117,7 +119,7 @@ static void find_lead(struct forecast_drawing *d)
     d->first_x = forecast_x(d, 0);
     d->last_x = forecast_x(d, n - 1);
     d->last_y = bytes_of(d, n - 1);
-    if (!f->has_time || f->seconds_to_oom <= 0 || f->by_step != d->by_step)
+    if (!f->has_time || f->has_run_out || f->seconds_to_oom <= 0 || f->by_step != d->by_step)
         return;
     double one = d->by_step ? f->seconds_to_oom / (f->steps_to_oom > 0 ? f->steps_to_oom : 1)
                             : d->time.size / 1e9;
@@ -134,6 +136,16 @@ static void put_lead(const struct forecast_drawing *d, FILE *out)
     fprintf(out, "$l << EOD\n%.9g %.7g\n%.9g %.7g\nEOD\n", d->last_x, y, d->last_x + d->lead, top);
 }
 
+/* Where the OOM that has happened is drawn; false: there is none, or not on this axis. */
+static bool find_oom_x(const struct forecast_drawing *d, double *ret)
+{
+    if (!d->f.has_oom || (d->by_step && d->f.oom_step == TMK_NO_STEP))
+        return false;
+    *ret = d->by_step ? (double)d->f.oom_step
+                      : (double)(d->f.oom_ns + d->plot->p->offset_ns) / d->time.size;
+    return true;
+}
+
 /* The end of the axis: as far as the line reaches, but the points keep a third of the picture. */
 static double forecast_end(const struct forecast_drawing *d)
 {
@@ -141,7 +153,8 @@ static double forecast_end(const struct forecast_drawing *d)
     ahead = ahead > 2 * span ? 2 * span : ahead;
     ahead = ahead < 1.05 * d->lead ? 1.05 * d->lead : ahead;
     ahead = ahead > 6 * span ? 6 * span : ahead;
-    return d->last_x + (d->lead > 0 ? ahead : 0.02 * span);
+    double end = d->last_x + (d->lead > 0 ? ahead : 0.02 * span), oom;
+    return find_oom_x(d, &oom) && end < oom + 0.05 * span ? oom + 0.05 * span : end;
 }
 
 /* ---- the script ---- */
@@ -155,8 +168,11 @@ static void put_forecast_title(const struct forecast_drawing *d, struct tmk_gnup
                     tmk_size_text(tmk_size_whole(f->slope), slope), f->by_step ? "step" : "second");
     for (char *at = growth; *at; at++)
         *at = *at == '_' ? ' ' : *at;
-    char *title;
-    if (d->lead > 0)
+    char *title, step[TMK_STEP_TEXT_BYTES];
+    if (f->has_run_out)
+        title = tmk_plot_title(d->plot, "ran out of memory%s",
+                               tmk_step_text(d->plot->p, f->oom_step, " ", step));
+    else if (d->lead > 0)
         title =
             tmk_plot_title(d->plot, "%s risk, full in %s (%s)", tmk_risk_text(f->risk),
                            tmk_time_text(tmk_size_whole(f->seconds_to_oom * 1e9), time), growth);
@@ -178,7 +194,7 @@ static void put_forecast_axes(const struct forecast_drawing *d, FILE *out,
     char size[TMK_AMOUNT_BYTES], text[TMK_AMOUNT_BYTES + 16];
     double capacity = (double)d->f.capacity_bytes, most = (double)d->f.highest_bytes;
     most = most > d->last_y ? most : d->last_y;
-    bool has_limit = d->lead > 0 || capacity < 3 * most;
+    bool has_limit = d->lead > 0 || d->f.has_oom || capacity < 3 * most;
     double height = 1.1 * (has_limit && capacity > most ? capacity : most) / d->size.size;
     fprintf(out, "set ylabel '%s'\nset yrange [0:%.7g]\nset xrange [%.9g:%.9g]\n", d->size.name,
             height, d->first_x, forecast_end(d));
@@ -211,6 +227,17 @@ static void put_mark(const struct forecast_drawing *d, FILE *out, const struct t
                 at, at, top, theme->warning);
 }
 
+static void put_oom(const struct forecast_drawing *d, FILE *out, const struct tmk_theme *theme)
+{
+    double x, top = (double)d->f.capacity_bytes / d->size.size;
+    if (!find_oom_x(d, &x))
+        return;
+    fprintf(out,
+            "set label 'out of memory' at first %.9g, first %.7g point pointtype 2 pointsize 2 "
+            "linewidth 3 linecolor rgb '%s' right front offset -1,-1 textcolor rgb '%s'\n",
+            x, top, theme->warning, theme->warning);
+}
+
 static int draw_forecast(struct forecast_drawing *d)
 {
     struct tmk_gnuplot *g = NULL;
@@ -226,6 +253,7 @@ static int draw_forecast(struct forecast_drawing *d)
     put_forecast_points(d, out);
     put_forecast_title(d, g);
     put_forecast_axes(d, out, theme);
+    put_oom(d, out, theme);
     if (d->lead > 0) {
         put_lead(d, out);
         put_mark(d, out, theme);

@@ -112,6 +112,24 @@ static double shown_percent(double share)
     return share < 1e-4 ? 0.01 : 100 * share;
 }
 
+/* Add what is to be said of a configuration at the edge that does not follow the others. */
+static const char *say_edge(struct tmk_sweep_answer *v, const char *text)
+{
+    uint32_t cell;
+    char is[TMK_AMOUNT_BYTES], fitted[TMK_AMOUNT_BYTES];
+    if (!tmk_fit_is_edge_off(v->g->fit, &cell))
+        return text;
+    const struct tmk_survey_config *c = tmk_survey_at(v->g, v->r->cells[cell].choice);
+    return tmk_arena_format(
+        &v->arena,
+        "%s %s does not follow the others: it needs %s, and the fit %s. Something else decides "
+        "from "
+        "there on (a later stage has the peak, say), so nothing beyond is estimated. Measure more "
+        "of the large ones.",
+        text, c->name, tmk_size_text(c->cell->peak_allocated, is),
+        tmk_size_text(tmk_size_whole(tmk_fit_cell(v->g->fit, cell).bytes), fitted));
+}
+
 const char *tmk_sweep_say_fit(struct tmk_sweep_answer *v)
 {
     uint32_t wrong = 0;
@@ -133,6 +151,7 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_answer *v)
         "others tell its peak within %.2g %% (the middle one; the worst %.2g %%)%s.%s",
         tmk_fit_n_configurations(f), shown_percent(median), shown_percent(worst), reserved,
         judgement(median));
+    text = text ? say_edge(v, text) : NULL;
     if (wrong == 0 || !text)
         return text;
     return tmk_arena_format(

@@ -17,6 +17,7 @@
 #include "kit/grow.h"
 #include "kit/textmap.h"
 #include "model/run.h"
+#include "passes/diff/renamed_files.h"
 #include "passes/group.h"
 #include "trace/defs.h"
 #include "trace/reader.h"
@@ -41,30 +42,25 @@ struct tmk_align {
     struct code_place *places;
     uint64_t n_places, place_room;
     uint32_t n_numbers;
+    struct tmk_renamed_files renamed;
     bool is_same_program; /* two moments of one process: no line has moved */
     bool unwraps;
 };
 
 /* ---- places ---- */
 
-/* The file without its installation folder, which differs from machine to machine. */
-static const char *short_file(const char *file)
-{
-    const char *packages = strstr(file, "-packages/"), *slash = strrchr(file, '/');
-    if (packages)
-        return packages + strlen("-packages/");
-    return slash ? slash + 1 : file;
-}
-
 /* Write a frame without its line. Of a native frame only the library's file counts, not its
  * symbols. */
-static void write_place_frame(FILE *out, const struct tmk_frame *f)
+static void write_place_frame(FILE *out, const struct tmk_renamed_files *renamed,
+                              const struct tmk_frame *f)
 {
+    const char *file = tmk_short_file(f->file ? f->file : "");
+    if (renamed)
+        file = tmk_renamed_file(renamed, file);
     if (f->address)
-        fprintf(out, "%s+%llx\n", short_file(f->file ? f->file : ""),
-                (unsigned long long)f->address);
+        fprintf(out, "%s+%llx\n", file, (unsigned long long)f->address);
     else
-        fprintf(out, "%s %s\n", short_file(f->file ? f->file : ""), f->function ? f->function : "");
+        fprintf(out, "%s %s\n", file, f->function ? f->function : "");
 }
 
 static uint32_t line_in_function(const struct tmk_frame *f)
@@ -73,7 +69,8 @@ static uint32_t line_in_function(const struct tmk_frame *f)
 }
 
 /* Write the chain of a stack, and its lines into `lines`. Returns how many lines there are. */
-static uint32_t write_chain(FILE *out, const struct tmk_reader *r, const struct tmk_stack *stack,
+static uint32_t write_chain(FILE *out, const struct tmk_renamed_files *renamed,
+                            const struct tmk_reader *r, const struct tmk_stack *stack,
                             bool user_only, uint32_t lines[MAX_FRAMES])
 {
     uint32_t n = 0;
@@ -81,23 +78,23 @@ static uint32_t write_chain(FILE *out, const struct tmk_reader *r, const struct 
         struct tmk_frame f;
         if (!tmk_reader_frame(r, stack->frames[i], &f) || (user_only && !tmk_frame_is_users(&f)))
             continue;
-        write_place_frame(out, &f);
+        write_place_frame(out, renamed, &f);
         lines[n++] = line_in_function(&f);
     }
     return n;
 }
 
-static char *chain_text(const struct tmk_reader *r, const struct tmk_stack *stack,
-                        uint32_t lines[MAX_FRAMES], uint32_t *ret_n)
+static char *chain_text(const struct tmk_renamed_files *renamed, const struct tmk_reader *r,
+                        const struct tmk_stack *stack, uint32_t lines[MAX_FRAMES], uint32_t *ret_n)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    *ret_n = write_chain(out, r, stack, true, lines);
+    *ret_n = write_chain(out, renamed, r, stack, true, lines);
     if (*ret_n == 0)
-        *ret_n = write_chain(out, r, stack, false, lines);
+        *ret_n = write_chain(out, renamed, r, stack, false, lines);
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -131,7 +128,8 @@ static uint32_t place_of_stack(struct tmk_align *x, struct place_index *index, e
 {
     struct code_place place = {.side = side};
     uint32_t lines[MAX_FRAMES], number;
-    char *text = chain_text(r, stack, lines, &place.n_lines);
+    const struct tmk_renamed_files *renamed = side == TMK_SIDE_B ? &x->renamed : NULL;
+    char *text = chain_text(renamed, r, stack, lines, &place.n_lines);
     char *chain = text ? tmk_arena_text(&x->memory, text, strlen(text)) : NULL;
     uint32_t *kept = tmk_arena_take(&x->memory, (place.n_lines + 1) * sizeof *kept);
     free(text);
@@ -467,7 +465,9 @@ static int align_places(struct tmk_align *x, struct tmk_peak *const peaks[2], st
     struct place_index index = {0};
     uint64_t plain = 0, without = 0;
     x->is_same_program = tmk_peak_labels(peaks[0])->p == tmk_peak_labels(peaks[1])->p;
-    int rc = find_peak_places(x, &index, TMK_SIDE_A, peaks[0]);
+    int rc = tmk_renamed_files_find(peaks, &x->memory, &x->renamed);
+    if (rc == 0)
+        rc = find_peak_places(x, &index, TMK_SIDE_A, peaks[0]);
     if (rc == 0)
         rc = find_peak_places(x, &index, TMK_SIDE_B, peaks[1]);
     if (rc == 0)

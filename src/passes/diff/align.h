@@ -5,7 +5,8 @@
  * Two versions of a program are compared, so lines may have moved and folders may differ. A
  * stack stands for the frames that the user wrote (all of them where there are none). Each frame
  * counts with its file without the installation folder, its function, and its line relative to
- * the function's first line where that is known. So an edit elsewhere in a file changes nothing.
+ * the function's first line where that is known. A file under a new name is the same where most of
+ * its functions are (renamed_files.h). So an edit elsewhere in a file changes nothing.
  * Stacks of the same functions that still differ in lines are matched in the order of their
  * lines if they hold as many blocks or as many bytes: that is an edit within the function.
  *

@@ -16,13 +16,14 @@ struct tmk_fix {
     const char *conf;     /* for PYTORCH_CUDA_ALLOC_CONF; NULL: no such fix */
     uint64_t saves_bytes; /* may be TMK_BYTES_UNKNOWN */
     enum tmk_proof proof;
-    bool avoids;   /* it would have been enough */
+    bool avoids;    /* this request would have been served */
+    bool is_enough; /* and the rest of the job: steps like this one are known to their end */
     double factor; /* batch: the part of it that fits; outlier: how many times the usual. 0: none */
     unsigned cost; /* to the user: 0 an environment variable ... 9 another GPU */
     bool is_for_cause;
 };
 
-enum { TMK_MAX_FIXES = 24 };
+enum { TMK_MAX_FIXES = 24, TMK_SHOWN_FIXES = 5 };
 
 struct tmk_case { /* all that is known */
     const struct tmk_process *p;

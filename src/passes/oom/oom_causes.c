@@ -167,7 +167,7 @@ static uint64_t outlier_bytes(const struct tmk_scene *scene, const struct tmk_in
     bool stands_out = q->n_steps >= MIN_STEPS && need > usual &&
                       need > saturated_sum(q->median_bytes, q->median_bytes / 4);
     bool others_fit = q->median_bytes < v->limit_bytes / 10 * 9;
-    return stands_out && others_fit ? need - q->median_bytes : 0;
+    return stands_out && others_fit && !tmk_scene_keeps_graphs(scene) ? need - q->median_bytes : 0;
 }
 
 static uint64_t other_process_bytes(const struct tmk_scene *scene, const struct tmk_oom_verdict *v)

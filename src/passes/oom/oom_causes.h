@@ -26,7 +26,7 @@
  *                  ones
  *   outlier        A + Q is above the median peak of up to 32 earlier steps, at least three, by
  *                  more than a quarter and by five deviations (MAD x 1.4826), and those would fit:
- *                  A + Q less the median
+ *                  A + Q less the median. Not where an evaluation keeps its graphs
  *   other_process  the device is the limit and others have some of it: what they have
  *   demand         the job needs more than there is: a twentieth of the limit, always
  *

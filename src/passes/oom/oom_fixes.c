@@ -15,6 +15,7 @@
 #include "passes/oom/oom_causes.h"
 #include "passes/oom/oom_fixes_internal.h"
 #include "passes/oom/oom_scene.h"
+#include "tidemark/tidemark.h"
 #include "trace/layout.h"
 
 /* The cost of a fix to the user. */
@@ -104,19 +105,31 @@ static void advise_conf(struct tmk_fixing *f, const struct tmk_trial *trial)
                        trial->conf, much);
 }
 
-/* Among settings that serve the request, advise the one that needs least: torch's own where they
- * do, and expandable segments, since those never waste more later on. */
+static int rank_of_conf(const char *conf)
+{
+    return strncmp(conf, "expandable", 10) == 0 ? 0 : conf[0] == '\0' ? 1 : 2;
+}
+
+/* The better one needs less; where both need the same, expandable segments, since those never waste
+ * more later on. Torch's own settings do not help against pieces. */
+static bool is_better_trial(const struct tmk_case *c, const struct tmk_trial *a,
+                            const struct tmk_trial *b)
+{
+    bool in_pieces = is_first_cause(c, TMK_CAUSE_FRAGMENTATION);
+    if (in_pieces && (a->conf[0] == '\0') != (b->conf[0] == '\0'))
+        return b->conf[0] == '\0';
+    uint64_t saves_a = trial_saves(c, a), saves_b = trial_saves(c, b);
+    return saves_a != saves_b ? saves_a > saves_b : rank_of_conf(a->conf) < rank_of_conf(b->conf);
+}
+
+/* Among settings that serve the request, advise the best one. */
 static void try_settings(struct tmk_fixing *f)
 {
     const struct tmk_inquiry *q = &f->c->inquiry;
     const struct tmk_trial *best = NULL;
     for (uint32_t i = 1; tmk_inquiry_has_witness(q) && i < q->n_trials; i++) {
         const struct tmk_trial *trial = &q->trials[i];
-        if (trial->runs_out)
-            continue;
-        if (strcmp(kind_of_conf(trial->conf), "alloc_conf") != 0)
-            advise_conf(f, trial);
-        else if (!best || trial_saves(f->c, trial) > trial_saves(f->c, best))
+        if (!trial->runs_out && (!best || is_better_trial(f->c, trial, best)))
             best = trial;
     }
     if (best)
@@ -188,11 +201,23 @@ static void raise_limit(struct tmk_fixing *f)
 
 /* ---- leaks, large steps, neighbours ---- */
 
+/* Write what to do about what keeps it. What is the host's already cannot be moved there. */
+static const char *keeper_advice_text(const struct tmk_case *c, const struct tmk_leak *leak,
+                                      char buffer[512])
+{
+    static const char to_host[] = "move it to the host, ";
+    const char *advice = tmk_keeper_advice(leak->keeper), *at = strstr(advice, to_host);
+    if (c->scene.device != TIDEMARK_HOST || !at)
+        return advice;
+    snprintf(buffer, 512, "%.*s%s", (int)(at - advice), advice, at + strlen(to_host));
+    return buffer;
+}
+
 static void stop_leak(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     const struct tmk_leak *leak = c->inquiry.leak;
-    char size[TMK_AMOUNT_BYTES], rate[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
+    char size[TMK_AMOUNT_BYTES], rate[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES], advice[512];
     if (!leak || !tmk_fixing_is_much(c, c->inquiry.leaked_bytes))
         return;
     bool has_steps = leak->first_step != TMK_NO_STEP;
@@ -209,7 +234,7 @@ static void stop_leak(struct tmk_fixing *f)
         tmk_size_text(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second),
                       rate),
         has_steps ? "step" : "second", tmk_size_text(c->inquiry.leaked_bytes, size),
-        tmk_keeper_advice(leak->keeper));
+        keeper_advice_text(c, leak, advice));
 }
 
 /* How many times the usual batch would have fitted: memory kept between steps does not grow with
@@ -283,6 +308,18 @@ static int by_worth(const void *a, const void *b)
     return m != n ? (m < n ? 1 : -1) : strcmp(p->kind, q->kind);
 }
 
+/* Whether it is known what the job would have needed after the request. */
+static bool is_rest_known(const struct tmk_case *c, const struct tmk_fix *fix)
+{
+    if (c->scene.kind != TMK_SCENE_OOM || fix->proof != TMK_PROOF_MEASURED)
+        return false;
+    if (strcmp(fix->kind, "leak") == 0 || strcmp(fix->kind, "outlier") == 0)
+        return c->inquiry.n_steps > 1; /* without it, steps are like those before */
+    if (strcmp(fix->kind, "no_grad") == 0)
+        return c->inquiry.n_steps > 1 && c->inquiry.growth_bytes == 0;
+    return c->need.is_whole_step_known && c->inquiry.growth_bytes == 0;
+}
+
 int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena)
 {
     struct tmk_fixing f = {.c = c, .arena = arena};
@@ -296,7 +333,11 @@ int tmk_fixes_find(struct tmk_case *c, struct tmk_arena *arena)
     move_other_processes(&f);
     if (!is_first_cause(c, TMK_CAUSE_LEAK)) /* without the leak it would only come later */
         tmk_fixing_model(&f);
+    for (uint32_t i = 0; i < c->n_fixes; i++)
+        c->fixes[i].is_enough = c->fixes[i].avoids && is_rest_known(c, &c->fixes[i]);
     qsort(c->fixes, c->n_fixes, sizeof c->fixes[0], by_worth);
+    if (c->n_fixes > TMK_SHOWN_FIXES)
+        c->n_fixes = TMK_SHOWN_FIXES;
     return f.failed ? TMK_ENOMEM : 0;
 }
 

@@ -8,7 +8,12 @@
  *
  * Fixes that would have avoided the OOM come first, then those for the first cause, then those
  * that cost the user less, then those that save more. An estimate counts as avoiding it only if
- * it covers all that the step is thought to need (oom_need.h). */
+ * it covers all that the step is thought to need (oom_need.h).
+ *
+ * A fix is enough only if it avoids the OOM and it is known what comes after it: steps like this
+ * one came to their end before and do not need more and more, and what it saves was measured. An
+ * estimate is no proof, nor is a replay that ends where the job did. At most TMK_SHOWN_FIXES are
+ * kept; of the allocator's settings that would do, the best. */
 #ifndef TMK_PASSES_OOM_OOM_FIXES_H
 #define TMK_PASSES_OOM_OOM_FIXES_H
 

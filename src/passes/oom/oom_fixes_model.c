@@ -306,23 +306,29 @@ static void drop_gradients(struct tmk_fixing *f)
                    tmk_size_text(gradients, size));
 }
 
-static void no_graph(struct tmk_fixing *f)
+/* Returns whether that is the fix: then the rest, which only makes room for more graphs, is not. */
+static bool no_graph(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     uint64_t activations = c->scene.category_bytes[TIDEMARK_ACTIVATION];
     char size[TMK_AMOUNT_BYTES];
-    if (c->scene.stage_kind != TMK_STAGE_EVAL || !tmk_fixing_is_much(c, activations))
-        return;
+    bool keeps = tmk_scene_keeps_graphs(&c->scene);
+    if ((c->scene.stage_kind != TMK_STAGE_EVAL && !keeps) || !tmk_fixing_is_much(c, activations))
+        return false;
     tmk_fixing_add(
         f,
         (struct tmk_fix){.kind = "no_grad",
                          .saves_bytes = activations,
-                         .proof = TMK_PROOF_ESTIMATE,
-                         .avoids = tmk_fixing_covers(c, activations),
+                         .proof = keeps ? TMK_PROOF_MEASURED : TMK_PROOF_ESTIMATE,
+                         .avoids = keeps ? activations >= c->verdict.missing_bytes
+                                         : tmk_fixing_covers(c, activations),
                          .cost = A_CALL,
-                         .is_for_cause = c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-        "Evaluate under torch.no_grad(): %s were kept for a backward that does not come.",
-        tmk_size_text(activations, size));
+                         .is_for_cause = keeps || c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
+        "Evaluate under torch.no_grad(): %s were kept for a backward that does not come. Of what "
+        "is "
+        "to be kept, keep the values (.item(), .detach()%s).",
+        tmk_size_text(activations, size), c->scene.device == TIDEMARK_HOST ? "" : ", .cpu()");
+    return keeps;
 }
 
 static void fewer_inputs(struct tmk_fixing *f)
@@ -330,7 +336,7 @@ static void fewer_inputs(struct tmk_fixing *f)
     const struct tmk_case *c = f->c;
     uint64_t inputs = c->scene.category_bytes[TIDEMARK_INPUT];
     char size[TMK_AMOUNT_BYTES];
-    if (inputs / 2 < c->verdict.limit_bytes / 20)
+    if (inputs / 2 < c->verdict.limit_bytes / 20 || c->scene.device == TIDEMARK_HOST)
         return;
     tmk_fixing_add(
         f,
@@ -405,7 +411,8 @@ void tmk_fixing_model(struct tmk_fixing *f)
 {
     struct weights w = weights_of(f->c->p, f->c->scene.device);
     drop_gradients(f);
-    no_graph(f);
+    if (no_graph(f))
+        return;
     smaller_batch(f);
     add_checkpointing_fix(f);
     half_precision(f, &w);

@@ -14,6 +14,12 @@
 /* A forward that got less far than this says nothing of the rest. */
 enum { MIN_DONE = 2, MIN_PART = 5 };
 
+/* Backward begins with all activations and adds the gradients of a layer's output and input. */
+enum { BACKWARD_BLOCKS = 2 };
+
+/* The first step may make the optimizer's state at its end, so its peak is not the usual one. */
+enum { MIN_STEPS_SEEN = 2 };
+
 /* List the modules that have parameters on the device. */
 static int parameter_modules(const struct tmk_process *p, uint16_t device, struct tmk_textmap *ret)
 {
@@ -27,16 +33,16 @@ static int parameter_modules(const struct tmk_process *p, uint16_t device, struc
     return 0;
 }
 
-/* Find how far a forward had come. */
+/* Find how far a forward had come: which of the modules that have parameters had been entered and
+ * left. What the others (ReLU, Dropout) have left counts with them. */
 static int find_progress(const struct tmk_process *p, const struct tmk_scene *scene,
                          struct tmk_need *need)
 {
     struct tmk_textmap modules = {0};
     uint32_t number;
     int rc = parameter_modules(p, scene->device, &modules);
-    for (uint64_t i = 0; i < scene->n_activations && rc == 0; i++)
-        if (scene->activations[i].key &&
-            tmk_textmap_find(&modules, scene->activations[i].key, &number))
+    for (uint32_t i = 0; i < scene->n_entered && rc == 0; i++)
+        if (tmk_textmap_find(&modules, scene->entered[i], &number))
             need->n_done++;
     need->n_all = (uint32_t)modules.n;
     tmk_textmap_fini(&modules);
@@ -66,13 +72,16 @@ int tmk_need_estimate(const struct tmk_process *p, const struct tmk_scene *scene
         need.n_done >= need.n_all / MIN_PART) {
         double part = (double)need.n_all / need.n_done - 1;
         uint64_t more = tmk_size_whole((double)activations * part);
+        uint64_t gradients = BACKWARD_BLOCKS * scene->largest_activation_bytes;
         need.is_estimate = true;
         need.activation_bytes += more;
-        need.scaling_bytes += more;
-        need.bytes += more;
+        need.scaling_bytes += more + gradients;
+        need.bytes += more + gradients;
     }
     if (need.bytes < inquiry->most_bytes)
         need.bytes = inquiry->most_bytes;
+    need.is_whole_step_known =
+        inquiry->n_steps >= MIN_STEPS_SEEN && need.bytes / 5 <= inquiry->most_bytes / 4;
     *ret_need = need;
     return 0;
 }

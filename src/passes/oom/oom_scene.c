@@ -17,6 +17,7 @@
 #include "trace/events.h"
 #include "trace/kinds.h"
 #include "trace/layout.h"
+#include "trace/reader.h"
 #include "trace/replay.h"
 #include "trace/state.h"
 
@@ -29,7 +30,13 @@ struct scene_place { /* a scene, and what its names are borrowed from */
     struct tmk_scene scene;
     struct tmk_labels labels;
     struct tmk_group *activations, *old;
+    const char **entered;
     bool is_taken;
+};
+
+struct entered_module { /* by the number of its name */
+    uint64_t step;      /* the last one that it was entered in, counted from 1; 0: never */
+    uint32_t n_open;    /* how often it is open now */
 };
 
 struct scene_device { /* by device number, which alone tells a process's devices apart; the host
@@ -52,6 +59,10 @@ struct tmk_scenes {
     struct scene_device cards[N_CARDS];
     const struct tmk_scene *found[TMK_MAX_SCENES + N_CARDS];
     uint64_t n_ooms, n_kept, n_found, n_looked_at;
+    struct entered_module *modules;
+    uint32_t n_modules;
+    uint64_t n_steps;                   /* that began, and 1 */
+    uint32_t n_forwards, most_forwards; /* as in tmk_scene */
     bool failed;
 };
 
@@ -59,6 +70,7 @@ static void forget_scene(struct scene_place *k)
 {
     tmk_group_close(k->activations);
     tmk_group_close(k->old);
+    free(k->entered);
     tmk_labels_fini(&k->labels);
     *k = (struct scene_place){0};
 }
@@ -67,6 +79,91 @@ static struct scene_device *scene_device_of(struct tmk_scenes *s, uint16_t devic
 {
     bool is_host = device == TIDEMARK_HOST;
     return &s->cards[is_host ? TMK_MAX_DEVICES : (device & 0xff) % TMK_MAX_DEVICES];
+}
+
+/* ---- forwards and modules ---- */
+
+static struct entered_module *entered_module_of(struct tmk_scenes *s, uint32_t name)
+{
+    if (name >= s->n_modules) {
+        uint32_t n = name + 1 > 2 * s->n_modules ? name + 1 : 2 * s->n_modules;
+        struct entered_module *more = reallocarray(s->modules, n, sizeof *more);
+        if (!more) {
+            s->failed = true;
+            return NULL;
+        }
+        memset(more + s->n_modules, 0, (n - s->n_modules) * sizeof *more);
+        s->modules = more;
+        s->n_modules = n;
+    }
+    return &s->modules[name];
+}
+
+static void note_stage(struct tmk_scenes *s, const char *name)
+{
+    enum tmk_stage stage = name ? tmk_stage_of(name) : TMK_STAGE_NONE;
+    if (stage == TMK_STAGE_FORWARD || stage == TMK_STAGE_EVAL)
+        s->n_forwards++;
+    if (stage != TMK_STAGE_BACKWARD)
+        return;
+    if (s->n_forwards > s->most_forwards)
+        s->most_forwards = s->n_forwards;
+    s->n_forwards = 0;
+}
+
+static void note_range(struct tmk_scenes *s, const struct tmk_event *ev)
+{
+    const char *name = tmk_reader_string(s->p->reader, ev->name);
+    if (ev->range_kind == TIDEMARK_STAGE)
+        note_stage(s, name);
+    if (ev->range_kind != TIDEMARK_MODULE || !name)
+        return;
+    struct entered_module *m = entered_module_of(s, ev->name);
+    if (m) {
+        m->step = s->n_steps;
+        m->n_open++;
+    }
+}
+
+static void note_range_end(struct tmk_scenes *s, const struct tmk_replay *rp)
+{
+    if (rp->closed.kind == TIDEMARK_MODULE && rp->closed.name < s->n_modules &&
+        s->modules[rp->closed.name].n_open > 0)
+        s->modules[rp->closed.name].n_open--;
+}
+
+static void note_step(struct tmk_scenes *s)
+{
+    s->n_steps++;
+    s->n_forwards = 0;
+}
+
+/* List the modules that this step has entered and left. */
+static void list_entered_modules(struct tmk_scenes *s, struct scene_place *k)
+{
+    uint32_t n = 0;
+    k->entered = calloc(s->n_modules ? s->n_modules : 1, sizeof *k->entered);
+    if (!k->entered) {
+        s->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < s->n_modules; i++) {
+        const char *name = s->modules[i].step == s->n_steps && s->modules[i].n_open == 0
+                               ? tmk_reader_string(s->p->reader, i)
+                               : NULL;
+        if (name)
+            k->entered[n++] = name;
+    }
+    k->scene.entered = k->entered;
+    k->scene.n_entered = n;
+}
+
+bool tmk_scene_keeps_graphs(const struct tmk_scene *s)
+{
+    bool is_evaluation = s->eval_activation_bytes > s->category_bytes[TIDEMARK_ACTIVATION] / 2;
+    uint32_t least = is_evaluation ? 2 : 3, usual = is_evaluation ? 0 : s->most_forwards;
+    return s->has_blocks && s->category_bytes[TIDEMARK_ACTIVATION] > 0 && s->n_forwards >= least &&
+           s->n_forwards > 2 * usual && (is_evaluation || usual > 0);
 }
 
 /* ---- taking a scene ---- */
@@ -101,6 +198,9 @@ static int add_up_blocks(struct scene_place *k, const struct tmk_process *p,
         if (category != TIDEMARK_ACTIVATION)
             continue;
         tmk_group_add(k->activations, &b);
+        const char *stage = b.context ? tmk_context_stage(p, s, b.context) : NULL;
+        if (stage && tmk_stage_of(stage) == TMK_STAGE_EVAL)
+            scene->eval_activation_bytes += b.size_bytes;
         if (b.size_bytes > scene->largest_activation_bytes)
             scene->largest_activation_bytes = b.size_bytes;
     }
@@ -166,9 +266,12 @@ static void take_scene(struct tmk_scenes *s, struct scene_place *k, const struct
     scene.module = context ? tmk_context_module(s->p, state, context) : NULL;
     scene.stage = context ? tmk_context_stage(s->p, state, context) : NULL;
     scene.stage_kind = scene.stage ? tmk_stage_of(scene.stage) : TMK_STAGE_NONE;
+    scene.n_forwards = s->n_forwards;
+    scene.most_forwards = s->most_forwards;
     look_at_process(s, state, &scene);
     look_at_scene_device(scene_device_of(s, scene.device), &scene);
     k->scene = scene;
+    list_entered_modules(s, k);
     s->n_looked_at += state->n_entries;
     if (s->n_looked_at <= MAX_LOOKED_AT && add_up_blocks(k, s->p, state) < 0)
         s->failed = true;
@@ -274,6 +377,12 @@ static void on_scene_event(void *arg, const struct tmk_replay *rp, const struct 
         c->turnover_bytes += ev->size_bytes;
         if (__builtin_expect(c->is_pending, 0))
             note_retry(s, c, rp, ev);
+    } else if (ev->kind == TMK_KIND_PUSH) {
+        note_range(s, ev);
+    } else if (ev->kind == TMK_KIND_POP) {
+        note_range_end(s, rp);
+    } else if (ev->kind == TMK_KIND_STEP) {
+        note_step(s);
     } else if (ev->kind == TMK_KIND_SAMPLE) {
         note_scene_sample(s, rp, ev);
     } else if (ev->kind == TMK_KIND_OOM && tmk_oom_is_first_try(s->sums->holders, ev)) {
@@ -294,7 +403,8 @@ struct tmk_visitor tmk_scenes_visitor(struct tmk_scenes *s)
 {
     return (struct tmk_visitor){.arg = s,
                                 .kinds = TMK_SEGMENT_SUMS_KINDS | TMK_HEARS(ALLOC) |
-                                         TMK_HEARS(SAMPLE) | TMK_HEARS(OOM),
+                                         TMK_HEARS(SAMPLE) | TMK_HEARS(OOM) | TMK_HEARS(PUSH) |
+                                         TMK_HEARS(POP) | TMK_HEARS(STEP),
                                 .event = on_scene_event,
                                 .restored = on_scene_restored};
 }
@@ -346,6 +456,7 @@ int tmk_scenes_open(const struct tmk_process *p, struct tmk_scenes **ret_scenes)
     if (!s)
         return TMK_ENOMEM;
     s->p = p;
+    s->n_steps = 1;
     int rc = tmk_segment_sums_open(p, &s->sums);
     if (rc < 0) {
         free(s);
@@ -364,6 +475,7 @@ struct tmk_scenes *tmk_scenes_close(struct tmk_scenes *s)
     for (int i = 0; i < N_CARDS; i++)
         forget_scene(&s->cards[i].near);
     tmk_segment_sums_close(s->sums);
+    free(s->modules);
     free(s);
     return NULL;
 }

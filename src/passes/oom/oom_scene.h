@@ -63,8 +63,16 @@ struct tmk_scene {
     const char *module, *stage; /* NULL: none */
     enum tmk_stage stage_kind;
 
+    /* How many forwards had begun since the last backward or step, and the most that a backward of
+     * earlier steps was ever for; 0: none was seen. */
+    uint32_t n_forwards, most_forwards;
+    /* The modules that had been entered in this step, by path, those still open left out. */
+    const char *const *entered;
+    uint32_t n_entered;
+
     bool has_blocks; /* else the following are not known */
     uint64_t category_bytes[TMK_SCENE_CATEGORIES];
+    uint64_t eval_activation_bytes;         /* of activations: made in evaluation mode */
     uint64_t largest_activation_bytes;      /* one block */
     const struct tmk_peak_row *activations; /* by module, largest first */
     uint64_t n_activations;
@@ -79,6 +87,11 @@ static inline uint64_t tmk_scene_lacking(const struct tmk_scene *s)
 {
     return s->kind == TMK_SCENE_OOM ? s->request_bytes : 0;
 }
+
+/* True when graphs of several forwards were alive and no backward came for them, as in an
+ * evaluation without no_grad: in evaluation mode, or where several times as many had begun as
+ * training ever needs for a backward. */
+bool tmk_scene_keeps_graphs(const struct tmk_scene *s);
 
 struct tmk_scenes;
 
