@@ -450,12 +450,12 @@ def refresh(optimizer):
     """It has stepped once, twice, four, eight ... times."""
     global looked
     began = time.monotonic()
+    rounds[id(optimizer)] = n = 2 * rounds.get(id(optimizer), 0) or 1
     wrap_steps()
     if categories and calm() and may_look():
         note_parameters()
         note_state(optimizer)
         workspaces()
-        rounds[id(optimizer)] = n = 2 * rounds.get(id(optimizer), 0) or 1
         if n in ASK_AFTER and may_ask:
             inquire(ASK_SECONDS)
         looked += time.monotonic() - began
