@@ -30,7 +30,7 @@ OPTIMIZED = 1  # of a code's flags: a function's, with its variables in slots
 MOST_FRAMES, MOST_NAMES, MOST_ITEMS = 64, 2048, 256  # of a search for variables
 ASK_SECONDS, EXIT_SECONDS = 0.05, 0.2  # for finding what holds tensors, see inquire()
 ASK_AFTER = {16, 64, 256, 1024, 4096}  # updates of an optimizer
-MOST_HELD = 100_000  # of a container, looked through for a tensor
+MOST_INSIDE = 100_000  # of a container, looked through for a tensor
 CONTAINERS = {list, tuple, dict, set, frozenset, collections.deque, collections.OrderedDict,
               collections.defaultdict}
 CLOSED = (type, torch.Tensor, types.ModuleType, types.FrameType, types.CodeType)  # is not looked into
@@ -481,7 +481,7 @@ def name_holders(samples, end):
     found. No code of the program's runs meanwhile."""
     wanted, seen, found, direct = {id(tensor) for tensor in samples}, set(), {}, {}
     queue, n = collections.deque(), 0
-    for thing, name in variables():
+    for thing, name in all_variables():
         if id(thing) in wanted:
             direct[id(thing)] = f"{type(thing).__name__} {name}"
         elif may_hold(thing, seen):
@@ -512,7 +512,7 @@ def referents(thing, name):
     """What a thing refers to, and what is said of that: attributes have names of their own."""
     if type(thing) in CONTAINERS:
         things = thing.values() if issubclass(type(thing), dict) else thing
-        return [(child, name) for child in list(itertools.islice(things, MOST_HELD))]
+        return [(child, name) for child in list(itertools.islice(things, MOST_INSIDE))]
     if type(thing) is types.FunctionType:
         return [(child, name) for child in (thing.__defaults__, thing.__kwdefaults__, thing.__closure__)]
     try:
@@ -525,7 +525,7 @@ def referents(thing, name):
     return [(child, name) for child in gc.get_referents(thing)]
 
 
-def variables():
+def all_variables():
     """The program's own variables: [(value, "`name` in function(), file:line")]."""
     places = []
     for module in list(sys.modules.values()):
@@ -540,7 +540,7 @@ def variables():
             code = frame.f_code
             if code.co_flags & OPTIMIZED and is_users(code.co_filename):
                 where = f"{code.co_name}(), {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
-                for name, value in locals_of(frame):
+                for name, value in variables(frame):
                     places.append((value, f"`{name}` in {where}"))
             frame = frame.f_back
     return places
@@ -548,18 +548,6 @@ def variables():
 
 def is_users(file):
     return bool(file) and not file.startswith(("<", os.path.dirname(os.__file__))) and "-packages" + os.sep not in file
-
-
-def locals_of(frame):
-    """Before 3.13 Python puts the variables into a dict that lives as long as the frame, and would keep
-    what they have now. It is emptied, unless it is in use: a debugger writes it back."""
-    if sys.version_info < (3, 13) and sys.gettrace() is not None:
-        return []
-    there = frame.f_locals
-    pairs = list(there.items())
-    if sys.version_info < (3, 13) and sys.getrefcount(there) <= 3:
-        there.clear()
-    return pairs
 
 
 def at_exit():
