@@ -14,13 +14,13 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "fleet/cluster/prometheus.h"
 #include "fleet/container.h"
 #include "fleet/exposition.h"
 #include "fleet/http_auth.h"
 #include "fleet/http_request.h"
 #include "fleet/metric_sink.h"
 #include "fleet/process_facts.h"
-#include "fleet/cluster/prometheus.h"
 #include "fleet/web_config.h"
 #include "kit/utf8.h"
 #include "trace_kit.h"
