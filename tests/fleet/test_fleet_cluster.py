@@ -243,7 +243,7 @@ def test_python(cluster):
 
 
 def test_commands_of_the_page(cluster):
-    """docs/fleet.md: each line of the shell runs."""
+    """docs/fleet.md: each line of the shell runs, and its Python."""
     page = (REPO / "docs" / "fleet.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\$ (tidemark fleet\b.*)$", page, re.M)
     assert len(lines) == 4
@@ -252,6 +252,11 @@ def test_commands_of_the_page(cluster):
         if "--watch" not in words:
             status, printed, said = fleet(cluster.prometheus.url, *words)
             assert status in (0, 1) and said == "" and printed, line
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
+    block = block.replace("http://prometheus:9090", cluster.prometheus.url).replace("llama-7b", "oom-c")
+    status, printed, said = python(block)
+    assert (status, said) == (0, "")
+    assert re.fullmatch(r"0 node-03 \d+ [\d.]+\noom-c: rank 0 on node-03 runs out .* tidemark report node-03:\d+\n", printed)
     listed = set(re.findall(r"^\| `((?!tidemark)[a-z_]+)` \| (?:critical|warning|info) \|", page, re.M))
     source = (REPO / "src" / "fleet" / "cluster" / "cluster_queries.c").read_text(encoding="utf-8")
     assert listed == set(re.findall(r'\{"([a-z_]+)",\s*(?:"Tidemark|NULL)', source)) and len(listed) == 14

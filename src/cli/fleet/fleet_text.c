@@ -267,7 +267,8 @@ static void write_gpus(struct fleet_page *p)
     };
     struct tmk_cluster *c = p->a->cluster;
     uint64_t n = 0;
-    qsort(c->gpus, c->n_gpus, sizeof *c->gpus, compare_gpus);
+    if (c->n_gpus > 1)
+        qsort(c->gpus, c->n_gpus, sizeof *c->gpus, compare_gpus);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < c->n_gpus; i++) {
         const struct tmk_cluster_gpu *g = &c->gpus[i];
