@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* requested_probe.c - what torch is asked for, seen at its allocator's virtual allocate(): a probe for
- * check_requested.py, which compiles and loads it. No part of the recorder (docs/decisions.md).
+/* requested_probe.c - what torch is asked for, seen at its allocator's virtual allocate(): a probe
+ * for check_requested.py, which compiles and loads it. No part of the recorder (docs/decisions.md).
  *
  * A c10::Allocator is an object with a table of functions: two destructors, then allocate(), in all
  * versions from 1.13 to 2.11. It returns a DataPtr in memory, so that it is called with the address
@@ -15,9 +15,9 @@ enum { SLOT = 2, N_SLOTS = 96, MAX_SEEN = 1 << 16 };
 typedef void allocate_function(void **ret_data, void *allocator, size_t bytes);
 
 static struct {
-    uintptr_t *object;             /* its first word leads to the table */
-    uintptr_t *before;             /* the table that it had */
-    uintptr_t copy[2 + N_SLOTS];   /* what stands before the first slot belongs to it */
+    uintptr_t *object;           /* its first word leads to the table */
+    uintptr_t *before;           /* the table that it had */
+    uintptr_t copy[2 + N_SLOTS]; /* what stands before the first slot belongs to it */
     allocate_function *allocate;
 } probe;
 

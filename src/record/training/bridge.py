@@ -4,9 +4,9 @@ interpreter's lock: when a module is called that has no name yet, when an optimi
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
 The C half has put into this namespace: instances, named, forget, expect, tag, parameter, gradients,
-begin, end, await_turn, skip, hush, calm, workspaces, tensors, holder, categories. Nothing here keeps anything alive, nor changes an
-object of the program's but for one thing: the step() of optimizer classes, GradScaler's update() and
-before 2.0 zero_grad() are wrapped, and restored by disarm().
+begin, end, await_turn, skip, hush, calm, workspaces, tensors, holder, categories. Nothing here keeps
+anything alive, nor changes an object of the program's but for one thing: the step() of optimizer
+classes, GradScaler's update() and before 2.0 zero_grad() are wrapped, and restored by disarm().
 """
 import atexit
 import collections
@@ -28,7 +28,7 @@ DEVICES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12}
 FREE_SECONDS, SHARE = 0.3, 0.01  # of the time: for looking around, see may_look()
 ASK_SECONDS, EXIT_SECONDS = 0.05, 0.2  # for finding what holds tensors, see inquire()
 ASK_AFTER = {16, 64, 256, 1024, 4096}  # updates of an optimizer
-MOST_ITEMS = 100_000  # of a container, looked through for a tensor
+MOST_INSIDE = 100_000  # of a container, looked through for a tensor
 CONTAINERS = {list, tuple, dict, set, frozenset, collections.deque, collections.OrderedDict,
               collections.defaultdict}
 CLOSED = (type, torch.Tensor, types.ModuleType, types.FrameType, types.CodeType)  # is not looked into
@@ -347,7 +347,7 @@ def name_holders(samples, end):
     found. No code of the program's runs meanwhile."""
     wanted, seen, found, direct = {id(tensor) for tensor in samples}, set(), {}, {}
     queue, n = collections.deque(), 0
-    for thing, name in variables():
+    for thing, name in all_variables():
         if id(thing) in wanted:
             direct[id(thing)] = f"{type(thing).__name__} {name}"
         elif may_hold(thing, seen):
@@ -378,7 +378,7 @@ def referents(thing, name):
     """What a thing refers to, and what is said of that: attributes have names of their own."""
     if type(thing) in CONTAINERS:
         things = thing.values() if issubclass(type(thing), dict) else thing
-        return [(child, name) for child in list(itertools.islice(things, MOST_ITEMS))]
+        return [(child, name) for child in list(itertools.islice(things, MOST_INSIDE))]
     if type(thing) is types.FunctionType:
         return [(child, name) for child in (thing.__defaults__, thing.__kwdefaults__, thing.__closure__)]
     try:
@@ -391,7 +391,7 @@ def referents(thing, name):
     return [(child, name) for child in gc.get_referents(thing)]
 
 
-def variables():
+def all_variables():
     """The program's own variables: [(value, "`name` in function(), file:line")]."""
     places = []
     for module in list(sys.modules.values()):
@@ -450,12 +450,12 @@ def refresh(optimizer):
     """It has stepped once, twice, four, eight ... times."""
     global looked
     began = time.monotonic()
+    rounds[id(optimizer)] = n = 2 * rounds.get(id(optimizer), 0) or 1
     wrap_steps()
     if categories and calm() and may_look():
         note_parameters()
         note_state(optimizer)
         workspaces()
-        rounds[id(optimizer)] = n = 2 * rounds.get(id(optimizer), 0) or 1
         if n in ASK_AFTER and may_ask:
             inquire(ASK_SECONDS)
         looked += time.monotonic() - began

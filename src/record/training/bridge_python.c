@@ -33,3 +33,15 @@ bool tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct t
     py->Py_DecRef(tuple);
     return tmk_bridge_drop_mistake(py);
 }
+
+uint64_t tmk_bridge_ask_number(struct tmk_object *tensor, struct tmk_object *method,
+                               uint64_t otherwise)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *answer = py->PyObject_VectorcallMethod(method, &tensor, 1, NULL);
+    uint64_t value = answer ? (uint64_t)py->PyLong_AsLong(answer) : otherwise;
+    py->Py_DecRef(answer);
+    if (!answer)
+        py->PyErr_Clear();
+    return value;
+}

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "record/core/recorder.h"
 #include "record/python/python.h"
@@ -34,6 +35,10 @@ extern const char tmk_bridge_source[]; /* the text of bridge.py */
  * dropped. False when something else was raised in it, by a ^C or another signal's handler: that
  * belongs to the program, and stays raised. */
 bool tmk_bridge_call(struct tmk_object *function, struct tmk_object *a, struct tmk_object *b);
+
+/* Call a tensor's method that returns a number; `otherwise` when it raises. */
+uint64_t tmk_bridge_ask_number(struct tmk_object *tensor, struct tmk_object *method,
+                               uint64_t otherwise);
 
 /* Drop the raised exception if it is a mistake of our code. True when nothing is raised any
  * more. */

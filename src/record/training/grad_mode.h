@@ -20,9 +20,9 @@ struct tmk_object;
 /* Called when the calling thread's mode may have changed. */
 void tmk_grad_mode_note(void);
 
-/* Find torch._C._set_grad_enabled, given that object. Without it, or when it is not as we know it,
+/* Find torch._C._set_grad_enabled, which `object` is. Without it, or when it is not as we know it,
  * modes are not recorded. Needs the interpreter's lock. */
-void tmk_grad_mode_find(struct tmk_object *set_grad_enabled);
+void tmk_grad_mode_find(struct tmk_object *object);
 /* Put the hook of that function in, or take it out. */
 void tmk_grad_mode_switch(bool in);
 

@@ -54,20 +54,6 @@ struct tensor_kind {
     struct tmk_object *samples[PER_KIND]; /* the first, then 16th, 32nd ...; borrowed */
 };
 
-/* Call a method that returns a number; `otherwise` when it raises. */
-static int64_t ask_number(struct tmk_object *tensor, struct tmk_object *method, int64_t otherwise)
-{
-    const struct tmk_python *py = tmk_bridge.py;
-    struct tmk_object *answer = py->PyObject_VectorcallMethod(method, &tensor, 1, NULL);
-    int64_t value = answer ? py->PyLong_AsLong(answer) : otherwise;
-    py->Py_DecRef(answer);
-    if (py->PyErr_Occurred()) {
-        py->PyErr_Clear();
-        return otherwise;
-    }
-    return value;
-}
-
 static struct {
     struct tmk_object *data_ptr, *get_device, *storage_offset, *element_size, *numel, *grad_fn;
     struct tmk_object *none;
@@ -90,14 +76,14 @@ static void find_names(void)
 static struct tensor_look look_at_tensor(struct tmk_object *tensor)
 {
     const struct tmk_python *py = tmk_bridge.py;
-    struct tensor_look look = {.address = (uint64_t)ask_number(tensor, names.data_ptr, 0)};
+    struct tensor_look look = {.address = tmk_bridge_ask_number(tensor, names.data_ptr, 0)};
     if (!look.address)
         return look;
-    int64_t index = ask_number(tensor, names.get_device, -1);
-    int64_t item = ask_number(tensor, names.element_size, 0);
+    int64_t index = (int64_t)tmk_bridge_ask_number(tensor, names.get_device, UINT64_MAX);
+    uint64_t item = tmk_bridge_ask_number(tensor, names.element_size, 0);
     look.device = index < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)index);
-    look.address -= (uint64_t)(ask_number(tensor, names.storage_offset, 0) * item);
-    look.bytes = (uint64_t)(ask_number(tensor, names.numel, 0) * item);
+    look.address -= tmk_bridge_ask_number(tensor, names.storage_offset, 0) * item;
+    look.bytes = tmk_bridge_ask_number(tensor, names.numel, 0) * item;
     struct tmk_object *node = py->PyObject_GetAttr(tensor, names.grad_fn);
     look.is_graph = node && node != names.none;
     py->Py_DecRef(node);

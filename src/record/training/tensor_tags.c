@@ -97,18 +97,6 @@ void tmk_tensor_tags_init(void)
 
 /* ---- tensors ---- */
 
-/* Call a tensor's method that returns a number; `otherwise` when it raises. */
-static uint64_t ask_tensor(struct tmk_object *tensor, struct tmk_object *method, uint64_t otherwise)
-{
-    const struct tmk_python *py = tmk_bridge.py;
-    struct tmk_object *answer = py->PyObject_VectorcallMethod(method, &tensor, 1, NULL);
-    uint64_t value = answer ? (uint64_t)py->PyLong_AsLong(answer) : otherwise;
-    py->Py_DecRef(answer);
-    if (!answer)
-        py->PyErr_Clear();
-    return value;
-}
-
 static void put_tensor_tag(uint16_t device, uint64_t address, unsigned category, uint32_t name)
 {
     struct tmk_lane *lane = address ? tmk_lane_enter() : NULL;
@@ -195,10 +183,12 @@ void tmk_tensor_tags_forget(void)
 static uint64_t put_gradient(const struct tmk_gradients_parameter *p, struct tmk_object *grad,
                              bool is_careful)
 {
-    uint64_t address = ask_tensor(grad, tags.data_ptr, 0);
-    uint64_t offset = is_careful && address ? ask_tensor(grad, tags.storage_offset, 0) : 0;
+    uint64_t address = tmk_bridge_ask_number(grad, tags.data_ptr, 0);
+    uint64_t offset =
+        is_careful && address ? tmk_bridge_ask_number(grad, tags.storage_offset, 0) : 0;
     if (offset)
-        put_tensor_tag(p->device, address - offset * ask_tensor(grad, tags.element_size, 0),
+        put_tensor_tag(p->device,
+                       address - offset * tmk_bridge_ask_number(grad, tags.element_size, 0),
                        TIDEMARK_GRADIENT, tags.bucket);
     else
         put_tensor_tag(p->device, address, TIDEMARK_GRADIENT, p->name);
@@ -360,9 +350,9 @@ void tmk_tensor_tags_note_gradients(void)
 static void note_input(struct tmk_object *tensor, uint32_t name)
 {
     tmk_bridge.py->Py_IncRef(tensor);
-    int64_t index = (int64_t)ask_tensor(tensor, tags.get_device, UINT64_MAX);
+    int64_t index = (int64_t)tmk_bridge_ask_number(tensor, tags.get_device, UINT64_MAX);
     uint16_t device = index < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)index);
-    put_tensor_tag(device, ask_tensor(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
+    put_tensor_tag(device, tmk_bridge_ask_number(tensor, tags.data_ptr, 0), TIDEMARK_INPUT, name);
     tmk_bridge.py->Py_DecRef(tensor);
 }
 
