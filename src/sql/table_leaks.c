@@ -80,7 +80,7 @@ static void add_leak_cells(struct tmk_fill *f, const struct tmk_leak *leak)
     tmk_rows_int(rows, COL_confidence, row, billionths_of(leak->confidence));
     tmk_fill_text(f, COL_kept_by, row, tmk_keeper_name(leak->keeper));
     tmk_fill_text(f, COL_held_by, row, leak->holder);
-    tmk_fill_text(f, COL_advice, row, tmk_keeper_advice(leak->keeper));
+    tmk_fill_text(f, COL_advice, row, tmk_leak_advice(leak));
 }
 
 static int fill_leaks(struct tmk_fill *f, struct tmk_error *err)

@@ -13,8 +13,9 @@
 #include "sweep/params.h"
 #include "sweep/results.h"
 
-#define SEEN_CHANGE 0.05 /* share of a peak: a parameter that was seen to change so much matters   \
-                          */
+#define SEEN_CHANGE                                                                                \
+    0.05 /* share of a peak: a parameter that was seen to change so much matters                   \
+          */
 #define GIB (UINT64_C(1) << 30)
 #define LARGEST_WHOLE 1e12
 

@@ -492,8 +492,8 @@ static struct tmk_step_row *last_row_of(struct tmk_reader *r, int64_t step, uint
     return NULL;
 }
 
-/* The row gets the peaks and counts of what came after; the step's end, and what was live then, stay
- * what they were, as those of all other steps. */
+/* The row gets the peaks and counts of what came after; the step's end, and what was live then,
+ * stay what they were, as those of all other steps. */
 static void extend_row(struct tmk_step_row *row, const struct tmk_step_row *tail)
 {
     if (tail->peak_bytes > row->peak_bytes) {

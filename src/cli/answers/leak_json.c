@@ -77,7 +77,7 @@ static void add_leak_object(struct tmk_tree *t, const struct tmk_leak_process *i
     tmk_tree_double(t, "seconds_left", tmk_leak_seconds_left(item, leak, &left) ? left : NAN);
     tmk_tree_text(t, "kept_by", tmk_keeper_name(leak->keeper));
     tmk_tree_text(t, "held_by", leak->holder);
-    tmk_tree_text(t, "advice", tmk_keeper_advice(leak->keeper));
+    tmk_tree_text(t, "advice", tmk_leak_advice(leak));
     tmk_answer_put_evidence(t, item->p, leak);
     add_leak_parts(t, item->p, leak);
     tmk_tree_end(t);

@@ -322,7 +322,7 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
     say_wrapped("kept by", "%s", tmk_keeper_text(leak->keeper));
     if (leak->holder)
         say_wrapped("held by", "%s", leak->holder);
-    say_wrapped("advice", "%s", tmk_keeper_advice(leak->keeper));
+    say_wrapped("advice", "%s", tmk_leak_advice(leak));
     say_parts(item, leak);
     say_stack(item->p, leak);
 }
@@ -338,7 +338,7 @@ static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_p
             tmk_print(stdout, "\n  No leak, but it grows for steps and then falls back:\n");
         tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "?");
         say_wrapped("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
-                    tmk_keeper_text(c->keeper), tmk_keeper_advice(c->keeper));
+                    tmk_keeper_text(c->keeper), tmk_leak_advice(c));
     }
 }
 

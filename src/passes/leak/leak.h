@@ -77,10 +77,11 @@ struct tmk_leak {
 /* "few", "slowing", "joined", "result", "work", "state" or "loading". */
 const char *tmk_doubt_name(enum tmk_leak_doubt doubt);
 
-/* The keeper's name: "graph", "container" ...; NULL: not known. text and advice are for people:
- * what it means, and what to do. */
+/* The keeper's name: "graph", "container" ...; NULL: not known. Its text says what that means. */
 const char *tmk_keeper_name(enum tmk_leak_keeper keeper);
 const char *tmk_keeper_text(enum tmk_leak_keeper keeper);
-const char *tmk_keeper_advice(enum tmk_leak_keeper keeper);
+
+/* What to do about it, in words: the host's memory cannot be moved to the host. */
+const char *tmk_leak_advice(const struct tmk_leak *leak);
 
 #endif

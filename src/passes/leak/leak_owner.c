@@ -339,6 +339,7 @@ const char *tmk_leak_holder_of(const struct tmk_leakage *l, const struct tmk_lea
 
 static const struct {
     const char *name, *text, *advice;
+    const char *advice_for_host; /* NULL: the same */
 } keepers[] = {
     [TMK_KEEPER_UNKNOWN] = {NULL, "what keeps them is not known",
                             "record with stacks, so that the line is known"},
@@ -351,7 +352,9 @@ static const struct {
          "a list, a dict, a cache or an attribute that is added to and never emptied (or, in "
          "Python, reference cycles that nobody collects: a trace cannot tell)",
          "bound it (deque(maxlen=...), an LRU), free or del what is done with, move it "
-         "to the host, or hold it by weak references"},
+         "to the host, or hold it by weak references",
+         "bound it (deque(maxlen=...), an LRU), free or del what is done with, or hold it by weak "
+         "references"},
     [TMK_KEEPER_HOOK] = {"hook", "a hook of a module's or a tensor's, which keeps what it makes",
                          "remove the hook (handle.remove()) when done, or empty what it fills each "
                          "step"},
@@ -381,7 +384,8 @@ const char *tmk_keeper_text(enum tmk_leak_keeper keeper)
     return keepers[keeper].text;
 }
 
-const char *tmk_keeper_advice(enum tmk_leak_keeper keeper)
+const char *tmk_leak_advice(const struct tmk_leak *leak)
 {
-    return keepers[keeper].advice;
+    const char *for_host = keepers[leak->keeper].advice_for_host;
+    return for_host && leak->device == TIDEMARK_HOST ? for_host : keepers[leak->keeper].advice;
 }

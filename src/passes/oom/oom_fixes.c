@@ -15,7 +15,6 @@
 #include "passes/oom/oom_causes.h"
 #include "passes/oom/oom_fixes_internal.h"
 #include "passes/oom/oom_scene.h"
-#include "tidemark/tidemark.h"
 #include "trace/layout.h"
 
 /* The cost of a fix to the user. */
@@ -201,23 +200,11 @@ static void raise_limit(struct tmk_fixing *f)
 
 /* ---- leaks, large steps, neighbours ---- */
 
-/* Write what to do about what keeps it. What is the host's already cannot be moved there. */
-static const char *keeper_advice_text(const struct tmk_case *c, const struct tmk_leak *leak,
-                                      char buffer[512])
-{
-    static const char to_host[] = "move it to the host, ";
-    const char *advice = tmk_keeper_advice(leak->keeper), *at = strstr(advice, to_host);
-    if (c->scene.device != TIDEMARK_HOST || !at)
-        return advice;
-    snprintf(buffer, 512, "%.*s%s", (int)(at - advice), advice, at + strlen(to_host));
-    return buffer;
-}
-
 static void stop_leak(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     const struct tmk_leak *leak = c->inquiry.leak;
-    char size[TMK_AMOUNT_BYTES], rate[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES], advice[512];
+    char size[TMK_AMOUNT_BYTES], rate[TMK_AMOUNT_BYTES], site[TMK_FRAME_TEXT_BYTES];
     if (!leak || !tmk_fixing_is_much(c, c->inquiry.leaked_bytes))
         return;
     bool has_steps = leak->first_step != TMK_NO_STEP;
@@ -234,7 +221,7 @@ static void stop_leak(struct tmk_fixing *f)
         tmk_size_text(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second),
                       rate),
         has_steps ? "step" : "second", tmk_size_text(c->inquiry.leaked_bytes, size),
-        keeper_advice_text(c, leak, advice));
+        tmk_leak_advice(leak));
 }
 
 /* How many times the usual batch would have fitted: memory kept between steps does not grow with
