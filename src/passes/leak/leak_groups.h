@@ -24,7 +24,7 @@
 enum {
     TMK_LEAK_MAX_GROUPS = 1 << 14,  /* blocks of further groups are ignored */
     TMK_LEAK_MAX_COHORTS = 1 << 21, /* of all groups: 32 MiB */
-    TMK_LEAK_N_CATEGORIES = 10,
+    TMK_LEAK_N_CATEGORIES = 16,
     TMK_LEAK_MAX_LATE = 32,
 };
 

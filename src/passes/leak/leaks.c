@@ -351,6 +351,13 @@ static int measure_floor(struct tmk_leakage *l)
 
 /* ---- the pass ---- */
 
+/* Whether a tag says that a model was given the block. Above the known categories is that of caches
+ * of keys and values, which come back in each call. */
+static bool is_given(uint8_t category)
+{
+    return category == TIDEMARK_INPUT || category > TIDEMARK_OTHER;
+}
+
 static void on_leak_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
                           struct tmk_block *b)
 {
@@ -359,7 +366,7 @@ static void on_leak_event(void *arg, const struct tmk_replay *rp, const struct t
         tmk_leak_groups_freed(&l->groups, &rp->state, ev->time_ns, b);
     else if (ev->kind == TMK_KIND_OOM && !ev->is_of_driver)
         tmk_leak_groups_refused(&l->groups, ev->time_ns);
-    else if (ev->kind == TMK_KIND_TAG && b && ev->category == TIDEMARK_INPUT)
+    else if (ev->kind == TMK_KIND_TAG && b && is_given(ev->category))
         tmk_leak_groups_given(&l->groups, &rp->state, ev->time_ns, b);
     else if (ev->kind == TMK_KIND_HOLDER)
         tmk_leak_holders_event(&l->holders, &rp->state, ev);
