@@ -14,7 +14,7 @@ SLOT = struct.Struct("<BBHIQQQ")
 HEADER_SIZE, PAGE_SIZE, PAGE_SLOTS = 4096, 16384, 510
 PUSH, POP = 4, 5
 STRING, FRAME, STACK, THREAD, CODE, LINES = range(32, 38)  # kinds of records that are definitions
-CODE_FRAME, MODULE_FILE, NATIVE_FRAME, STREAM, TORCH_MODULE, PARAMETER, ENTRIES = range(38, 45)
+CODE_FRAME, MODULE_FILE, NATIVE_FRAME, STREAM, TORCH_MODULE, PARAMETER, ENTRIES, TAIL = range(38, 46)
 TEXT_RECORDS = (16, STRING, STACK, THREAD, LINES, MODULE_FILE, PARAMETER, ENTRIES)
 
 # rate: nanoseconds per tick × 2³²; pages are those not free, by thread and page number.
@@ -122,6 +122,8 @@ def define_record(trace: Trace, record: Record) -> None:
         address, size, name, _ = struct.unpack_from("<QQII", record.text)
         numbers = [name, high >> 16, high & 0xFFFF, address, size]
         trace.define(12, record.id, (numbers, text_of(record.text[24:])))
+    elif record.kind == TAIL:
+        trace.define(14, record.id, None)
 
 
 def record_fields(strings: dict[int, str], record: Record) -> dict:
@@ -147,6 +149,8 @@ def record_fields(strings: dict[int, str], record: Record) -> dict:
         return {"device": record.device, "bytes": a}
     if kind == 20:
         return {"device": record.device}
+    if kind == 27:
+        return {**place, "flags": b, **named(strings, record.id)}
     return {"device": record.device, "requested": a, "capacity": b, "stack": record.id, "free": None}
 
 
