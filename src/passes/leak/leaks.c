@@ -351,11 +351,11 @@ static int measure_floor(struct tmk_leakage *l)
 
 /* ---- the pass ---- */
 
-/* Whether a tag says that a model was given the block. Above the known categories is that of caches
- * of keys and values, which come back in each call. */
+/* Whether a tag says that a model was given the block, as inputs are and caches of keys and values,
+ * which come back in each call. */
 static bool is_given(uint8_t category)
 {
-    return category == TIDEMARK_INPUT || category > TIDEMARK_OTHER;
+    return category == TIDEMARK_INPUT || category == TIDEMARK_KV_CACHE;
 }
 
 static void on_leak_event(void *arg, const struct tmk_replay *rp, const struct tmk_event *ev,
