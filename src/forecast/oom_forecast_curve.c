@@ -77,6 +77,8 @@ struct curve_points {
 static double solve_level_and_slope(const struct curve_points *p, struct tmk_growth_curve *c)
 {
     double bent[TMK_OOM_FORECAST_POINTS], weights[TMK_OOM_FORECAST_POINTS], sum = 0;
+    if (p->n == 0)
+        return 0;
     for (unsigned i = 0; i < p->n; i++) {
         bent[i] = bent_x(c, p->x[i]);
         weights[i] = 1;

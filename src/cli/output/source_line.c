@@ -65,9 +65,10 @@ const char *tmk_source_line(const char *file, uint32_t line, char *buffer)
         return NULL;
     char *text = NULL;
     size_t room = 0;
-    ssize_t n = 0;
-    for (uint32_t i = 0; i < line && n >= 0; i++)
+    ssize_t n;
+    do {
         n = getline(&text, &room, f);
+    } while (n >= 0 && --line > 0);
     const char *found = n >= 0 ? cut_line(text, buffer) : NULL;
     free(text);
     fclose(f);

@@ -8,6 +8,7 @@
 #include <event2/bufferevent_ssl.h>
 #include <event2/event.h>
 #include <event2/http.h>
+#include <math.h>
 #include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -257,8 +258,9 @@ static int get_over(struct tmk_http_get *h, struct evhttp_connection *connection
 {
     struct evhttp_request *request = make_get(h);
     struct event *late = evtimer_new(h->base, on_late, h);
-    struct timeval limit = {.tv_sec = (time_t)h->timeout_s,
-                            .tv_usec = (suseconds_t)((h->timeout_s - (time_t)h->timeout_s) * 1e6)};
+    double seconds = floor(h->timeout_s);
+    struct timeval limit = {.tv_sec = (time_t)seconds,
+                            .tv_usec = (suseconds_t)((h->timeout_s - seconds) * 1e6)};
     evhttp_connection_set_max_body_size(connection, (ev_ssize_t)h->body_most);
     evhttp_connection_set_max_headers_size(connection, HEAD_MOST);
     evhttp_connection_set_timeout(connection, (int)h->timeout_s + 1);

@@ -342,11 +342,12 @@ static const struct {
     const char *advice_for_host; /* NULL: the same */
 } keepers[] = {
     [TMK_KEEPER_UNKNOWN] = {NULL, "what keeps them is not known",
-                            "record with stacks, so that the line is known"},
+                            "record with stacks, so that the line is known", NULL},
     [TMK_KEEPER_GRAPH] =
         {"graph", "autograd's graph, held by a loss or an output that is kept",
          "keep loss.item() or tensor.detach() instead of the tensor; run what is not trained under "
-         "torch.no_grad()"},
+         "torch.no_grad()",
+         NULL},
     [TMK_KEEPER_CONTAINER] =
         {"container",
          "a list, a dict, a cache or an attribute that is added to and never emptied (or, in "
@@ -357,21 +358,25 @@ static const struct {
          "references"},
     [TMK_KEEPER_HOOK] = {"hook", "a hook of a module's or a tensor's, which keeps what it makes",
                          "remove the hook (handle.remove()) when done, or empty what it fills each "
-                         "step"},
+                         "step",
+                         NULL},
     [TMK_KEEPER_CYCLE] = {"cycle",
                           "objects that go in bursts, as reference cycles do when Python collects "
                           "garbage, or a container that is emptied now and then",
                           "break the cycle (a weak reference, del), or call gc.collect() now and "
-                          "then"},
+                          "then",
+                          NULL},
     [TMK_KEEPER_GROWING] = {"growing", "one block that is made anew, larger each time (torch.cat)",
                             "allocate it once at its largest and write into it, or bound its "
-                            "length"},
+                            "length",
+                            NULL},
     [TMK_KEEPER_LOADER] = {"loader",
                            "batches of a data loader that are not let go, or a dataset that keeps "
                            "what it has read",
                            "keep no reference to batches after their step, and nothing in the "
                            "dataset (each worker has its own); lower prefetch_factor and "
-                           "num_workers"},
+                           "num_workers",
+                           NULL},
 };
 
 const char *tmk_keeper_name(enum tmk_leak_keeper keeper)
