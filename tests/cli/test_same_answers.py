@@ -58,7 +58,8 @@ def test_leak_and_report_after_an_oom(tmp_path):
     assert "unwound.c:18" in shell("tidemark report a.tmk", tmp_path).stdout
 
 
-# Keeps a fiftieth of the host's memory a step, and ends before it is full.
+# Keeps a fiftieth of the host's memory a step, and ends before it is full. Before a size: "join" puts
+# what it has kept into one block at the end, as torch.cat() does with results.
 GROWING = r"""
 #include <stdint.h>
 #include <stdlib.h>
@@ -73,6 +74,8 @@ int main(int argc, char **argv)
         usleep(10000);
         tidemark_step((int64_t)step);
     }
+    if (argc > 2)
+        tidemark_alloc(TIDEMARK_HOST, (void *)(uintptr_t)(size * 100), size * 44);
     return 0;
 }
 """
@@ -131,4 +134,7 @@ def test_json_of_a_report_has_all_its_sections(tmp_path):
     assert shell(f"tidemark run -q -o growing.tmk -- ./growing {memory}", tmp_path).returncode == 0
     headings, _, whole = report_both("growing.tmk", tmp_path)
     assert "FORECAST" in headings and "LEAKS" in headings and whole["explain"] is None
-    assert seen.union(headings, headings_of_two) == set(SECTIONS)
+    assert shell("tidemark run -q -o joined.tmk -- ./growing join 500000000", tmp_path).returncode == 0
+    headings_of_joined, _, whole = report_both("joined.tmk", tmp_path)
+    assert [doubt["reason"] for doubt in whole["processes"][0]["not_judged"]] == ["joined"]
+    assert seen.union(headings, headings_of_two, headings_of_joined) == set(SECTIONS)
