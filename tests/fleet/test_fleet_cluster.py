@@ -20,9 +20,9 @@ N_AGENTS = 64
 SEGMENT = f"segment {64 * MIB}"
 #: node: [(job, rank, world size, what it does)]
 JOBS = {
-    "node-01": [("oom-a", None, None, f"batches 60 {100 * MIB}")],
-    "node-02": [("oom-b", None, None, f"batches 60 {120 * MIB}")],
-    "node-03": [("oom-c", 0, 1, f"batches 60 {80 * MIB}")],
+    "node-01": [("oom-a", None, None, f"batches 60 {255 * MIB}")],
+    "node-02": [("oom-b", None, None, f"batches 60 {258 * MIB}")],
+    "node-03": [("oom-c", 0, 1, f"batches 60 {252 * MIB}")],
     "node-04": [("leaky", None, None, "steps 60 4096")],
     "node-05": [("uneven", 0, 3, f"alloc 0 0 {10 * MIB}"), ("even", 0, 2, f"alloc 0 0 {10 * MIB}")],
     "node-06": [("uneven", 1, 3, f"alloc 0 0 {10 * MIB}"), ("even", 1, 2, f"alloc 0 0 {10 * MIB}")],
