@@ -190,7 +190,7 @@ static struct tmk_object *list_slots(struct tmk_object *self, struct tmk_object 
     struct tmk_object *slots[FIRST_SLOT + MOST], *found = py->PyList_New(0);
     (void)self;
     n = n < MOST ? n : MOST;
-    if (!found || !tmk_peek(frame[FRAME_WORD], slots, (FIRST_SLOT + n) * sizeof *slots))
+    if (!found || !tmk_peek(frame[FRAME_WORD], slots, (FIRST_SLOT + n) * sizeof(void *)))
         return found;
     bool is_known = code && (slots[CODE_311] == code || slots[CODE_312] == code);
     for (uint64_t i = 0; is_known && i < n; i++) {
