@@ -187,7 +187,7 @@ const char *tmk_exposition_content_type(enum tmk_exposition_form form)
 /* ---- Accept ---- */
 
 /* The weight of a media range, from 0 to 1: of "a/b;q=0.5" 0.5, without q 1. */
-static double weight_of(const char *range, size_t n)
+static double weight_of_labels(const char *range, size_t n)
 {
     for (size_t i = 0; i + 3 < n; i++) {
         if (range[i] != ';')
@@ -219,9 +219,9 @@ enum tmk_exposition_form tmk_exposition_choose(const char *accept)
         size_t n = strcspn(accept, ",");
         size_t type = strcspn(accept, ",; ");
         if (type == sizeof wanted - 1 && strncasecmp(accept, wanted, type) == 0)
-            of_wanted = weight_of(accept, n);
+            of_wanted = weight_of_labels(accept, n);
         else if (type == sizeof plain - 1 && strncasecmp(accept, plain, type) == 0)
-            of_plain = weight_of(accept, n);
+            of_plain = weight_of_labels(accept, n);
         accept += n;
     }
     return of_wanted > 0 && of_wanted >= of_plain ? TMK_EXPOSITION_OPENMETRICS

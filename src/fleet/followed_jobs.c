@@ -113,7 +113,7 @@ static int by_entry_pid(const void *va, const void *vb)
     return a->shown.job.pid < b->shown.job.pid ? -1 : a->shown.job.pid > b->shown.job.pid;
 }
 
-static int take_list(struct tmk_followed_jobs *jobs, const struct tmk_watched *list, uint32_t n)
+static int take_job_list(struct tmk_followed_jobs *jobs, const struct tmk_watched *list, uint32_t n)
 {
     int rc = 0;
     jobs->n_watched = n;
@@ -142,7 +142,7 @@ static int list_watched_jobs(struct tmk_followed_jobs *jobs, uint64_t now, struc
     int rc = tmk_watched_list(&list, &n, err);
     if (rc == TMK_ENOMEM)
         return rc;
-    if (rc == 0 && (rc = take_list(jobs, list, n)) < 0)
+    if (rc == 0 && (rc = take_job_list(jobs, list, n)) < 0)
         tmk_fail(err, rc, "out of memory");
     free(list);
     uint64_t rest = (tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns) * LIST_REST;

@@ -243,7 +243,7 @@ static void take_uses(const struct tmk_job_follower *f, struct tmk_node_job *job
 }
 
 /* A step has a row for each device; all of them begin at the same time. */
-static void count_steps(struct tmk_job_follower *f)
+static void count_job_steps(struct tmk_job_follower *f)
 {
     const struct tmk_reader *r = f->process.reader;
     uint64_t n = tmk_reader_n_step_rows(r), first = n;
@@ -323,7 +323,8 @@ static int find_fragmentation(struct tmk_job_follower *f, struct tmk_node_job *j
     return rc;
 }
 
-static int take_blocks(struct tmk_job_follower *f, struct tmk_node_job *job, struct tmk_error *err)
+static int take_job_blocks(struct tmk_job_follower *f, struct tmk_node_job *job,
+                           struct tmk_error *err)
 {
     int rc = renew_owners(f);
     if (rc < 0)
@@ -349,13 +350,13 @@ int tmk_job_follower_look(struct tmk_job_follower *f, bool wants_blocks, struct 
     job->world_size = f->process.world_size;
     job->start_s = start_ns ? (double)start_ns / 1e9 : NAN;
     job->read_s = (double)tmk_clock_ns(CLOCK_REALTIME) / 1e9;
-    count_steps(f);
+    count_job_steps(f);
     job->n_steps = f->n_steps;
     job->n_ooms = f->n_ooms;
     job->n_dropped = tmk_reader_status(f->process.reader)->n_dropped;
     take_uses(f, job);
     if (wants_blocks)
-        rc = take_blocks(f, job, err);
+        rc = take_job_blocks(f, job, err);
     tmk_reader_forget(f->process.reader, TMK_FOLLOWED_CHUNKS, TMK_FOLLOWED_ROWS);
     tmk_replay_rest(&f->rp);
     return rc;

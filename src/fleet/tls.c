@@ -44,8 +44,8 @@ static int accept_any(int is_good, X509_STORE_CTX *store)
     return 1;
 }
 
-static int set_client_auth(SSL_CTX *context, const struct tmk_web_config *config,
-                           struct tmk_error *err)
+static int set_tls_client_auth(SSL_CTX *context, const struct tmk_web_config *config,
+                               struct tmk_error *err)
 {
     bool verifies = config->client_auth >= TMK_CLIENT_AUTH_VERIFY_IF_GIVEN;
     SSL_CTX_set_verify(context, verify_mode(config->client_auth),
@@ -75,7 +75,7 @@ static int fill_server(SSL_CTX *context, const struct tmk_web_config *config, st
         return fail_tls(err, "key_file", config->key_file);
     if (SSL_CTX_check_private_key(context) != 1)
         return fail_tls(err, "key_file", config->key_file);
-    return set_client_auth(context, config, err);
+    return set_tls_client_auth(context, config, err);
 }
 
 int tmk_tls_server(const struct tmk_web_config *config, SSL_CTX **ret_context,

@@ -354,7 +354,7 @@ static const struct maker_rule *maker_of_stack(struct tmk_owners *o, uint32_t st
 }
 
 /* The same for a block that no tag tells; NULL: none, or it went where it was made. */
-static const struct maker_rule *maker_of(struct tmk_owners *o, const struct tmk_block *b)
+static const struct maker_rule *maker_of_block(struct tmk_owners *o, const struct tmk_block *b)
 {
     bool is_untold =
         b->name == 0 && (b->category == TIDEMARK_UNKNOWN || b->category == TIDEMARK_ACTIVATION ||
@@ -431,7 +431,7 @@ bool tmk_block_has_parameter(const struct tmk_process *p, const struct tmk_block
 
 bool tmk_block_has_maker(const struct tmk_process *p, const struct tmk_block *b)
 {
-    const struct maker_rule *maker = maker_of(p->owners, b);
+    const struct maker_rule *maker = maker_of_block(p->owners, b);
     return maker && maker->module;
 }
 
@@ -451,7 +451,7 @@ const char *tmk_block_stage(const struct tmk_process *p, const struct tmk_contex
 const char *tmk_block_module(const struct tmk_process *p, const struct tmk_context *contexts,
                              const struct tmk_block *b)
 {
-    const struct maker_rule *maker = maker_of(p->owners, b);
+    const struct maker_rule *maker = maker_of_block(p->owners, b);
     uint32_t module = contexts[b->context].module;
     if (maker && maker->module)
         return maker->module;
@@ -486,7 +486,7 @@ const char *tmk_block_component(const struct tmk_process *p, const struct tmk_co
 uint8_t tmk_block_category(const struct tmk_process *p, const struct tmk_context *contexts,
                            const struct tmk_block *b)
 {
-    const struct maker_rule *maker = maker_of(p->owners, b);
+    const struct maker_rule *maker = maker_of_block(p->owners, b);
     if (maker)
         return maker->category;
     bool is_guess =

@@ -254,7 +254,7 @@ void tmk_monitor_status_write(struct tmk_tree *t, const struct tmk_monitor_statu
 /* ---- leaks ---- */
 
 /* Write how much a device or process grows, and how sure that is. */
-static void add_growth(struct tmk_tree *t, const struct tmk_leak_row *row)
+static void add_device_growth(struct tmk_tree *t, const struct tmk_leak_row *row)
 {
     const struct tmk_process_use *p = row->process;
     add_device_label(t, "device", row->device);
@@ -281,7 +281,7 @@ static void put_device_leak(struct tmk_tree *t, const struct tmk_leak_row *row)
     for (size_t i = 0; i < TMK_N(unknown_too); i++)
         tmk_tree_unknown(t, unknown_too[i]);
     tmk_tree_fixed(t, "confidence", row->growth.rank, 2);
-    add_growth(t, row);
+    add_device_growth(t, row);
     tmk_tree_end(t);
 }
 
@@ -297,7 +297,7 @@ void tmk_leaks_write(struct tmk_tree *t, const struct tmk_leaks *leaks, uint64_t
     tmk_tree_list(t, "watched");
     for (uint64_t i = 0; i < leaks->n; i++) {
         tmk_tree_object(t, NULL);
-        add_growth(t, &leaks->rows[i]);
+        add_device_growth(t, &leaks->rows[i]);
         tmk_tree_text(t, "verdict",
                       verdict_text(leaks->rows[i].growth.is_known, leaks->rows[i].is_leak));
         tmk_tree_end(t);

@@ -363,7 +363,7 @@ static int64_t step_at(const struct work *w, uint16_t device, uint64_t time_ns)
 
 /* A process that ended without finishing another step after an OOM has run out of memory: what its
  * steps would have led to is of no use. */
-static void note_oom(const struct work *w, struct tmk_forecast *f)
+static void note_forecast_oom(const struct work *w, struct tmk_forecast *f)
 {
     const struct device_limits *l = NULL;
     for (uint32_t i = 0; i < w->n_limits; i++)
@@ -397,7 +397,7 @@ static void forecast_device(struct work *w, uint16_t device, struct tmk_forecast
         forecast_by_steps(w, ret);
     ret->by_step = ret->risk != TMK_RISK_UNKNOWN;
     forecast_by_time(w, ret);
-    note_oom(w, ret);
+    note_forecast_oom(w, ret);
 }
 
 static bool is_device_listed(const struct tmk_forecast *list, uint32_t n, uint16_t device)

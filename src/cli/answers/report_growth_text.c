@@ -41,8 +41,8 @@ static void add_leak_row(struct tmk_table *t, const struct tmk_leak *leak)
 }
 
 /* "train.py:41: made in steps 3, 7, 11, ...", and the line's text. */
-static void write_evidence(const struct tmk_process *p, const struct tmk_leak *leak,
-                           struct tmk_sheet *sheet)
+static void write_growth_evidence(const struct tmk_process *p, const struct tmk_leak *leak,
+                                  struct tmk_sheet *sheet)
 {
     char site[TMK_FRAME_TEXT_BYTES], words[TMK_LEAK_WORDS_BYTES], source[TMK_SOURCE_LINE_BYTES];
     char library[TMK_FRAME_TEXT_BYTES];
@@ -100,7 +100,7 @@ void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *
     if (n > SHOWN_LEAKS)
         tmk_sheet_text(sheet, "%" PRIu64 " more", n - SHOWN_LEAKS);
     for (uint64_t i = 0; i < n && i < SHOWN_LEAKS; i++)
-        write_evidence(f->p, tmk_leakage_get(f->leakage, i), sheet);
+        write_growth_evidence(f->p, tmk_leakage_get(f->leakage, i), sheet);
 }
 
 /* ---- fragmentation ---- */

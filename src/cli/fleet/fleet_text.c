@@ -405,7 +405,7 @@ static void put_median(struct tmk_table *t, const struct tmk_cluster_rank *r)
         tmk_table_cellf(t, "%.2f", r->against_median);
 }
 
-static void put_oom(struct tmk_table *t, const struct tmk_cluster_rank *r)
+static void put_time_to_oom(struct tmk_table *t, const struct tmk_cluster_rank *r)
 {
     put_duration(t, r->oom_s);
 }
@@ -436,7 +436,7 @@ static const struct rank_column {
     {{"limit", TMK_RIGHT, TMK_FIXED}, put_limit, 0, 0},
     {{"growth a step", TMK_RIGHT, TMK_SHRINK}, put_growth, 0, 0},
     {{"÷ median", TMK_RIGHT, TMK_FIXED}, put_median, WIDEST, 0},
-    {{"OOM in", TMK_RIGHT, TMK_FIXED}, put_oom, 0, 0},
+    {{"OOM in", TMK_RIGHT, TMK_FIXED}, put_time_to_oom, 0, 0},
     {{"risk", TMK_LEFT, TMK_FIXED}, put_risk, WIDE - 10, WIDE},
     {{"cause", TMK_LEFT, TMK_SHRINK}, put_cause, WIDEST, WIDEST},
 };

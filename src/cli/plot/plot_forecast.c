@@ -227,7 +227,8 @@ static void put_mark(const struct forecast_drawing *d, FILE *out, const struct t
                 at, at, top, theme->warning);
 }
 
-static void put_oom(const struct forecast_drawing *d, FILE *out, const struct tmk_theme *theme)
+static void mark_oom_of_forecast(const struct forecast_drawing *d, FILE *out,
+                                 const struct tmk_theme *theme)
 {
     double x, top = (double)d->f.capacity_bytes / d->size.size;
     if (!find_oom_x(d, &x))
@@ -253,7 +254,7 @@ static int draw_forecast(struct forecast_drawing *d)
     put_forecast_points(d, out);
     put_forecast_title(d, g);
     put_forecast_axes(d, out, theme);
-    put_oom(d, out, theme);
+    mark_oom_of_forecast(d, out, theme);
     if (d->lead > 0) {
         put_lead(d, out);
         put_mark(d, out, theme);

@@ -60,7 +60,8 @@ static const char *write_key(struct tmk_cluster *c, const char *const parts[4])
 }
 
 /* Finds the row of a key: its number, or the number of rows for a new one; -1 without memory. */
-static int64_t find_row(struct tmk_cluster *c, struct tmk_textmap *keys, const char *const parts[4])
+static int64_t find_cluster_row(struct tmk_cluster *c, struct tmk_textmap *keys,
+                                const char *const parts[4])
 {
     uint32_t number;
     const char *key = write_key(c, parts);
@@ -72,7 +73,7 @@ static int64_t find_row(struct tmk_cluster *c, struct tmk_textmap *keys, const c
     return copy && tmk_textmap_put(keys, copy, &number) == 0 ? (int64_t)number : -1;
 }
 
-static uint64_t bytes_of(double value)
+static uint64_t bytes_of_series(double value)
 {
     return value >= 0 && value < 9e18 ? (uint64_t)(value + 0.5) : TMK_BYTES_UNKNOWN;
 }
@@ -93,7 +94,7 @@ static int64_t whole_of(const char *text)
     return text && tmk_integer_parse(text, &number) == 0 && number >= 0 ? number : -1;
 }
 
-static int64_t count_of(double value)
+static int64_t count_of_series(double value)
 {
     return value >= 0 && value < 9e15 ? (int64_t)(value + 0.5) : -1;
 }
@@ -104,7 +105,7 @@ static struct tmk_cluster_agent *agent_row(struct tmk_cluster *c,
                                            const struct tmk_prometheus_series *s)
 {
     const char *parts[4] = {tmk_prometheus_label(s, "job"), tmk_prometheus_label(s, "instance")};
-    int64_t i = find_row(c, &c->agent_keys, parts);
+    int64_t i = find_cluster_row(c, &c->agent_keys, parts);
     if (i < 0 || TMK_GROW(c->agents, c->n_agents + 1, c->agents_room) < 0)
         return NULL;
     if ((uint64_t)i == c->n_agents)
@@ -122,7 +123,7 @@ static struct tmk_cluster_agent *agent_row(struct tmk_cluster *c,
 static struct tmk_cluster_gpu *gpu_row(struct tmk_cluster *c, const struct tmk_prometheus_series *s)
 {
     const char *parts[4] = {tmk_prometheus_label(s, "host"), tmk_prometheus_label(s, "gpu")};
-    int64_t i = find_row(c, &c->gpu_keys, parts);
+    int64_t i = find_cluster_row(c, &c->gpu_keys, parts);
     if (i < 0 || TMK_GROW(c->gpus, c->n_gpus + 1, c->gpus_room) < 0)
         return NULL;
     if ((uint64_t)i == c->n_gpus)
@@ -142,7 +143,7 @@ static struct tmk_cluster_gpu *gpu_row(struct tmk_cluster *c, const struct tmk_p
 static int64_t number_process(struct tmk_cluster *c, const char *const parts[4], uint32_t row)
 {
     const char *const process[4] = {parts[0], parts[1], parts[2]};
-    int64_t i = find_row(c, &c->process_keys, process);
+    int64_t i = find_cluster_row(c, &c->process_keys, process);
     if (i < 0 || TMK_GROW(c->process_rows, c->process_keys.n, c->process_rows_room) < 0)
         return -1;
     if ((uint64_t)i == c->n_processes) {
@@ -157,7 +158,7 @@ static struct tmk_cluster_rank *rank_row(struct tmk_cluster *c,
 {
     const char *parts[4] = {tmk_prometheus_label(s, "job"), tmk_prometheus_label(s, "host"),
                             tmk_prometheus_label(s, "pid"), tmk_prometheus_label(s, "gpu")};
-    int64_t i = find_row(c, &c->rank_keys, parts);
+    int64_t i = find_cluster_row(c, &c->rank_keys, parts);
     int64_t process = i < 0 ? -1 : number_process(c, parts, (uint32_t)i);
     if (process < 0 || TMK_GROW(c->ranks, c->n_ranks + 1, c->ranks_room) < 0)
         return NULL;
@@ -192,7 +193,7 @@ static struct tmk_cluster_rank *rank_row(struct tmk_cluster *c,
 static struct tmk_cluster_job *job_row(struct tmk_cluster *c, const char *name)
 {
     const char *parts[4] = {name};
-    int64_t i = find_row(c, &c->job_keys, parts);
+    int64_t i = find_cluster_row(c, &c->job_keys, parts);
     if (i < 0 || TMK_GROW(c->jobs, c->n_jobs + 1, c->jobs_room) < 0)
         return NULL;
     if ((uint64_t)i == c->n_jobs)
@@ -252,7 +253,7 @@ static int take_agent(void *arg, const struct tmk_prometheus_series *s)
 }
 
 /* Agents that are not scraped any more have a row only if they are found to be gone. */
-static int take_version(void *arg, const struct tmk_prometheus_series *s)
+static int take_agent_version(void *arg, const struct tmk_prometheus_series *s)
 {
     struct tmk_cluster *c = arg;
     uint64_t before = c->n_agents;
@@ -276,11 +277,11 @@ static int take_gpu(void *arg, const struct tmk_prometheus_series *s)
     if (!g->uuid)
         g->uuid = label_of(c, s, "uuid");
     if (strcmp(name, "tidemark_gpu_memory_total_bytes") == 0)
-        g->total_bytes = bytes_of(s->value);
+        g->total_bytes = bytes_of_series(s->value);
     else if (strcmp(name, "tidemark_gpu_memory_used_bytes") == 0)
-        g->used_bytes = bytes_of(s->value);
+        g->used_bytes = bytes_of_series(s->value);
     else if (strcmp(name, "tidemark_gpu_memory_free_bytes") == 0)
-        g->free_bytes = bytes_of(s->value);
+        g->free_bytes = bytes_of_series(s->value);
     else if (strcmp(name, "tidemark_gpu_oom_seconds") == 0)
         g->oom_s = seconds_of(s->value);
     else if (strcmp(name, "tidemark_gpu_oom_risk") == 0)
@@ -304,13 +305,13 @@ static int take_gpu_info(void *arg, const struct tmk_prometheus_series *s)
 static void take_rank_bytes(struct tmk_cluster_rank *r, const char *what, double value)
 {
     if (strcmp(what, "allocated_bytes") == 0)
-        r->allocated_bytes = bytes_of(value);
+        r->allocated_bytes = bytes_of_series(value);
     else if (strcmp(what, "reserved_bytes") == 0)
-        r->reserved_bytes = bytes_of(value);
+        r->reserved_bytes = bytes_of_series(value);
     else if (strcmp(what, "peak_allocated_bytes") == 0)
-        r->peak_bytes = bytes_of(value);
+        r->peak_bytes = bytes_of_series(value);
     else if (strcmp(what, "limit_bytes") == 0)
-        r->limit_bytes = bytes_of(value);
+        r->limit_bytes = bytes_of_series(value);
     else if (strcmp(what, "step_growth_bytes") == 0)
         r->growth_bytes = value;
     else if (strcmp(what, "peak_growth_bytes") == 0)
@@ -364,7 +365,7 @@ static int take_job(void *arg, const struct tmk_prometheus_series *s)
     if (strcmp(figure, "ranks") == 0)
         j->n_ranks = s->value >= 0 && s->value < 1e9 ? (uint32_t)s->value : 0;
     else if (strcmp(figure, "world") == 0)
-        j->world_size = count_of(s->value);
+        j->world_size = count_of_series(s->value);
     else if (strcmp(figure, "median") == 0)
         j->median_bytes = s->value;
     else if (strcmp(figure, "imbalance") == 0)
@@ -500,9 +501,9 @@ static int take_moment(void *arg, const struct tmk_prometheus_series *s)
     return s->n_points > 0 ? TMK_EFORMAT : asked->take(asked->c, s);
 }
 
-static int ask_moment(struct tmk_cluster *c, struct tmk_prometheus *p, const char *text,
-                      int (*take)(void *arg, const struct tmk_prometheus_series *s),
-                      struct tmk_error *err)
+static int ask_cluster_moment(struct tmk_cluster *c, struct tmk_prometheus *p, const char *text,
+                              int (*take)(void *arg, const struct tmk_prometheus_series *s),
+                              struct tmk_error *err)
 {
     struct asked asked = {c, take};
     int rc = text ? tmk_prometheus_query(p, text, c->now_s, take_moment, &asked, err) : TMK_ENOMEM;
@@ -518,7 +519,7 @@ static int ask_all(struct tmk_cluster *c, struct tmk_prometheus *p,
         enum tmk_cluster_query query;
         int (*take)(void *arg, const struct tmk_prometheus_series *s);
     } list[] = {
-        {TMK_QUERY_AGENTS, take_agent},     {TMK_QUERY_VERSIONS, take_version},
+        {TMK_QUERY_AGENTS, take_agent},     {TMK_QUERY_VERSIONS, take_agent_version},
         {TMK_QUERY_GPUS, take_gpu},         {TMK_QUERY_GPU_INFO, take_gpu_info},
         {TMK_QUERY_RANKS, take_rank},       {TMK_QUERY_RANK_INFO, take_rank_info},
         {TMK_QUERY_JOBS, take_job},         {TMK_QUERY_RULES, take_rules},
@@ -526,8 +527,8 @@ static int ask_all(struct tmk_cluster *c, struct tmk_prometheus *p,
     };
     int rc = 0;
     for (size_t i = 0; i < TMK_N(list) && rc == 0; i++)
-        rc = ask_moment(c, p, tmk_cluster_query_text(&c->texts, list[i].query, question),
-                        list[i].take, err);
+        rc = ask_cluster_moment(c, p, tmk_cluster_query_text(&c->texts, list[i].query, question),
+                                list[i].take, err);
     return rc;
 }
 
@@ -535,7 +536,7 @@ static int ask_all(struct tmk_cluster *c, struct tmk_prometheus *p,
 static int ask_time(struct tmk_cluster *c, struct tmk_prometheus *p, struct tmk_error *err)
 {
     c->now_s = NAN;
-    int rc = ask_moment(c, p, "time()", take_time, err);
+    int rc = ask_cluster_moment(c, p, "time()", take_time, err);
     if (rc == 0 && !(c->now_s > 0 && c->now_s < LATEST_S))
         return tmk_fail(err, TMK_EIO, "its clock gives no time");
     return rc;

@@ -39,7 +39,7 @@ struct gap_search {
     struct tmk_textmap keys;
     struct scrape_count best; /* with the most good scrapes */
     uint64_t first;           /* finding of ours */
-    /* Of the agent that is looked at. */
+    /* The agent that is looked at: */
     struct tmk_cluster_agent *agent;
     double usual_s;
     bool of_best;
@@ -47,7 +47,7 @@ struct gap_search {
 
 /* ---- which agents ---- */
 
-static int take_count(void *arg, const struct tmk_prometheus_series *s)
+static int take_scrape_count(void *arg, const struct tmk_prometheus_series *s)
 {
     struct gap_search *g = arg;
     const char *job = tmk_cluster_text(g->c, tmk_prometheus_label(s, "job"));
@@ -123,7 +123,7 @@ static bool is_covered(const struct gap_search *g, double from_s, double to_s)
     return false;
 }
 
-static int add_gap(struct gap_search *g, double from_s, double to_s, bool has_failed)
+static int add_agent_gap(struct gap_search *g, double from_s, double to_s, bool has_failed)
 {
     bool is_everywhere = g->of_best && !has_failed && !isnan(to_s);
     if (!is_everywhere && !has_failed && is_covered(g, from_s, to_s))
@@ -164,7 +164,7 @@ static int take_scrapes(void *arg, const struct tmk_prometheus_series *s)
         }
         if (!isnan(last_s) &&
             time_s - last_s > (has_failed ? GAP_LENGTH_FAILED : GAP_LENGTH) * g->usual_s &&
-            n_gaps++ < GAPS_MOST && add_gap(g, last_s, time_s, has_failed) < 0)
+            n_gaps++ < GAPS_MOST && add_agent_gap(g, last_s, time_s, has_failed) < 0)
             return TMK_ENOMEM;
         last_s = time_s;
         has_failed = false;
@@ -235,7 +235,8 @@ int tmk_cluster_find_gaps(struct tmk_cluster *c, struct tmk_prometheus *p,
 {
     struct gap_search g = {.c = c, .first = c->n_findings};
     const char *text = tmk_cluster_query_text(&c->texts, TMK_QUERY_SCRAPES, question);
-    int rc = text ? tmk_prometheus_query(p, text, c->now_s, take_count, &g, err) : TMK_ENOMEM;
+    int rc =
+        text ? tmk_prometheus_query(p, text, c->now_s, take_scrape_count, &g, err) : TMK_ENOMEM;
     if (rc == 0)
         rc = search_gaps(&g, p, err);
     tmk_textmap_fini(&g.keys);

@@ -41,7 +41,7 @@ static int take_place(void *arg, const struct tmk_prometheus_series *s)
 }
 
 /* By job; in it the latest first. */
-static int compare_places(const void *a, const void *b)
+static int compare_rank_places(const void *a, const void *b)
 {
     const struct last_place *x = a, *y = b;
     int by_job = strcmp(x->job, y->job);
@@ -77,7 +77,7 @@ static int place_findings(struct place_search *p)
 {
     int rc = 0;
     if (p->n > 1)
-        qsort(p->places, p->n, sizeof *p->places, compare_places);
+        qsort(p->places, p->n, sizeof *p->places, compare_rank_places);
     for (uint64_t k = 0; k < p->c->n_findings && rc == 0; k++) {
         struct tmk_cluster_finding *f = &p->c->findings[k];
         struct last_place wanted = {.job = f->job, .time_s = INFINITY, .host = ""};
@@ -86,7 +86,7 @@ static int place_findings(struct place_search *p)
         uint64_t low = 0, high = p->n;
         while (low < high) {
             uint64_t middle = (low + high) / 2;
-            if (compare_places(&p->places[middle], &wanted) < 0)
+            if (compare_rank_places(&p->places[middle], &wanted) < 0)
                 low = middle + 1;
             else
                 high = middle;

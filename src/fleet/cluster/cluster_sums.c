@@ -176,7 +176,7 @@ static int compare_rank_rows(const void *a, const void *b, void *cluster)
 }
 
 /* Append "3" or "7-9". False: the list is full. */
-static bool add_range(char *list, int64_t first, int64_t last)
+static bool add_cluster_range(char *list, int64_t first, int64_t last)
 {
     size_t n = strlen(list);
     if (n > MISSING_BYTES - 44) {
@@ -203,17 +203,17 @@ static int list_missing(struct tmk_cluster *c, const uint32_t *rows, uint64_t n)
         if (r->rank < 0 || r->is_over || r->rank >= j->world_size)
             continue;
         if (r->rank > next)
-            has_room = add_range(list, next, r->rank - 1);
+            has_room = add_cluster_range(list, next, r->rank - 1);
         next = r->rank + 1;
     }
     if (has_room && next < j->world_size)
-        add_range(list, next, j->world_size - 1);
+        add_cluster_range(list, next, j->world_size - 1);
     if (list[0] && !(j->missing = tmk_cluster_text(c, list)))
         return TMK_ENOMEM;
     return 0;
 }
 
-static uint32_t count_nodes(const struct tmk_cluster *c, const uint32_t *rows, uint64_t n)
+static uint32_t count_cluster_nodes(const struct tmk_cluster *c, const uint32_t *rows, uint64_t n)
 {
     struct tmk_textmap hosts = {0};
     uint32_t number;
@@ -238,7 +238,7 @@ static int sum_jobs(struct tmk_cluster *c, uint32_t *rows)
         uint32_t job = c->ranks[rows[i]].job_row;
         for (n = 1; i + n < c->n_ranks && c->ranks[rows[i + n]].job_row == job; n++)
             continue;
-        c->jobs[job].n_nodes = count_nodes(c, rows + i, n);
+        c->jobs[job].n_nodes = count_cluster_nodes(c, rows + i, n);
         rc = list_missing(c, rows + i, n);
     }
     return rc;

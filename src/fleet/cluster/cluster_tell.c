@@ -47,7 +47,7 @@ static const char *duration_text(double seconds, char *buffer)
 }
 
 /* A time of day here; with the date when it is not `now`'s. */
-static const char *clock_text(double time_s, double now_s, char *buffer, size_t room)
+static const char *moment_clock_text(double time_s, double now_s, char *buffer, size_t room)
 {
     time_t time = (time_t)time_s, now = (time_t)now_s;
     struct tm at, today;
@@ -107,7 +107,8 @@ static const char *rank_evidence(struct tmk_arena *a, const struct tmk_cluster_r
 }
 
 /* "llama-7b: rank 5 on node-12 runs out of memory in 3 min 20 s" */
-static const char *oom_text(struct tmk_arena *a, const char *job, const char *who, double oom_s)
+static const char *rank_oom_text(struct tmk_arena *a, const char *job, const char *who,
+                                 double oom_s)
 {
     char time[TMK_AMOUNT_BYTES];
     if (isnan(oom_s))
@@ -127,9 +128,9 @@ static int tell_rank(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     if (!who)
         return TMK_ENOMEM;
     if (f->kind == TMK_FINDING_OOM_SOON)
-        f->text = oom_text(a, job, who, f->value);
+        f->text = rank_oom_text(a, job, who, f->value);
     else if (f->kind == TMK_FINDING_OOM_LIKELY)
-        f->text = oom_text(a, job, who, r ? r->oom_s : NAN);
+        f->text = rank_oom_text(a, job, who, r ? r->oom_s : NAN);
     else if (f->kind == TMK_FINDING_LEAK)
         f->text = tmk_arena_format(a, "%s: %s leaks %s a step", job, who,
                                    tmk_size_text(tmk_size_whole(f->value), amount));
@@ -198,7 +199,7 @@ static int tell_imbalance(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     return f->text ? 0 : TMK_ENOMEM;
 }
 
-static int tell_missing(struct tmk_cluster *c, struct tmk_cluster_finding *f)
+static int tell_missing_ranks(struct tmk_cluster *c, struct tmk_cluster_finding *f)
 {
     const struct tmk_cluster_job *j = job_of(c, f);
     int64_t world = j ? j->world_size : -1;
@@ -213,7 +214,7 @@ static int tell_missing(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     char time[64];
     if (f->last_hosts)
         f->evidence = tmk_arena_format(&c->texts, "last seen on %s, at %s", f->last_hosts,
-                                       clock_text(f->from_s, c->now_s, time, sizeof time));
+                                       moment_clock_text(f->from_s, c->now_s, time, sizeof time));
     return f->text ? 0 : TMK_ENOMEM;
 }
 
@@ -241,7 +242,7 @@ static int place_agents(struct tmk_cluster *c)
     return rc;
 }
 
-static int tell_agent(struct tmk_cluster *c, struct tmk_cluster_finding *f)
+static int tell_cluster_agent(struct tmk_cluster *c, struct tmk_cluster_finding *f)
 {
     struct tmk_arena *a = &c->texts;
     char time[64], amount[TMK_AMOUNT_BYTES];
@@ -254,7 +255,7 @@ static int tell_agent(struct tmk_cluster *c, struct tmk_cluster_finding *f)
                                                                    : "is not scraped any more");
     if (!isnan(f->from_s))
         f->evidence = tmk_arena_format(a, "its last answer was at %s",
-                                       clock_text(f->from_s, c->now_s, time, sizeof time));
+                                       moment_clock_text(f->from_s, c->now_s, time, sizeof time));
     else if (!f->host)
         f->evidence = tmk_arena_format(a, "it has not answered in the last %s",
                                        duration_text(c->window_s, amount));
@@ -278,8 +279,8 @@ static int tell_gap(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     const char *name = f->is_everywhere ? "Prometheus" : f->host ? f->host : f->instance;
     f->text = tmk_arena_format(a, "%s has no samples%s from %s to %s", or_unknown(name),
                                f->is_everywhere ? " of anything" : "",
-                               clock_text(f->from_s, c->now_s, from, sizeof from),
-                               clock_text(f->to_s, c->now_s, to, sizeof to));
+                               moment_clock_text(f->from_s, c->now_s, from, sizeof from),
+                               moment_clock_text(f->to_s, c->now_s, to, sizeof to));
     f->evidence = tmk_arena_format(a, "%.0f missing: %s", f->value,
                                    f->is_everywhere ? "it was away itself"
                                    : f->has_failed  ? "the agent did not answer"
@@ -304,10 +305,10 @@ static int tell_finding(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     case TMK_FINDING_IMBALANCE:
         return tell_imbalance(c, f);
     case TMK_FINDING_RANKS_MISSING:
-        return tell_missing(c, f);
+        return tell_missing_ranks(c, f);
     case TMK_FINDING_AGENT_SILENT:
     case TMK_FINDING_AGENT_GONE:
-        return tell_agent(c, f);
+        return tell_cluster_agent(c, f);
     case TMK_FINDING_GPU_NEARLY_FULL:
         return tell_full(c, f);
     case TMK_FINDING_GAP:

@@ -37,7 +37,7 @@ struct tmk_http_get {
     char authorization[CREDENTIAL_BYTES * 2];
     double timeout_s;
     size_t body_most;
-    /* Of the request that is under way. */
+    /* The request that is under way: */
     struct tmk_http_get_answer *answer;
     bool is_done, is_late;
     int failure; /* of enum evhttp_request_error, -1: none */

@@ -164,7 +164,7 @@ static void read_result(struct answer_reader *r)
         fail_reader(r, "a scalar is no time and a value");
 }
 
-static void read_data(struct answer_reader *r)
+static void read_answer_data(struct answer_reader *r)
 {
     const char *key;
     tmk_json_in_object(&r->json);
@@ -175,7 +175,7 @@ static void read_data(struct answer_reader *r)
             tmk_json_in_skip(&r->json);
 }
 
-static void read_answer(struct answer_reader *r)
+static void read_prometheus_answer(struct answer_reader *r)
 {
     const char *key;
     tmk_json_in_object(&r->json);
@@ -187,7 +187,7 @@ static void read_answer(struct answer_reader *r)
         else if (text && strcmp(key, "error") == 0)
             snprintf(r->reason, sizeof r->reason, "%s", text);
         else if (!text && strcmp(key, "data") == 0 && tmk_json_in_peek(&r->json) == '{')
-            read_data(r);
+            read_answer_data(r);
         else if (!text)
             tmk_json_in_skip(&r->json);
     }
@@ -215,7 +215,7 @@ int tmk_prometheus_read(const char *body, size_t n,
 {
     struct answer_reader r = {.take = take, .arg = arg};
     tmk_json_in_init(&r.json, body, n, &r.texts);
-    read_answer(&r);
+    read_prometheus_answer(&r);
     int rc = judge_answer(&r, err);
     tmk_arena_fini(&r.texts);
     free(r.points);

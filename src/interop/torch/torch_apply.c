@@ -170,8 +170,8 @@ static int complete_block_free(struct tmk_import_maker *m, struct tmk_import_tra
 
 /* ---- other events ---- */
 
-static int put_oom(struct tmk_import_maker *m, const struct tmk_import_track *t,
-                   const struct tmk_import_event *ev)
+static int apply_oom(struct tmk_import_maker *m, const struct tmk_import_track *t,
+                     const struct tmk_import_event *ev)
 {
     return tmk_import_put(m, &(struct tmk_input){.kind = TMK_KIND_OOM,
                                                  .device = t->device,
@@ -217,7 +217,7 @@ static int apply_event(struct tmk_import_maker *m, struct tmk_import_track *t,
     case TMK_IMPORT_SEGMENT_UNMAP:
         return change_segments(m, t, ev);
     case TMK_IMPORT_OOM:
-        return put_oom(m, t, ev);
+        return apply_oom(m, t, ev);
     case TMK_IMPORT_SNAPSHOT:
         return tmk_import_put_mark(m, t->thread, "snapshot", "");
     case TMK_IMPORT_ANNOTATE:

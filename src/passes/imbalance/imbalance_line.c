@@ -59,7 +59,7 @@ static uint32_t row_of_line(const struct tmk_imbalance *b)
 }
 
 /* Write "71.3 of 80.0 GiB", "18.3 MiB of 12.0 GiB", or "71.3 GiB" where the limit is not known. */
-static void add_share(struct line_text *l, uint64_t bytes, uint64_t limit_bytes)
+static void add_share_words(struct line_text *l, uint64_t bytes, uint64_t limit_bytes)
 {
     char used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     tmk_size_text(bytes, used);
@@ -74,7 +74,7 @@ static void add_share(struct line_text *l, uint64_t bytes, uint64_t limit_bytes)
     add_words(l, "%s of %s", used, limit);
 }
 
-static void add_peak(struct line_text *l, const struct tmk_imbalance *b)
+static void add_peak_words(struct line_text *l, const struct tmk_imbalance *b)
 {
     uint32_t highest = row_of_line(b);
     if (highest == TMK_RANK_NONE) {
@@ -83,7 +83,7 @@ static void add_peak(struct line_text *l, const struct tmk_imbalance *b)
     }
     const struct tmk_rank_facts *f = &b->rows[highest].facts;
     add_words(l, "peak ");
-    add_share(l, f->peak_bytes, f->forecast.capacity_bytes);
+    add_share_words(l, f->peak_bytes, f->forecast.capacity_bytes);
     if (f->device == TIDEMARK_HOST)
         add_words(l, " of CPU memory");
     add_row_name(l, b, highest);
@@ -138,7 +138,7 @@ static void add_lost(struct line_text *l, const struct tmk_imbalance *b)
 const char *tmk_imbalance_line(const struct tmk_imbalance *b, char *buffer)
 {
     struct line_text l = {.text = buffer};
-    add_peak(&l, b);
+    add_peak_words(&l, b);
     add_oom(&l, b);
     add_balance(&l, b);
     add_lost(&l, b);

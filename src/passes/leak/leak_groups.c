@@ -264,8 +264,8 @@ static void keep_late_block(struct tmk_leak_groups *g, const struct tmk_block *b
 }
 
 /* Note the last block that a call of a model made before each look. */
-static inline void note_call(struct tmk_leak_groups *g, const struct tmk_state *s,
-                             const struct tmk_block *b, uint32_t look)
+static inline void note_model_call(struct tmk_leak_groups *g, const struct tmk_state *s,
+                                   const struct tmk_block *b, uint32_t look)
 {
     if (look >= g->n_looks || b->serial <= g->call_serial[look] || b->context == 0)
         return;
@@ -326,10 +326,10 @@ void tmk_leak_groups_freed(struct tmk_leak_groups *g, const struct tmk_state *s,
         struct tmk_leak_group *group = note_survivor(g, s, b, g->next);
         if (group)
             group->freed_at = s->n_allocs;
-        note_call(g, s, b, tmk_leak_groups_look_after(g, b->alloc_ns));
+        note_model_call(g, s, b, tmk_leak_groups_look_after(g, b->alloc_ns));
         bound_cohorts(g);
     } else {
-        note_call(g, s, b, g->next);
+        note_model_call(g, s, b, g->next);
         if (is_after_looks(g))
             keep_late_block(g, b);
     }
@@ -414,7 +414,7 @@ int tmk_leak_groups_finish(struct tmk_leak_groups *g, const struct tmk_state *s)
         struct tmk_block settled = tmk_state_settled(s, &s->entries[i]);
         g->made_bytes += settled.size_bytes;
         note_survivor(g, s, &settled, g->n_looks);
-        note_call(g, s, &settled, tmk_leak_groups_look_after(g, settled.alloc_ns));
+        note_model_call(g, s, &settled, tmk_leak_groups_look_after(g, settled.alloc_ns));
         keep_late_block(g, &settled);
         bound_cohorts(g);
     }

@@ -147,7 +147,7 @@ static bool is_input(const struct tmk_leak_group *g)
     return tmk_leak_category_of(g) == TIDEMARK_INPUT;
 }
 
-static uint8_t stage_of(const struct tmk_leakage *l, const struct tmk_leak_group *g)
+static uint8_t stage_of_group(const struct tmk_leakage *l, const struct tmk_leak_group *g)
 {
     return l->contexts[g->latest.context].stage_kind;
 }
@@ -155,7 +155,7 @@ static uint8_t stage_of(const struct tmk_leakage *l, const struct tmk_leak_group
 /* Whether no tensor of Python's has the group's blocks, so that a graph keeps them. */
 static bool is_kept_unheld(const struct tmk_leakage *l, const struct tmk_leak_group *g)
 {
-    uint8_t stage = stage_of(l, g);
+    uint8_t stage = stage_of_group(l, g);
     return tmk_leak_is_unheld(&l->holders, g->latest.stack) && stage != TMK_STAGE_BACKWARD &&
            stage != TMK_STAGE_OPTIMIZER;
 }
@@ -184,7 +184,7 @@ void tmk_leak_find_graph_character(const struct tmk_leakage *l, struct tmk_leak_
     for (uint64_t i = 0; i < line->n_groups; i++) {
         const struct tmk_leak_group *g = group_of(l, line, i);
         uint64_t bytes = g->kept_bytes;
-        uint8_t stage = stage_of(l, g);
+        uint8_t stage = stage_of_group(l, g);
         bool in_call = stage == TMK_STAGE_FORWARD || stage == TMK_STAGE_EVAL ||
                        tmk_leak_category_of(g) == TIDEMARK_ACTIVATION || is_kept_unheld(l, g);
         all += bytes;

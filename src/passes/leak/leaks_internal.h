@@ -65,7 +65,7 @@ struct tmk_leakage {
 uint8_t tmk_leak_category_of(const struct tmk_leak_group *g);
 /* Judge a line by the cohorts of its groups, and set what they keep. */
 void tmk_leak_judge_line(struct tmk_leakage *l, struct tmk_leak_line *line);
-/* Of blocks that grow take those for no growth that only follow others. All lines are judged. */
+/* Drop blocks that grow only because others do. All lines have been judged. */
 void tmk_leak_drop_consequences(struct tmk_leakage *l);
 /* Whether a line grows: what it keeps, or a block. */
 bool tmk_leak_grows(const struct tmk_leak_line *line);

@@ -132,7 +132,7 @@ static void note_range_end(struct tmk_scenes *s, const struct tmk_replay *rp)
         s->modules[rp->closed.name].n_open--;
 }
 
-static void note_step(struct tmk_scenes *s)
+static void note_scene_step(struct tmk_scenes *s)
 {
     s->n_steps++;
     s->n_forwards = 0;
@@ -382,7 +382,7 @@ static void on_scene_event(void *arg, const struct tmk_replay *rp, const struct 
     } else if (ev->kind == TMK_KIND_POP) {
         note_range_end(s, rp);
     } else if (ev->kind == TMK_KIND_STEP) {
-        note_step(s);
+        note_scene_step(s);
     } else if (ev->kind == TMK_KIND_SAMPLE) {
         note_scene_sample(s, rp, ev);
     } else if (ev->kind == TMK_KIND_OOM && tmk_oom_is_first_try(s->sums->holders, ev)) {

@@ -238,7 +238,7 @@ static bool note_arguments(const struct cached_root *c, struct tmk_object *const
 }
 
 /* Containers inside the result, such as (logits, cache). A dict has them by name. */
-static void note_result(struct tmk_object *result)
+static void note_cache_result(struct tmk_object *result)
 {
     const struct tmk_python *py = tmk_bridge.py;
     struct tmk_object *key, *value;
@@ -273,7 +273,7 @@ bool tmk_cache_tags_note(struct tmk_object *root, struct tmk_object *const *valu
         return true;
     note_attributes(c);
     if (note_arguments(c, values, n, keywords))
-        note_result(result);
+        note_cache_result(result);
     tmk_bridge.py->PyErr_Clear();
     return true;
 }

@@ -103,7 +103,7 @@ static void put_holder(const struct tensor_look *look, uint32_t flags)
 /* ---- which tensors there are, and which of them are referred to ---- */
 
 /* The entry of a tensor, or the free one where it goes. */
-static struct known_tensor *entry_of(const struct tmk_object *tensor)
+static struct known_tensor *entry_of_tensor(const struct tmk_object *tensor)
 {
     uint64_t at = tmk_hash_u64((uintptr_t)tensor);
     while (known.tensors[at % N_ENTRIES].tensor && known.tensors[at % N_ENTRIES].tensor != tensor)
@@ -125,7 +125,7 @@ static bool find_tensors(struct tmk_object *all)
             continue;
         if (known.n == MAX_TENSORS)
             return false;
-        struct known_tensor *entry = entry_of(tensor);
+        struct known_tensor *entry = entry_of_tensor(tensor);
         *entry = (struct known_tensor){.tensor = tensor, .look = look};
         known.order[known.n++] = entry;
     }
@@ -136,12 +136,12 @@ static int note_reference(struct tmk_object *thing, void *unused)
 {
     (void)unused;
     if (thing && tmk_python_type(thing) == tmk_bridge.tensor_class)
-        entry_of(thing)->is_referred = true;
+        entry_of_tensor(thing)->is_referred = true;
     return 0;
 }
 
 /* Go through what all objects refer to, as Python's collector does. */
-static void find_references(struct tmk_object *all)
+static void find_tensor_references(struct tmk_object *all)
 {
     typedef int visit_function(struct tmk_object * thing, void *arg);
     typedef int traverse_function(struct tmk_object * thing, visit_function * visit, void *arg);
@@ -227,7 +227,7 @@ struct tmk_object *tmk_tensor_holders_tensors(struct tmk_object *self, struct tm
     if (!all)
         return py->PyErr_Occurred() ? NULL : py->Py_BuildValue("[]");
     bool are_all = find_tensors(all);
-    find_references(all);
+    find_tensor_references(all);
     for (uint32_t i = 0; i < known.n; i++) {
         const struct known_tensor *t = known.order[i];
         if (!t->is_referred)
