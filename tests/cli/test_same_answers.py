@@ -58,6 +58,40 @@ def test_leak_and_report_after_an_oom(tmp_path):
     assert "unwound.c:18" in shell("tidemark report a.tmk", tmp_path).stdout
 
 
+# Keeps more all the time, without steps, then lets go of it and goes on.
+LET_GO = r"""
+#include <stdint.h>
+#include <unistd.h>
+#include "tidemark/tidemark.h"
+int main(void)
+{
+    for (uint64_t i = 1; i <= 100; i++) {
+        tidemark_alloc(TIDEMARK_HOST, (void *)(uintptr_t)(i << 24), (uint64_t)1 << 20);
+        tidemark_alloc(TIDEMARK_HOST, (void *)(uintptr_t)(i << 40), (uint64_t)3 << 20);
+        tidemark_free(TIDEMARK_HOST, (void *)(uintptr_t)(i << 40));
+        usleep(5000);
+    }
+    for (uint64_t i = 1; i <= 100; i++)
+        tidemark_free(TIDEMARK_HOST, (void *)(uintptr_t)(i << 24));
+    for (uint64_t i = 1; i <= 40; i++) {
+        tidemark_alloc(TIDEMARK_HOST, (void *)(uintptr_t)(i << 40), (uint64_t)3 << 20);
+        tidemark_free(TIDEMARK_HOST, (void *)(uintptr_t)(i << 40));
+        usleep(5000);
+    }
+    return 0;
+}
+"""
+
+
+def test_leak_that_was_let_go_without_steps(tmp_path):
+    (tmp_path / "letgo.c").write_text(LET_GO)
+    subprocess.run(["cc", "-I", os.path.join(ROOT, "include"), "-o", "letgo", "letgo.c"], cwd=tmp_path, check=True)
+    summary = " ".join(shell("tidemark run -o a.tmk -- ./letgo", tmp_path).stderr.split())
+    (process,) = json.loads(shell("tidemark report a.tmk --json", tmp_path).stdout)["processes"]
+    assert re.fullmatch(r"memory kept after a minute GREW by [\d.]+ GiB at letgo.c:8", process["leak_text"])
+    assert process["leak_text"] in summary
+
+
 # Keeps a fiftieth of the host's memory a step, and ends before it is full. Before a size: "join" puts
 # what it has kept into one block at the end, as torch.cat() does with results.
 GROWING = r"""

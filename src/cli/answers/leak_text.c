@@ -78,6 +78,15 @@ static struct sum sum_up_leaks(const struct tmk_leak_answer *f)
     return sum;
 }
 
+static bool has_wanted_doubt(const struct tmk_leak_answer *f)
+{
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint64_t k = 0; k < tmk_leakage_n_doubts(f->items[i].leakage); k++)
+            if (tmk_leak_is_wanted(f, tmk_leakage_doubt(f->items[i].leakage, k)))
+                return true;
+    return false;
+}
+
 /* Say that it grew though it is no leak, of the process that grew most. False: none did. */
 static bool say_grown(const struct tmk_leak_answer *f)
 {
@@ -118,6 +127,10 @@ static void say_leak_verdict(const struct tmk_leak_answer *f)
     case TMK_LEAK_CLEAN:
         if (say_grown(f))
             break;
+        if (has_wanted_doubt(f)) {
+            tmk_print(stdout, "clean: no line is judged a leak; what grew is named below\n");
+            break;
+        }
         tmk_print(stdout, "clean: nothing grew steadily over %s%s", n_steps ? steps : "the run",
                   n_steps ? " steps" : "");
         if (f->threshold_bytes)

@@ -155,8 +155,8 @@ static void append_leaks(const struct tmk_leakage *l, char *buffer)
     tmk_size_text(tmk_size_whole(has_steps ? per_step : 60 * per_second), size);
     append(buffer, "memory kept after a %s %s by %s", has_steps ? "step" : "minute",
            is_over ? "GREW" : "GROWS", size);
-    if (is_over)
-        append(buffer, " until step %" PRId64, tmk_leakage_get(l, 0)->at_step);
+    if (is_over && has_steps)
+        append(buffer, " a step until step %" PRId64, tmk_leakage_get(l, 0)->at_step);
     append(buffer, "%s", is_faster ? ", faster and faster," : "");
     append_sites(l, buffer);
 }
@@ -166,7 +166,8 @@ static void append_growth(const struct tmk_leakage *l, const struct tmk_leak_flo
                           char *buffer)
 {
     char size[TMK_AMOUNT_BYTES], reason[TMK_LEAK_WORDS_BYTES];
-    append(buffer, "memory kept after a step grew by %s in %" PRIu32 " rise%s; not judged a leak: ",
+    append(buffer, "memory%s grew by %s in %" PRIu32 " rise%s; not judged a leak: ",
+           tmk_leakage_n_steps(l) > 0 ? " kept after a step" : "",
            tmk_size_text(floor->bytes, size), floor->n_rises, floor->n_rises == 1 ? "" : "s");
     if (tmk_leakage_n_doubts(l) > 0)
         append(buffer, "%s", tmk_doubt_text(tmk_leakage_doubt(l, 0), reason));

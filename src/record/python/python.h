@@ -61,6 +61,7 @@ enum { TMK_PYTHON_VARARGS = 1, TMK_PYTHON_ONE_ARGUMENT = 8, TMK_PYTHON_FILE_INPU
     X(struct tmk_object *, PyObject_GetAttr, (struct tmk_object *, struct tmk_object *))           \
     X(struct tmk_object *, PyObject_GetAttrString, (struct tmk_object *, const char *))            \
     X(int, PyObject_IsTrue, (struct tmk_object *))                                                 \
+    X(struct tmk_object *, PyObject_GenericGetAttr, (struct tmk_object *, struct tmk_object *))    \
     X(struct tmk_object *, PyObject_VectorcallMethod,                                              \
       (struct tmk_object *, struct tmk_object *const *, size_t, struct tmk_object *))              \
     X(struct tmk_object *, PyWeakref_GetObject, (struct tmk_object *))                             \

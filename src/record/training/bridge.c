@@ -17,6 +17,7 @@
 #include "record/core/intern.h"
 #include "record/core/parts.h"
 #include "record/core/recorder.h"
+#include "record/core/seal.h"
 #include "record/loader/peek.h"
 #include "record/python/python.h"
 #include "record/training/autograd_nodes.h"
@@ -190,7 +191,11 @@ static struct tmk_object *list_slots(struct tmk_object *self, struct tmk_object 
     struct tmk_object *slots[FIRST_SLOT + MOST], *found = py->PyList_New(0);
     (void)self;
     n = n < MOST ? n : MOST;
-    if (!found || !tmk_peek(frame[FRAME_WORD], slots, (FIRST_SLOT + n) * sizeof(void *)))
+    if (!found || !tmk_seal_enter())
+        return found;
+    bool is_read = tmk_peek(frame[FRAME_WORD], slots, (FIRST_SLOT + n) * sizeof(void *));
+    tmk_seal_leave();
+    if (!is_read)
         return found;
     bool is_known = code && (slots[CODE_311] == code || slots[CODE_312] == code);
     for (uint64_t i = 0; is_known && i < n; i++) {
@@ -279,6 +284,11 @@ static bool has_lock(const struct tmk_python *py)
     struct tmk_object *ask = sys ? py->PyObject_GetAttrString(sys, "_is_gil_enabled") : NULL;
     bool has = !ask || is_object_true(py, py->PyObject_CallObject(ask, NULL));
     py->Py_DecRef(ask);
+    /* A build that can do without has objects of another layout, with its lock on, too. */
+    struct tmk_object *flags = sys ? py->PyObject_GetAttrString(sys, "abiflags") : NULL;
+    const char *text = flags ? py->PyUnicode_AsUTF8AndSize(flags, NULL) : NULL;
+    has = has && !(text && strchr(text, 't'));
+    py->Py_DecRef(flags);
     py->PyErr_Clear();
     return has;
 }

@@ -517,7 +517,7 @@ def referents(thing, name):
         return [(child, name) for child in (thing.__defaults__, thing.__kwdefaults__, thing.__closure__)]
     try:
         attributes = object.__getattribute__(thing, "__dict__")
-    except AttributeError:
+    except Exception:  # there is none, or a property that does not like to be asked
         attributes = None
     if type(attributes) is dict and type(thing).__module__ not in ("builtins", "functools"):
         return [(child, f"{type(child).__name__} `{key}` of {type(thing).__name__}")
@@ -531,7 +531,7 @@ def all_variables():
     for module in list(sys.modules.values()):
         file = vars(module).get("__file__") if type(module) is types.ModuleType else None
         if module is sys.modules.get("__main__"):
-            file = file or os.path.abspath(sys.argv[0])  # Python takes it away before the end
+            file = file or os.path.join("/", sys.argv[0])  # Python takes it away before the end
         if is_users(file):
             for name, value in list(vars(module).items()):
                 places.append((value, f"`{name}` in {os.path.basename(file)}"))
@@ -551,8 +551,11 @@ def is_users(file):
 
 
 def at_exit():
-    if os.getpid() == armed_in:
-        inquire(EXIT_SECONDS)
+    try:
+        if os.getpid() == armed_in:
+            inquire(EXIT_SECONDS)
+    except Exception:  # the program has ended well, whatever we could not find out
+        pass
 
 
 # ---- optimizers ----

@@ -17,6 +17,7 @@
 #include "tidemark/tidemark.h"
 
 enum { MAX_ROOTS = 64, LAST_LOOK = 8, MAX_DEPTH = 4, MAX_TENSORS = 2048, MAX_NAME = 64 };
+enum { MAX_VALUES = 8192 }; /* of one call's caches, tensors or not */
 
 struct cached_root {
     const void *root;
@@ -27,6 +28,7 @@ struct cached_root {
 
 static struct cached_root cached[MAX_ROOTS];
 static unsigned n_cached;
+static unsigned n_values_left; /* of this call; with the interpreter's lock */
 
 /* ---- names ---- */
 
@@ -136,7 +138,8 @@ static void tag_dict(struct cache_walk *w, struct tmk_object *dict, unsigned dep
 {
     struct tmk_object *key, *value;
     long place = 0;
-    while (w->n_left > 0 && tmk_bridge.py->PyDict_Next(dict, &place, &key, &value))
+    while (w->n_left > 0 && n_values_left > 0 &&
+           tmk_bridge.py->PyDict_Next(dict, &place, &key, &value))
         tag_cache(w, value, depth + 1);
 }
 
@@ -145,13 +148,12 @@ static void tag_sequence(struct cache_walk *w, struct tmk_object *sequence, bool
 {
     const struct tmk_python *py = tmk_bridge.py;
     long n = list ? py->PyList_Size(sequence) : py->PyTuple_Size(sequence);
-    for (long i = 0; i < n && w->n_left > 0; i++)
+    for (long i = 0; i < n && w->n_left > 0 && n_values_left > 0; i++)
         tag_cache(w, list ? py->PyList_GetItem(sequence, i) : py->PyTuple_GetItem(sequence, i),
                   depth + 1);
 }
 
-/* Whether objects of the class have a dict: asking another one for it would call its __getattr__().
- */
+/* Whether objects of the class have a dict: an exception for each that has none would take time. */
 static bool has_dict(struct tmk_object *class)
 {
     const struct tmk_python *py = tmk_bridge.py;
@@ -162,12 +164,21 @@ static bool has_dict(struct tmk_object *class)
     return has;
 }
 
+/* Its __dict__, without calling its class's __getattribute__(). */
+static struct tmk_object *own_dict_of(struct tmk_object *object)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *name = py->PyUnicode_InternFromString("__dict__");
+    struct tmk_object *fields = name ? py->PyObject_GenericGetAttr(object, name) : NULL;
+    py->Py_DecRef(name);
+    return fields;
+}
+
 /* An object of the program's own, such as class KVCache. */
 static void tag_object(struct cache_walk *w, struct tmk_object *object, unsigned depth)
 {
     const struct tmk_python *py = tmk_bridge.py;
-    struct tmk_object *fields =
-        has_dict(tmk_python_type(object)) ? py->PyObject_GetAttrString(object, "__dict__") : NULL;
+    struct tmk_object *fields = has_dict(tmk_python_type(object)) ? own_dict_of(object) : NULL;
     if (!fields)
         py->PyErr_Clear();
     else if (tmk_python_type(fields) == tmk_tensor_tags_class(TMK_CLASS_DICT))
@@ -177,8 +188,9 @@ static void tag_object(struct cache_walk *w, struct tmk_object *object, unsigned
 
 static void tag_cache(struct cache_walk *w, struct tmk_object *value, unsigned depth)
 {
-    if (!value || w->n_left == 0)
+    if (!value || w->n_left == 0 || n_values_left == 0)
         return;
+    n_values_left--;
     if (tmk_python_type(value) == tmk_bridge.tensor_class) {
         tmk_tensor_tags_put(value, TIDEMARK_KV_CACHE, w->name);
         w->n_left--;
@@ -209,7 +221,7 @@ static void note_attributes(const struct cached_root *c)
         struct tmk_object *place = py->PyList_GetItem(c->attributes, i);
         struct tmk_object *module = py->PyWeakref_GetObject(py->PyTuple_GetItem(place, 0));
         struct tmk_object *key = py->PyTuple_GetItem(place, 1);
-        struct tmk_object *fields = module ? py->PyObject_GetAttrString(module, "__dict__") : NULL;
+        struct tmk_object *fields = module ? own_dict_of(module) : NULL;
         if (fields)
             tag_named(py->PyDict_GetItem(fields, key), text_of(key));
         py->Py_DecRef(fields);
@@ -271,9 +283,13 @@ bool tmk_cache_tags_note(struct tmk_object *root, struct tmk_object *const *valu
     }
     if (!c || tmk_bridge.py->PyErr_Occurred())
         return true;
-    note_attributes(c);
-    if (note_arguments(c, values, n, keywords))
+    struct cached_root now = *c; /* the table may change while we look at the program's objects */
+    tmk_bridge.py->Py_IncRef(now.attributes);
+    n_values_left = MAX_VALUES;
+    note_attributes(&now);
+    if (note_arguments(&now, values, n, keywords))
         note_cache_result(result);
+    tmk_bridge.py->Py_DecRef(now.attributes);
     tmk_bridge.py->PyErr_Clear();
     return true;
 }

@@ -68,7 +68,13 @@ void tmk_grad_mode_find(struct tmk_object *object)
     *(void **)&grad.is_inference =
         tmk_library_symbol("libc10.so", "_ZN3c1013InferenceMode10is_enabledEv");
     struct tmk_object *self = py->PyObject_GetAttrString(object, "__self__");
-    if (self && f->self == self && grad.is_enabled && tmk_python_method_is_writable(f->method) &&
+    /* A method of Python's has its self in the same word. How its function is called is in flags:
+     * METH_VARARGS, with METH_KEYWORDS, METH_O. */
+    struct tmk_object *builtin = py->PyDict_GetItemString(tmk_bridge.names, "calm");
+    bool is_builtin = builtin && tmk_python_type(object) == tmk_python_type(builtin) &&
+                      (f->method->flags == 1 || f->method->flags == 3 || f->method->flags == 8);
+    if (self && f->self == self && is_builtin && grad.is_enabled &&
+        tmk_python_method_is_writable(f->method) &&
         strcmp(f->method->name, "_set_grad_enabled") == 0) {
         py->Py_IncRef(object); /* its method table stays */
         grad.method = f->method;

@@ -36,6 +36,7 @@ def reach(_code, line):
 
 def arm():
     global tool
+    int(place.rpartition(":")[2])  # raises before anything is switched on
     for number in (4, 3, 1, 0, 2, 5):
         if tool is None and monitoring.get_tool(number) is None:
             tool = number

@@ -55,7 +55,8 @@ struct tensor_kind {
 };
 
 static struct {
-    struct tmk_object *data_ptr, *get_device, *storage_offset, *element_size, *numel, *grad_fn;
+    struct tmk_object *data_ptr, *get_device, *storage_offset, *element_size, *numel,
+        *requires_grad, *is_view, *grad_fn;
     struct tmk_object *none;
 } names;
 
@@ -69,13 +70,31 @@ static void find_names(void)
     names.storage_offset = py->PyUnicode_InternFromString("storage_offset");
     names.element_size = py->PyUnicode_InternFromString("element_size");
     names.numel = py->PyUnicode_InternFromString("numel");
+    names.requires_grad = py->PyUnicode_InternFromString("requires_grad");
+    names.is_view = py->PyUnicode_InternFromString("_is_view");
     names.grad_fn = py->PyUnicode_InternFromString("grad_fn");
     names.none = py->Py_BuildValue("");
 }
 
-static struct tensor_look look_at_tensor(struct tmk_object *tensor)
+/* Whether autograd's graph made it. A view's grad_fn is not read: when its base was changed in
+ * place, torch would make the node anew, with another number than without us. */
+static bool is_tensor_of_graph(struct tmk_object *tensor)
 {
     const struct tmk_python *py = tmk_bridge.py;
+    struct tmk_object *answer = py->PyObject_GetAttr(tensor, names.requires_grad);
+    bool is_graph = answer && py->PyObject_IsTrue(answer) == 1;
+    py->Py_DecRef(answer);
+    if (is_graph && tmk_bridge_ask_number(tensor, names.is_view, 0) == 0) {
+        struct tmk_object *node = py->PyObject_GetAttr(tensor, names.grad_fn);
+        is_graph = node && node != names.none;
+        py->Py_DecRef(node);
+    }
+    py->PyErr_Clear();
+    return is_graph;
+}
+
+static struct tensor_look look_at_tensor(struct tmk_object *tensor)
+{
     struct tensor_look look = {.address = tmk_bridge_ask_number(tensor, names.data_ptr, 0)};
     if (!look.address)
         return look;
@@ -84,10 +103,7 @@ static struct tensor_look look_at_tensor(struct tmk_object *tensor)
     look.device = index < 0 ? TIDEMARK_HOST : tmk_cuda_device((unsigned)index);
     look.address -= tmk_bridge_ask_number(tensor, names.storage_offset, 0) * item;
     look.bytes = tmk_bridge_ask_number(tensor, names.numel, 0) * item;
-    struct tmk_object *node = py->PyObject_GetAttr(tensor, names.grad_fn);
-    look.is_graph = node && node != names.none;
-    py->Py_DecRef(node);
-    py->PyErr_Clear();
+    look.is_graph = is_tensor_of_graph(tensor);
     return look;
 }
 
@@ -215,17 +231,11 @@ static struct tmk_object *all_objects(void)
     return all;
 }
 
-/* Before 3.10 not all types say how they are gone through. */
-struct tmk_object *tmk_tensor_holders_tensors(struct tmk_object *self, struct tmk_object *arguments)
+/* Write down the tensors of a list of all objects; the samples of those of which there are many. */
+static struct tmk_object *note_tensors(struct tmk_object *all)
 {
-    const struct tmk_python *py = tmk_bridge.py;
     struct tensor_kind kinds[MAX_KINDS];
     uint32_t n_kinds = 0;
-    (void)self, (void)arguments;
-    find_names();
-    struct tmk_object *all = py->PyGC_Disable ? all_objects() : NULL;
-    if (!all)
-        return py->PyErr_Occurred() ? NULL : py->Py_BuildValue("[]");
     bool are_all = find_tensors(all);
     find_tensor_references(all);
     for (uint32_t i = 0; i < known.n; i++) {
@@ -236,10 +246,26 @@ struct tmk_object *tmk_tensor_holders_tensors(struct tmk_object *self, struct tm
         count_kind(kinds, &n_kinds, &t->look, t->tensor);
     }
     put_holder(&(struct tensor_look){0}, are_all ? TMK_HOLDER_ALL : 0);
-    struct tmk_object *samples = samples_of(kinds, n_kinds);
+    return samples_of(kinds, n_kinds);
+}
+
+/* Before 3.10 not all types say how they are gone through. The collector rests meanwhile: what it
+ * frees may run code of the program's, and let another thread in. */
+struct tmk_object *tmk_tensor_holders_tensors(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    (void)self, (void)arguments;
+    if (!py->PyGC_Disable || tmk_bridge_is_off())
+        return py->Py_BuildValue("[]");
+    find_names();
+    bool was_on = py->PyGC_Disable();
+    struct tmk_object *all = all_objects();
+    struct tmk_object *samples = all ? note_tensors(all) : NULL;
     py->Py_DecRef(all);
     py->PyErr_Clear();
-    return samples;
+    if (was_on)
+        py->PyGC_Enable();
+    return samples ? samples : py->Py_BuildValue("[]");
 }
 
 struct tmk_object *tmk_tensor_holders_holder(struct tmk_object *self, struct tmk_object *arguments)
