@@ -84,6 +84,17 @@ class Node:
             job.end()
 
 
+def query(url, text):
+    """[(labels, value)] of a store at a URL, or nothing while it is not there yet."""
+    asked = f"{url}/api/v1/query?nocache=1&" + urllib.parse.urlencode({"query": text})
+    try:
+        with urllib.request.urlopen(asked, timeout=LIMIT_S) as answer:
+            found = json.load(answer)["data"]["result"]
+    except OSError:
+        return []
+    return [(item["metric"], float(item["value"][1])) for item in found]
+
+
 class Store:
     """A Prometheus or a VictoriaMetrics, whichever, that scrapes these ports."""
 
@@ -95,14 +106,7 @@ class Store:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def query(self, text):
-        """[(labels, value)], or nothing while it is not there yet."""
-        url = f"{self.url}/api/v1/query?nocache=1&" + urllib.parse.urlencode({"query": text})
-        try:
-            with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
-                found = json.load(answer)["data"]["result"]
-        except OSError:
-            return []
-        return [(item["metric"], float(item["value"][1])) for item in found]
+        return query(self.url, text)
 
     def scrapes(self):
         """How often each target was scraped."""

@@ -6,9 +6,8 @@ import re
 import shutil
 import socket
 import subprocess
-import urllib.parse
-import urllib.request
 
+import cluster_kit
 import pytest
 from agent_kit import HERE, LIMIT_S, REPO, Agent, bcrypt, clean_environment, wait_for
 
@@ -128,14 +127,7 @@ class Prometheus:
              f"--web.listen-address=127.0.0.1:{self.port}"], cwd=folder, stderr=subprocess.DEVNULL)
 
     def query(self, text):
-        """[(labels, value)], or nothing while it is not there yet."""
-        url = f"http://127.0.0.1:{self.port}/api/v1/query?" + urllib.parse.urlencode({"query": text})
-        try:
-            with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
-                found = json.load(answer)["data"]["result"]
-        except OSError:
-            return []
-        return [(item["metric"], float(item["value"][1])) for item in found]
+        return cluster_kit.query(f"http://127.0.0.1:{self.port}", text)
 
     def end(self):
         self.process.terminate()

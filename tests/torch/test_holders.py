@@ -175,3 +175,52 @@ def test_the_second_reader_agrees(tmp_path):
     watched(run, str(FOLDER / "hook_keeps.py"))
     for trace in run.glob("*.trace"):
         subprocess.run([PYTHON, str(REPO / "tests" / "format_reader.py"), "--check", str(trace)], check=True)
+
+
+# Its folder is gone, a property fails when Python's objects are looked at, and the model's cache is an object whose
+# class answers for every attribute.
+ODD = """
+import os, torch
+os.rmdir(os.getcwd())
+
+class Lazy:
+    @property
+    def __dict__(self):
+        raise OSError("not to be asked")
+
+class Cache:
+    def __getattribute__(self, name):
+        print("asked for", name)
+        return object.__getattribute__(self, name)
+
+class Net(torch.nn.Linear):
+    def forward(self, x):
+        self.cache = CACHE
+        return super().forward(x)
+
+CACHE, lazy, kept = Cache(), [Lazy()], []
+net = Net(8, 8)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+with torch.no_grad():
+    for _ in range(4):
+        net(torch.ones(2, 8))
+for _ in range(20):
+    kept.append(net(torch.ones(2, 8)).sum())
+    kept[-1].backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print("done")
+"""
+
+
+def test_objects_that_do_not_like_to_be_asked(tmp_path):
+    """They are asked what torch asks them without us, and nothing fails."""
+    said = []
+    for words in [], [TIDEMARK, "run", "-q", "-o", str(tmp_path / "a.tmk"), "--"]:
+        gone = tmp_path / "gone"
+        gone.mkdir()
+        done = subprocess.run([*words, PYTHON, "-c", ODD], env=environment(TIDEMARK_RING_DIR=str(tmp_path)), text=True,
+                              cwd=gone, capture_output=True, timeout=120, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        said.append(done.stdout)
+    assert said[0] == said[1] and said[0].endswith("done\n")
