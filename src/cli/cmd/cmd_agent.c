@@ -103,25 +103,23 @@ static const struct tmk_option options[] = {
     {"otlp-interval", 0, "S", NULL, "seconds between pushes (60)"},
 };
 
-static const char notes[] =
-    "One agent runs on each node. It looks at the devices, at the processes that use\n"
-    "them, and at the processes that tidemark watches, and answers GET /metrics for\n"
-    "Prometheus: as OpenMetrics, or as classic text, whichever is asked for. GET\n"
-    "/healthz says whether it still sees the devices. docs/fleet.md lists the metrics\n"
-    "and the rules, alerts and dashboard that go with them.\n"
-    "\n"
-    "Any user can run it. It sees the watched processes of that user, or as root\n"
-    "those of all users. It asks nothing of them: it reads their traces, which are at\n"
-    "most some seconds behind.\n"
-    "\n"
-    "It listens on this machine only, unless --listen says otherwise; :PORT alone is\n"
-    "everywhere. Then give it a --web-config: the file with tls_server_config and\n"
-    "basic_auth_users that Prometheus' own exporters read. It is read again when it\n"
-    "changes.\n"
-    "\n"
-    "--otlp http://HOST:4318, or OTEL_EXPORTER_OTLP_ENDPOINT, pushes the same\n"
-    "metrics and hw.gpu.* as OTLP/HTTP JSON; OTEL_EXPORTER_OTLP_HEADERS and\n"
-    "OTEL_EXPORTER_OTLP_CERTIFICATE mean what they mean everywhere.\n";
+static const char *const description[] = {
+    "One agent runs on each node. It looks at the devices, at the processes that use them, "
+    "and at the processes that tidemark watches, and answers GET /metrics for Prometheus: as "
+    "OpenMetrics, or as classic text, whichever is asked for. GET /healthz says whether it "
+    "still sees the devices. docs/fleet.md lists the metrics and the rules, alerts and "
+    "dashboard that go with them.",
+    "Any user can run it. It sees the watched processes of that user, or as root those of "
+    "all users. It asks nothing of them: it reads their traces, which are at most some "
+    "seconds behind.",
+    "It listens on this machine only, unless --listen says otherwise; :PORT alone is "
+    "everywhere. Then give it a --web-config: the file with tls_server_config and "
+    "basic_auth_users that Prometheus' own exporters read. It is read again when it changes.",
+    "--otlp http://HOST:4318, or OTEL_EXPORTER_OTLP_ENDPOINT, pushes the same metrics and "
+    "hw.gpu.* as OTLP/HTTP JSON; OTEL_EXPORTER_OTLP_HEADERS and "
+    "OTEL_EXPORTER_OTLP_CERTIFICATE mean what they mean everywhere.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark agent",
@@ -135,10 +133,11 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_agent = {
     .name = "agent",
+    .group = TMK_GROUP_CLUSTER,
     .summary = "Answer Prometheus with this node's devices and watched jobs",
     .usage = "[--listen ADDR] [--web-config FILE] [--interval S] [--host NAME] "
              "[--max-processes N] [--max-jobs N] [--no-blocks] [--otlp URL] [--otlp-interval S]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,

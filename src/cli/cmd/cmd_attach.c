@@ -307,21 +307,25 @@ static const struct tmk_option options_table[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "Loads libtidemark.so into the process and starts the recorder there. One of its\n"
-    "threads is stopped for a millisecond or so, at a safe point, to start a thread\n"
-    "that does the rest; all others run on. What the stopped one was doing goes on:\n"
-    "registers, signals and system calls are put back as they were, by the thread\n"
-    "itself if tidemark is killed meanwhile.\n"
-    "\n"
-    "You need the right to trace the process: be its user, or root. Some systems\n"
-    "allow that to root alone (kernel.yama.ptrace_scope); processes under `tidemark\n"
-    "run` can be attached to all the same. A process in a container is given by its\n"
-    "number outside of that. With HOST:PID all of it happens on HOST, and RUN is a\n"
-    "folder there, seen from your home; --remote-path \"sudo -n tidemark\" is root's.\n"
-    "\n"
-    "Exit status: 0 it is watched (or was before, and no RUN was asked for), 1 it is\n"
-    "not, for the reason said.\n";
+static const char *const description[] = {
+    "Loads libtidemark.so into the process and starts the recorder there. One of its threads "
+    "is stopped for a millisecond or so, at a safe point, to start a thread that does the "
+    "rest; all others run on. What the stopped one was doing goes on: registers, signals and "
+    "system calls are put back as they were, by the thread itself if tidemark is killed "
+    "meanwhile.",
+    "You need the right to trace the process: be its user, or root. Some systems allow that "
+    "to root alone (kernel.yama.ptrace_scope); processes under `tidemark run` can be "
+    "attached to all the same. A process in a container is given by its number outside of "
+    "that. With HOST:PID all of it happens on HOST, and RUN is a folder there, seen from "
+    "your home; --remote-path \"sudo -n tidemark\" is root's.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0 it is watched (or was before, and no RUN was asked for), 1 it is not, "
+    "for the reason said.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark attach 4711",
@@ -333,18 +337,20 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_attach = {
     .name = "attach",
+    .group = TMK_GROUP_RECORD,
     .summary = "Watch a process that already runs",
     .usage = "[HOST:]PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] "
              "[--no-modules] "
              "[--no-categories] [--step-at FILE:LINE] [--timeout "
              "S] [--verbose]",
-    .notes = notes,
+    .description = description,
     .options = options_table,
     .n_options = TMK_N(options_table),
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
     .operand = TMK_OPERAND_NONE,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_attach,
 };

@@ -149,13 +149,18 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "Reads all of every trace: checksums, order of the chunks, every event; replays\n"
-    "it and compares what is written twice: the state at the start of each chunk,\n"
-    "step rows, checkpoints, totals. A trace of a killed process is as good as any\n"
-    "other. Processes that were not recorded are notes, with the reason.\n"
-    "\n"
-    "Exit status: 0 all is well, 1 findings (the rest can be read), 3 unreadable.\n";
+static const char *const description[] = {
+    "Reads all of every trace: checksums, order of the chunks, every event; replays it and "
+    "compares what is written twice: the state at the start of each chunk, step rows, "
+    "checkpoints, totals. A trace of a killed process is as good as any other. Processes "
+    "that were not recorded are notes, with the reason.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0 all is well, 1 findings (the rest can be read), 3 unreadable.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark check a.tmk",
@@ -165,15 +170,17 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_check = {
     .name = "check",
+    .group = TMK_GROUP_FILES,
     .summary = "Verify that the traces of a run are whole",
     .usage = "RUN|[HOST:]PID [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_check,
 };

@@ -23,6 +23,7 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_completion = {
     .name = "completion",
+    .group = TMK_GROUP_HELP,
     .summary = "Print a script with which your shell completes these commands",
     .usage = "bash|zsh|fish",
     .min_operands = 1,

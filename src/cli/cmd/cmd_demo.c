@@ -88,6 +88,7 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_demo = {
     .name = "demo",
+    .group = TMK_GROUP_HELP,
     .summary = "Watch a tiny training and show its report",
     .usage = "",
     .operand = TMK_OPERAND_NONE,

@@ -39,9 +39,11 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "The process goes on as if it had never been watched; its trace is closed and\n"
-    "whole. Only the user of the process, or root, may do this.\n";
+static const char *const description[] = {
+    "The process goes on as if it had never been watched; its trace is closed and whole. "
+    "Only the user of the process, or root, may do this.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark detach 4242",
@@ -51,9 +53,10 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_detach = {
     .name = "detach",
+    .group = TMK_GROUP_RECORD,
     .summary = "Stop watching a process, which goes on",
     .usage = "[HOST:]PID",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,

@@ -307,31 +307,34 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "Two runs are compared at their peaks, rank by rank; details are of the rank that\n"
-    "changed most. --at compares them at the same step (at its own peak) or time;\n"
-    "--from and --to name the moments of A and B or, with A alone, two of one run.\n"
-    "\n"
-    "What is shown: bytes allocated and reserved; why that has changed; the change by\n"
-    "KEY; the peaks of the steps. Causes add up to the change, exactly. Blocks are\n"
-    "the same when category and name are (parameters, gradients, optimizer state), or\n"
-    "category, module and stack. Lines may have moved; names are compared without\n"
-    "what DDP, FSDP, torch.compile and peft put in front, if more match so.\n"
-    "docs/diff.md says it in full.\n"
-    "\n"
-    "GATE is a name, '>' or '>=', and a limit: a percentage of A or a size.\n"
-    "  peak, allocated       what is allocated at the moments that are compared\n"
-    "  reserved              the most of the run (with --at and the like: then)\n"
-    "  activation, gradient, optimizer_state, parameter ...   of that category\n"
-    "  leak                  what B leaks, bytes a step; a size only\n"
-    "'peak>5%' fails when B has over 5 % more than A. What is not known fails. Of\n"
-    "several ranks each must pass. Exit status: 0 passed, 1 a gate failed, 2 wrong\n"
-    "usage, 3 a trace that cannot be read.\n"
-    "\n"
-    "json: {\"peak\": {\"a\", \"b\", \"change\"}, \"by\": [{\"key\", \"a\", \"b\", \"change\",\n"
-    "\"a_blocks\", \"b_blocks\"}], \"gates\": [{\"expr\", \"passed\", \"a\", \"b\", \"text\"}],\n"
-    "\"reserved\", \"most_reserved\", \"attributed\" (0 to 1), \"split\", \"causes\", \"steps\",\n"
-    "\"ranks\", \"a\" and \"b\" (run, rank, pid, device, step, time_ns)}.\n";
+static const char *const description[] = {
+    "Two runs are compared at their peaks, rank by rank; details are of the rank that "
+    "changed most. --at compares them at the same step (at its own peak) or time; --from and "
+    "--to name the moments of A and B or, with A alone, two of one run.",
+    "What is shown: bytes allocated and reserved; why that has changed; the change by KEY; "
+    "the peaks of the steps. Causes add up to the change, exactly. Blocks are the same when "
+    "category and name are (parameters, gradients, optimizer state), or category, module and "
+    "stack. Lines may have moved; names are compared without what DDP, FSDP, torch.compile "
+    "and peft put in front, if more match so. docs/diff.md says it in full.",
+    "GATE is a name, '>' or '>=', and a limit: a percentage of A or a size.",
+    "peak, allocated\twhat is allocated at the moments that are compared",
+    "reserved\tthe most of the run (with --at and the like: then)",
+    "activation, gradient, optimizer_state, parameter ...\tof that category",
+    "leak\twhat B leaks, bytes a step; a size only",
+    "'peak>5%' fails when B has over 5 % more than A. What is not known fails. Of several "
+    "ranks each must pass. Exit status: 0 passed, 1 a gate failed, 2 wrong usage, 3 a trace "
+    "that cannot be read.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: {\"peak\": {\"a\", \"b\", \"change\"}, \"by\": [{\"key\", \"a\", "
+    "\"b\", \"change\", \"a_blocks\", \"b_blocks\"}], \"gates\": [{\"expr\", "
+    "\"passed\", \"a\", \"b\", \"text\"}], \"reserved\", \"most_reserved\", "
+    "\"attributed\" (0 to 1), \"split\", \"causes\", \"steps\", \"ranks\", \"a\" "
+    "and \"b\" (run, rank, pid, device, step, time_ns)}.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark diff before.tmk after.tmk",
@@ -347,16 +350,18 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_diff = {
     .name = "diff",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "Compare two runs, or two moments of one",
     .usage = "A [B] [--by KEY] [--at TIME|STEP] [--from TIME|STEP] [--to TIME|STEP] "
              "[--device NAME] [--rank N] [--fail-if GATE]... [--junit FILE] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 2,
     .n_targets = 2,
     .operand = TMK_OPERAND_RUN,
+    .json = json_keys,
     .examples = examples,
     .run = run_diff,
 };

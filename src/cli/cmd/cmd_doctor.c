@@ -449,6 +449,13 @@ static const struct tmk_option options[] = {
     {"clean", 0, NULL, NULL, "merge or remove what killed processes left in memory"},
 };
 
+static const char *const description[] = {
+    "In a container that is given the host's /proc and /sys under other names, set "
+    "TIDEMARK_PROC_DIR and TIDEMARK_SYS_DIR to them: processes of the cards are then found "
+    "by the host's numbers.",
+    NULL,
+};
+
 static const char *const examples[] = {
     "tidemark doctor",
     "a line for each thing looked at; exit status 1 when one is BAD",
@@ -461,11 +468,10 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_doctor = {
     .name = "doctor",
+    .group = TMK_GROUP_HELP,
     .summary = "Say what works on this machine and how to fix the rest",
     .usage = "[--json | --report] [--python PROGRAM] [--clean]",
-    .notes = "In a container that is given the host's /proc and /sys under other names, "
-             "set\nTIDEMARK_PROC_DIR and TIDEMARK_SYS_DIR to them: processes of the cards are "
-             "then\nfound by the host's numbers.\n",
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,

@@ -86,15 +86,16 @@ static const struct tmk_option options[] = {
     TMK_WATCH_OPTIONS,
 };
 
-static const char notes[] =
-    "For sbatch, srun, mpirun, torchrun or a service: whatever is started with this\n"
-    "environment is watched as under `run`, each process in a trace of its own. RUN\n"
-    "should be on a file system that all nodes share. Nobody merges what a killed\n"
-    "process leaves in memory until RUN is read on its node, and RUN is not moved\n"
-    "out of the way when it exists: traces are added.\n"
-    "\n"
-    "Ranks are those of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK. A\n"
-    "process without one is watched whatever --ranks says.\n";
+static const char *const description[] = {
+    "For sbatch, srun, mpirun, torchrun or a service: whatever is started with this "
+    "environment is watched as under `run`, each process in a trace of its own. RUN should "
+    "be on a file system that all nodes share. Nobody merges what a killed process leaves in "
+    "memory until RUN is read on its node, and RUN is not moved out of the way when it "
+    "exists: traces are added.",
+    "Ranks are those of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK. A process "
+    "without one is watched whatever --ranks says.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "eval \"$(tidemark env -o /shared/a.tmk)\"; srun python train.py",
@@ -106,10 +107,11 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_env = {
     .name = "env",
+    .group = TMK_GROUP_RECORD,
     .summary = "Print the environment that watches a job started by others",
     .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
              "[--no-modules] [--no-categories] [--step-at FILE:LINE]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,

@@ -253,22 +253,20 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "CODE sees the names of the script that runs (__main__). What it prints and the\n"
-    "value of a last expression go to stdout; what it writes to stderr, and the\n"
-    "traceback of an exception, to stderr. The program's own output is not touched.\n"
-    "- reads CODE from stdin.\n"
-    "\n"
-    "It runs beside the program, on a thread of its own, and takes its turn with the\n"
-    "other threads of Python. When time is up, it is stopped by an exception; inside\n"
-    "a call into C that cannot be done: it is left to end by itself, and no other\n"
-    "eval is taken before. What had not begun by then is never run. --main waits for\n"
-    "the main thread to come by between two instructions.\n"
-    "\n"
-    "With HOST:PID the code goes over your own ssh and runs there; ^C ends it there.\n"
-    "\n"
-    "Only the user of the process, or root, may do this. --json is: pid ok stdout\n"
-    "stderr value error reason note. Exit status 1: an exception, or not done.\n";
+static const char *const description[] = {
+    "CODE sees the names of the script that runs (__main__). What it prints and the value of "
+    "a last expression go to stdout; what it writes to stderr, and the traceback of an "
+    "exception, to stderr. The program's own output is not touched. - reads CODE from stdin.",
+    "It runs beside the program, on a thread of its own, and takes its turn with the other "
+    "threads of Python. When time is up, it is stopped by an exception; inside a call into C "
+    "that cannot be done: it is left to end by itself, and no other eval is taken before. "
+    "What had not begun by then is never run. --main waits for the main thread to come by "
+    "between two instructions.",
+    "With HOST:PID the code goes over your own ssh and runs there; ^C ends it there.",
+    "Only the user of the process, or root, may do this. --json is: pid ok stdout stderr "
+    "value error reason note. Exit status 1: an exception, or not done.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark eval 4242 \"print(trainer.current_step)\"",
@@ -286,9 +284,10 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_eval = {
     .name = "eval",
+    .group = TMK_GROUP_LIVE,
     .summary = "Run Python in a watched process and show what it prints",
     .usage = "[HOST:]PID CODE|- [--main] [--timeout S] [--every S [--count N]] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 2,

@@ -154,27 +154,29 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "Of each allocation that was refused: what happened, the cause, the evidence in\n"
-    "bytes, and what would have helped, the best first. A job that never ran out but\n"
-    "came near it (the driver refused and torch made room, or 95 % of the card were\n"
-    "in use) is explained the same way.\n"
-    "\n"
-    "Causes: demand (it needs more than there is), fragmentation (there was room, in\n"
-    "pieces), leak (more is kept with every step), outlier (this step is not like\n"
-    "the others), other_process (others are on the card), settings (the allocator's\n"
-    "settings waste it). docs/explain.md has the rules.\n"
-    "\n"
-    "A fix is replayed (the allocator's calls were run again with it), measured\n"
-    "(these bytes were there) or an estimate (computed by a rule that it tells).\n"
-    "\n"
-    "The exit status is 1 when it ran out.\n"
-    "\n"
-    "json: {\"ooms\": [{\"time_ns\", \"step\", \"request_bytes\", \"cause\", \"device\", "
-    "\"rank\",\n"
-    "\"pid\", \"evidence\": {...}, \"fixes\": [{\"text\", \"saves_bytes\", \"proof\", \"kind\",\n"
-    "\"conf\", \"avoids\", \"factor\"}]}], \"near_misses\": [...], \"n_ooms\", \"ranks\": as\n"
-    "`tidemark report --json` has it}.\n";
+static const char *const description[] = {
+    "Of each allocation that was refused: what happened, the cause, the evidence in bytes, "
+    "and what would have helped, the best first. A job that never ran out but came near it "
+    "(the driver refused and torch made room, or 95 % of the card were in use) is explained "
+    "the same way.",
+    "Causes: demand (it needs more than there is), fragmentation (there was room, in "
+    "pieces), leak (more is kept with every step), outlier (this step is not like the "
+    "others), other_process (others are on the card), settings (the allocator's settings "
+    "waste it). docs/explain.md has the rules.",
+    "A fix is replayed (the allocator's calls were run again with it), measured (these bytes "
+    "were there) or an estimate (computed by a rule that it tells).",
+    "The exit status is 1 when it ran out.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: {\"ooms\": [{\"time_ns\", \"step\", \"request_bytes\", \"cause\", "
+    "\"device\", \"rank\", \"pid\", \"evidence\": {...}, \"fixes\": [{\"text\", "
+    "\"saves_bytes\", \"proof\", \"kind\", \"conf\", \"avoids\", \"factor\"}]}], "
+    "\"near_misses\": [...], \"n_ooms\", \"ranks\": as `tidemark report --json` has "
+    "it}.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark explain a.tmk",
@@ -188,15 +190,17 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_explain = {
     .name = "explain",
-    .summary = "Say why it ran out of memory, or nearly did, and what would have helped",
+    .group = TMK_GROUP_UNDERSTAND,
+    .summary = "Say why it ran out of memory and which fixes would have helped",
     .usage = "RUN|[HOST:]PID [--rank N] [--json] [--post-mortem]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
+    .json = json_keys,
     .examples = examples,
     .run = run_explain,
 };

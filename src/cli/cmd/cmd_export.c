@@ -465,21 +465,21 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "torch-snapshot  what torch.cuda.memory._dump_snapshot() writes, with categories,\n"
-    "                for https://pytorch.org/memory_viz: one process, all its cards\n"
-    "                (or with --device one). --from and --until make it small enough\n"
-    "                for the viewer.\n"
-    "perfetto        for https://ui.perfetto.dev: memory as counters, by category,\n"
-    "                steps, stages and modules as slices, marks and OOMs; all ranks.\n"
-    "speedscope      for https://www.speedscope.app: bytes by stack, alive at peak\n"
-    "                (or --at), allocated in all, and alive at the end.\n"
-    "folded          the same for flamegraph.pl, a line a stack: outer;inner BYTES.\n"
-    "csv, json       a table: tidemark tables lists them. json is one object, as that\n"
-    "                of tidemark query.\n"
-    "sqlite          all tables in one file, for any tool that reads SQLite.\n"
-    "\n"
-    "docs/export.md says what is in each. A file takes its name when it is whole.\n";
+static const char *const description[] = {
+    "torch-snapshot\twhat torch.cuda.memory._dump_snapshot() writes, with categories, for "
+    "https://pytorch.org/memory_viz: one process, all its cards (or with --device one). "
+    "--from and --until make it small enough for the viewer.",
+    "perfetto\tfor https://ui.perfetto.dev: memory as counters, by category, steps, stages "
+    "and modules as slices, marks and OOMs; all ranks.",
+    "speedscope\tfor https://www.speedscope.app: bytes by stack, alive at peak (or --at), "
+    "allocated in all, and alive at the end.",
+    "folded\tthe same for flamegraph.pl, a line a stack: outer;inner BYTES.",
+    "csv, json\ta table: tidemark tables lists them. json is one object, as that of tidemark "
+    "query.",
+    "sqlite\tall tables in one file, for any tool that reads SQLite.",
+    "docs/export.md says what is in each. A file takes its name when it is whole.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark export a.tmk --to torch-snapshot",
@@ -499,9 +499,10 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_export = {
     .name = "export",
+    .group = TMK_GROUP_FILES,
     .summary = "Write a run in the format of another tool",
     .usage = "RUN|[HOST:]PID --to FORMAT [-o FILE] [--rank N] [--device NAME] ...",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,

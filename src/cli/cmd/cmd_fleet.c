@@ -293,35 +293,40 @@ static const struct tmk_option options[] = {
     {"token-file", 0, "FILE", NULL, "a bearer token"},
 };
 
-static const char notes[] =
-    "Asks a Prometheus that scrapes tidemark agents, or what speaks its API\n"
-    "(VictoriaMetrics, Thanos, Mimir), and prints what is wrong, the worst first:\n"
-    "ranks heading for an OOM, leaks, jobs with one rank far above the others, ranks\n"
-    "that are missing, GPUs that are nearly full, agents that are silent, and times\n"
-    "without samples. With each comes the command that looks closer. Then nodes,\n"
-    "GPUs, jobs and ranks. docs/fleet.md says how to get there.\n"
-    "\n"
-    "The questions are those of the shipped alerts, without their waiting time; no\n"
-    "rules have to be loaded. URL may have a path: https://HOST/prometheus. A\n"
-    "password never stands on the command line: it is in a file, or in the\n"
-    "environment (TIDEMARK_PROMETHEUS_USER, _PASSWORD, _TOKEN). Further headers, such\n"
-    "as Mimir's tenant, are in TIDEMARK_PROMETHEUS_HEADERS: X-Scope-OrgID=team-a.\n"
-    "Redirects are not followed.\n"
-    "\n"
-    "Exit status: 0 nothing is critical, 1 something is (an OOM is less than 10\n"
-    "minutes away), 2 wrong usage, 4 Prometheus gives no answer, or none that can be\n"
-    "read.\n"
-    "\n"
-    "--json: prometheus time window_seconds rules_loaded critical warnings;\n"
-    "findings: kind severity alert job rank host gpu pid instance value from to text\n"
-    "evidence command; nodes: host instance agent (up silent gone) version answered\n"
-    "gpus processes used total; gpus: host gpu uuid kind model used free total\n"
-    "processes risk seconds_to_oom; jobs: job ranks world_size missing nodes\n"
-    "allocated peak limit median_peak imbalance bytes_per_step risk seconds_to_oom;\n"
-    "ranks: job rank host pid gpu uuid namespace pod container run ended allocated\n"
-    "reserved peak limit host_allocated bytes_per_step peak_bytes_per_step\n"
-    "against_median risk seconds_to_oom seconds_low seconds_high confidence cause;\n"
-    "gaps_not_looked_for. Sizes are bytes, times Unix seconds; null: not known.\n";
+static const char *const description[] = {
+    "Asks a Prometheus that scrapes tidemark agents, or what speaks its API "
+    "(VictoriaMetrics, Thanos, Mimir), and prints what is wrong, the worst first: ranks "
+    "heading for an OOM, leaks, jobs with one rank far above the others, ranks that are "
+    "missing, GPUs that are nearly full, agents that are silent, and times without samples. "
+    "With each comes the command that looks closer. Then nodes, GPUs, jobs and ranks. "
+    "docs/fleet.md says how to get there.",
+    "The questions are those of the shipped alerts, without their waiting time; no rules "
+    "have to be loaded. URL may have a path: https://HOST/prometheus. A password never "
+    "stands on the command line: it is in a file, or in the environment "
+    "(TIDEMARK_PROMETHEUS_USER, _PASSWORD, _TOKEN). Further headers, such as Mimir's tenant, "
+    "are in TIDEMARK_PROMETHEUS_HEADERS: X-Scope-OrgID=team-a. Redirects are not followed.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0 nothing is critical, 1 something is (an OOM is less than 10 minutes "
+    "away), 2 wrong usage, 4 Prometheus gives no answer, or none that can be read.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "--json: prometheus time window_seconds rules_loaded critical warnings; findings: kind "
+    "severity alert job rank host gpu pid instance value from to text evidence command; "
+    "nodes: host instance agent (up silent gone) version answered gpus processes used total; "
+    "gpus: host gpu uuid kind model used free total processes risk seconds_to_oom; jobs: job "
+    "ranks world_size missing nodes allocated peak limit median_peak imbalance "
+    "bytes_per_step risk seconds_to_oom; ranks: job rank host pid gpu uuid namespace pod "
+    "container run ended allocated reserved peak limit host_allocated bytes_per_step "
+    "peak_bytes_per_step against_median risk seconds_to_oom seconds_low seconds_high "
+    "confidence cause; gaps_not_looked_for. Sizes are bytes, times Unix seconds; null: not "
+    "known.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark fleet --prometheus http://prometheus:9090",
@@ -335,14 +340,17 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_fleet = {
     .name = "fleet",
+    .group = TMK_GROUP_CLUSTER,
     .summary = "Show the cluster as Prometheus knows it: who runs out, who leaks",
     .usage = "--prometheus URL [--job NAME] [--sort KEY] [--rows N] [--window S] [--watch S] "
              "[--timeout S] [--ca-file FILE] [--user NAME --password-file FILE] "
              "[--token-file FILE] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
+    .exit_status = exit_status,
+    .json = json_keys,
     .examples = examples,
     .run = run_fleet,
 };

@@ -97,25 +97,29 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "The moment is the last refused allocation (OOM); without one, the first time\n"
-    "that most was reserved, which is when the allocator had to ask the driver once\n"
-    "more although it had memory free. A step stands for its own peak.\n"
-    "\n"
-    "Every block lies, by its address, in a segment that the driver gave. What is\n"
-    "between blocks is free in the cache. A block of PyTorch's small pool serves\n"
-    "requests up to 1 MiB, larger ones go to the large pool; streams share nothing.\n"
-    "A segment with a block in it cannot go back to the driver: pinned lists those\n"
-    "that are at least half free, and the blocks that keep them. Where segments\n"
-    "were not seen (attach, other backends) only totals are known.\n"
-    "\n"
-    "json: {\"reserved\", \"allocated\", \"free\", \"largest_free\", \"largest_allocatable\"\n"
-    "(without new memory of the driver), \"pinned\": [{\"segment\", \"size\", \"free\",\n"
-    "\"by\": [{\"address\", \"size\", \"category\", \"module\", \"step\", \"tensor\", "
-    "\"stack\"}]}]},\n"
-    "then moment (oom reserved allocated time step) time_ns step device rank pid\n"
-    "request largest_allocatable_new (with the driver) releasable (by empty_cache())\n"
-    "capacity outside segments blocks free_blocks pools devices. null: not known.\n";
+static const char *const description[] = {
+    "The moment is the last refused allocation (OOM); without one, the first time that most "
+    "was reserved, which is when the allocator had to ask the driver once more although it "
+    "had memory free. A step stands for its own peak.",
+    "Every block lies, by its address, in a segment that the driver gave. What is between "
+    "blocks is free in the cache. A block of PyTorch's small pool serves requests up to 1 "
+    "MiB, larger ones go to the large pool; streams share nothing. A segment with a block in "
+    "it cannot go back to the driver: pinned lists those that are at least half free, and "
+    "the blocks that keep them. Where segments were not seen (attach, other backends) only "
+    "totals are known.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: {\"reserved\", \"allocated\", \"free\", \"largest_free\", "
+    "\"largest_allocatable\" (without new memory of the driver), \"pinned\": "
+    "[{\"segment\", \"size\", \"free\", \"by\": [{\"address\", \"size\", "
+    "\"category\", \"module\", \"step\", \"tensor\", \"stack\"}]}]}, then moment "
+    "(oom reserved allocated time step) time_ns step device rank pid request "
+    "largest_allocatable_new (with the driver) releasable (by empty_cache()) capacity "
+    "outside segments blocks free_blocks pools devices. null: not known.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark frag a.tmk",
@@ -131,15 +135,17 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_frag = {
     .name = "frag",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "Show memory that is held but not used, and what pins it",
     .usage = "RUN|[HOST:]PID [--at TIME|STEP] [--device NAME] [--rank N] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
+    .json = json_keys,
     .examples = examples,
     .run = run_frag,
 };

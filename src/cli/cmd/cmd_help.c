@@ -30,6 +30,7 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_help = {
     .name = "help",
+    .group = TMK_GROUP_HELP,
     .summary = "Say what the commands do",
     .usage = "[COMMAND]",
     .max_operands = 1,

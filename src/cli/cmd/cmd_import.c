@@ -276,19 +276,22 @@ static const struct tmk_option options[] = {
     {"no-limits", 0, NULL, NULL, "read it whatever memory and time it takes"},
 };
 
-static const char notes[] =
-    "Reads what torch.cuda.memory._dump_snapshot() writes, gzipped or not (-: from\n"
-    "standard input), and makes a run of it that every command answers about. Blocks\n"
-    "get their real sizes, which the snapshot has only of those alive at its end;\n"
-    "those that are older than its history are found from its end. The file is\n"
-    "parsed, never executed: one that refers to code is refused. So is one that takes\n"
-    "far more memory or time than its size lets expect (docs/limits.md), unless\n"
-    "--no-limits says that it may.\n"
-    "\n"
-    "A snapshot has no steps, modules or categories. See docs/snapshots.md.\n"
-    "\n"
-    "Exit status: 0 done, 1 it could not be done, 2 wrong usage, 3 SNAPSHOT is\n"
-    "damaged or no snapshot.\n";
+static const char *const description[] = {
+    "Reads what torch.cuda.memory._dump_snapshot() writes, gzipped or not (-: from standard "
+    "input), and makes a run of it that every command answers about. Blocks get their real "
+    "sizes, which the snapshot has only of those alive at its end; those that are older than "
+    "its history are found from its end. The file is parsed, never executed: one that refers "
+    "to code is refused. So is one that takes far more memory or time than its size lets "
+    "expect (docs/limits.md), unless --no-limits says that it may.",
+    "A snapshot has no steps, modules or categories. See docs/snapshots.md.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0 done, 1 it could not be done, 2 wrong usage, 3 SNAPSHOT is damaged or no "
+    "snapshot.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark import snapshot.pickle",
@@ -300,14 +303,16 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_import = {
     .name = "import",
+    .group = TMK_GROUP_FILES,
     .summary = "Make a run of a torch memory snapshot",
     .usage = "SNAPSHOT.pickle[.gz] [-o RUN] [--force] [--no-limits]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
     .operand = TMK_OPERAND_RUN,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_import,
 };

@@ -106,47 +106,53 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "With a run, or the PID of a watched process: which lines of code keep more with\n"
-    "every step, how much, since when, what keeps it and what to do. A line leaks\n"
-    "when blocks of older and older steps are alive at its last moment, before most\n"
-    "of them go at once: of four steps or more, older than its blocks usually get.\n"
-    "Caches that are full, warm-up, gradient accumulation and what an evaluation\n"
-    "gathers are no leaks. Named but not judged is what few steps kept, fewer and\n"
-    "fewer (a cache that fills), results that are gathered, and work that grows. It\n"
-    "takes ten finished steps; a process without steps is cut into parts with as many\n"
-    "blocks made in each. docs/leaks.md says how numbers are made. Of a PID also the\n"
-    "host's memory and Python's objects by type, up to ten looks in --duration; a\n"
-    "look holds Python up for about 0.3 s per million objects (--no-python: none),\n"
-    "and a verdict takes seven.\n"
-    "\n"
-    "Without: the devices of this machine. Memory of a training goes up and down with\n"
-    "its steps. A leak is a floor that rises: in each third of the time watched, or\n"
-    "faster and faster, and with it the ceiling. One step up is none, nor is a rise\n"
-    "that has ended. Programs grow while they start, so less than --warm-up is not\n"
-    "judged, nor are the first --warm-up of a program that came meanwhile, nor one\n"
-    "that came in the second half; one that has ended is, over its own life. Let the\n"
-    "time watched hold several steps. Verdicts: LEAK; grows, by less than the\n"
-    "threshold; swings, is higher now but not steadily; rose, likewise, and never\n"
-    "fell; ok. Of the host, processes of 16 MB or more are looked at.\n"
-    "\n"
-    "Exit status, of both: 0 clean; 1 when something leaks, or the run or the time\n"
-    "was too short to tell: what was not judged passes no gate.\n"
-    "\n" TMK_MONITORING_NOTES "\n"
-    "json: verdict (leak, clean; null: too short), leaks, largest first: file line\n"
-    "function stack category module bytes_per_step blocks_per_step first_step (null:\n"
-    "the process has no steps) confidence device pid. Of a run also rank first_ns\n"
-    "growth_bytes bytes_per_second steps_left seconds_left (until the card is full)\n"
-    "kept_by (graph container hook cycle growing loader) held_by (what Python says\n"
-    "has them; null: not known) advice parts pace (even faster) every_steps\n"
-    "kept_steps last_step let_go evidence source made_in; and falls_back (grows and\n"
-    "goes again) not_judged (reason: few slowing joined result work state loading;\n"
-    "text growth_bytes rises) steps below_threshold threshold_mb host python. Of\n"
-    "devices what is about lines is null, confidence is Kendall's tau of the floors\n"
-    "(1: always up), and there is process growth_bytes bytes_per_second window_s\n"
-    "ended last_bytes; verdict_reason (why it is null); watched: all that was looked\n"
-    "at; timestamp threshold_mb duration_s.\n"
-    "pid null: the device as a whole.\n";
+static const char *const description[] = {
+    "With a run, or the PID of a watched process: which lines of code keep more with every "
+    "step, how much, since when, what keeps it and what to do. A line leaks when blocks of "
+    "older and older steps are alive at its last moment, before most of them go at once: of "
+    "four steps or more, older than its blocks usually get. Caches that are full, warm-up, "
+    "gradient accumulation and what an evaluation gathers are no leaks. Named but not judged "
+    "is what few steps kept, fewer and fewer (a cache that fills), results that are "
+    "gathered, and work that grows. It takes ten finished steps; a process without steps is "
+    "cut into parts with as many blocks made in each. docs/leaks.md says how numbers are "
+    "made. Of a PID also the host's memory and Python's objects by type, up to ten looks in "
+    "--duration; a look holds Python up for about 0.3 s per million objects (--no-python: "
+    "none), and a verdict takes seven.",
+    "Without: the devices of this machine. Memory of a training goes up and down with its "
+    "steps. A leak is a floor that rises: in each third of the time watched, or faster and "
+    "faster, and with it the ceiling. One step up is none, nor is a rise that has ended. "
+    "Programs grow while they start, so less than --warm-up is not judged, nor are the first "
+    "--warm-up of a program that came meanwhile, nor one that came in the second half; one "
+    "that has ended is, over its own life. Let the time watched hold several steps. "
+    "Verdicts: LEAK; grows, by less than the threshold; swings, is higher now but not "
+    "steadily; rose, likewise, and never fell; ok. Of the host, processes of 16 MB or more "
+    "are looked at.",
+    TMK_MONITORING_NOTES,
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "Of both: 0 clean; 1 when something leaks, or the run or the time was too "
+    "short to tell: what was not judged passes no gate.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: verdict (leak, clean; null: too short), leaks, largest first: file line function "
+    "stack category module bytes_per_step blocks_per_step first_step (null: the process has "
+    "no steps) confidence device pid. Of a run also rank first_ns growth_bytes "
+    "bytes_per_second steps_left seconds_left (until the card is full) kept_by (graph "
+    "container hook cycle growing loader) held_by (what Python says has them; null: not "
+    "known) advice parts pace (even faster) every_steps kept_steps last_step let_go evidence "
+    "source made_in; and falls_back (grows and goes again) not_judged (reason: few slowing "
+    "joined result work state loading; text growth_bytes rises) steps below_threshold "
+    "threshold_mb host python. Of devices what is about lines is null, confidence is "
+    "Kendall's tau of the floors (1: always up), and there is process growth_bytes "
+    "bytes_per_second window_s ended last_bytes; verdict_reason (why it is null); watched: "
+    "all that was looked at; timestamp threshold_mb duration_s. pid null: the device as a "
+    "whole.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark leak a.tmk",
@@ -164,15 +170,18 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_leak = {
     .name = "leak",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "Find the lines that leak, or which devices and processes grow",
     .usage = "[RUN|[HOST:]PID] [--check] [--threshold MB] [--devices N...] [--duration S] "
              "[--interval S] [--warm-up S] [--rank N] [--no-python] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .max_operands = 1,
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
+    .exit_status = exit_status,
+    .json = json_keys,
     .examples = examples,
     .run = run_leak,
 };

@@ -117,20 +117,23 @@ static const struct tmk_option options[] = {
     {"json", 0, NULL, NULL, "one JSON object, with every tensor"},
 };
 
-static const char notes[] =
-    "FILE is a .safetensors file, what torch.save writes (.pt, .pth, .bin), an index\n"
-    "of shards (model.safetensors.index.json), or a folder of these. Neither torch\n"
-    "nor Python is needed, and pickles are parsed, never executed. A file that takes\n"
-    "far more memory or time than its size lets expect is refused (docs/limits.md).\n"
-    "\n"
-    "Every number is looked at, at about the speed of the memory: NaN and infinity\n"
-    "with the index of the first, zeros, denormals; least, largest, mean and\n"
-    "standard deviation of those that are finite. Tensors that share their data\n"
-    "count once. The memory for training is an estimate without activations.\n"
-    "See docs/model.md.\n"
-    "\n"
-    "Exit status: 0 fine, 1 there is a NaN or an infinity, or no tensor at all,\n"
-    "2 wrong usage, 3 a file cannot be read, is damaged or of another kind.\n";
+static const char *const description[] = {
+    "FILE is a .safetensors file, what torch.save writes (.pt, .pth, .bin), an index of "
+    "shards (model.safetensors.index.json), or a folder of these. Neither torch nor Python "
+    "is needed, and pickles are parsed, never executed. A file that takes far more memory or "
+    "time than its size lets expect is refused (docs/limits.md).",
+    "Every number is looked at, at about the speed of the memory: NaN and infinity with the "
+    "index of the first, zeros, denormals; least, largest, mean and standard deviation of "
+    "those that are finite. Tensors that share their data count once. The memory for "
+    "training is an estimate without activations. See docs/model.md.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0 fine, 1 there is a NaN or an infinity, or no tensor at all, 2 wrong "
+    "usage, 3 a file cannot be read, is damaged or of another kind.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark model model.safetensors",
@@ -144,14 +147,16 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_model = {
     .name = "model",
+    .group = TMK_GROUP_FILES,
     .summary = "Show the parameters in safetensors and torch checkpoints",
     .usage = "FILE... [--no-scan] [--all] [--lora-rank N...] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1000000,
     .operand = TMK_OPERAND_RUN,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_model,
 };

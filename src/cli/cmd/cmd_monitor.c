@@ -134,25 +134,29 @@ static const struct tmk_option options[] = {
     TMK_MONITOR_REPORT_OPTIONS,
 };
 
-static const char notes[] =
-    "Warns when a device gets 85 % full, as `oom` does, and at the end says what the\n"
-    "devices used, as `profile`, what grew by 100 MB, as `leak`, and how fragmented\n"
-    "the memory of the watched processes on each GPU is (tidemark run; see `frag`).\n"
-    "Exit status with --all: 1 when there was a warning or a leak.\n"
-    "\n" TMK_MONITORING_NOTES "\n"
-    "json: as of `profile`; with --all each device has oom (as a prediction of\n"
-    "`oom`) in place of forecast, and fragmentation: reserved allocated free\n"
-    "largest_free largest_allocatable releasable stuck (free between blocks) percent\n"
-    "(stuck, of reserved) segments blocks free_blocks, summed over processes, a list\n"
-    "with the same for each pid, rank and device; or null, and why in\n"
-    "fragmentation_reason. The whole has verdict, verdict_reason, leaks and watched,\n"
-    "as of `leak`.\n"
-    "\n"
-    "--follow writes a line for each round of samples {\"samples\": [...]}, for each\n"
-    "warning {\"warning\": a prediction of `oom`, \"actions\": [...], \"actions_zh\":\n"
-    "[...]} (what to do, in English and in Chinese), and a report for each line on\n"
-    "stdin and at the end, with --process also process: pid rss_before rss rss_max\n"
-    "growth_bytes bytes_per_second window_s verdict. It ends with stdin.\n";
+static const char *const description[] = {
+    "Warns when a device gets 85 % full, as `oom` does, and at the end says what the devices "
+    "used, as `profile`, what grew by 100 MB, as `leak`, and how fragmented the memory of "
+    "the watched processes on each GPU is (tidemark run; see `frag`). Exit status with "
+    "--all: 1 when there was a warning or a leak.",
+    TMK_MONITORING_NOTES,
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: as of `profile`; with --all each device has oom (as a prediction of `oom`) in "
+    "place of forecast, and fragmentation: reserved allocated free largest_free "
+    "largest_allocatable releasable stuck (free between blocks) percent (stuck, of reserved) "
+    "segments blocks free_blocks, summed over processes, a list with the same for each pid, "
+    "rank and device; or null, and why in fragmentation_reason. The whole has verdict, "
+    "verdict_reason, leaks and watched, as of `leak`.",
+    "--follow writes a line for each round of samples {\"samples\": [...]}, for each "
+    "warning {\"warning\": a prediction of `oom`, \"actions\": [...], \"actions_zh\": "
+    "[...]} (what to do, in English and in Chinese), and a report for each line on stdin and "
+    "at the end, with --process also process: pid rss_before rss rss_max growth_bytes "
+    "bytes_per_second window_s verdict. It ends with stdin.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark monitor --all",
@@ -166,15 +170,17 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_monitor = {
     .name = "monitor",
+    .group = TMK_GROUP_LIVE,
     .summary = "Watch devices with all monitors at once",
     .usage = "[--all|--follow] [--process PID] [--tell-every S] [--threshold PCT] [--warm-up S] "
              "[--duration S] "
              "[--interval S] "
              "[--devices N...] [--output FILE] [--plot FILE] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
+    .json = json_keys,
     .examples = examples,
     .run = run_monitor,
 };

@@ -161,32 +161,38 @@ static const struct tmk_option options[] = {
     {"json", 0, NULL, NULL, "one JSON object at the end; warnings go to stderr"},
 };
 
-static const char notes[] =
-    "Exit status: 1 when a device was at the threshold or over it, was forecast to\n"
-    "run out (risk high or critical), or did not answer, else 0. What counts is what\n"
-    "nobody can have any more: used, or kept by the driver for itself. A device warns\n"
-    "again only after it was 2 points below the threshold; of one under 4, half of\n"
-    "it.\n"
-    "\n"
-    "With --monitor it also warns, whatever the threshold, when the use of a device\n"
-    "grows so that it will run out. That takes a minute of samples (--warm-up), since\n"
-    "what starts grows too, unless less than half a minute is left. It warns again\n"
-    "when the device is full, and when a watched process (tidemark run) runs out of\n"
-    "memory on it. From the threshold on the risk is critical, whatever the trend.\n"
-    "docs/forecast.md says what risk and confidence mean.\n"
-    "\n"
-    "CMD finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, _PERCENT,\n"
-    "_THRESHOLD, _RISK, _SECONDS (to the predicted OOM, where one is) and _PID (who\n"
-    "has most of it, where that is known) in its environment; what it prints goes to\n"
-    "stderr; ^C is not for it. With --monitor it runs beside.\n"
-    "\n" TMK_MONITORING_NOTES "\n"
-    "json: timestamp verdict (over, below; null: no device answered) threshold,\n"
-    "predictions: a list of device_id risk_level predicted_oom_time (seconds)\n"
-    "confidence current_usage (percent) trend_slope (bytes a second)\n"
-    "recommended_actions name allocated total threshold over_threshold times_passed\n"
-    "error taken_percent (with what the driver keeps: what the threshold is for)\n"
-    "predicted_low predicted_high cause ooms last_oom (timestamp pid requested: of\n"
-    "watched processes, with --monitor). What is not known is null.\n";
+static const char *const description[] = {
+    "With --monitor it also warns, whatever the threshold, when the use of a device grows so "
+    "that it will run out. That takes a minute of samples (--warm-up), since what starts "
+    "grows too, unless less than half a minute is left. It warns again when the device is "
+    "full, and when a watched process (tidemark run) runs out of memory on it. From the "
+    "threshold on the risk is critical, whatever the trend. docs/forecast.md says what risk "
+    "and confidence mean.",
+    "CMD finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, _PERCENT, _THRESHOLD, "
+    "_RISK, _SECONDS (to the predicted OOM, where one is) and _PID (who has most of it, "
+    "where that is known) in its environment; what it prints goes to stderr; ^C is not for "
+    "it. With --monitor it runs beside.",
+    TMK_MONITORING_NOTES,
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "1 when a device was at the threshold or over it, was forecast to run out "
+    "(risk high or critical), or did not answer, else 0. What counts is what nobody can have "
+    "any more: used, or kept by the driver for itself. A device warns again only after it "
+    "was 2 points below the threshold; of one under 4, half of it.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: timestamp verdict (over, below; null: no device answered) threshold, predictions: "
+    "a list of device_id risk_level predicted_oom_time (seconds) confidence current_usage "
+    "(percent) trend_slope (bytes a second) recommended_actions name allocated total "
+    "threshold over_threshold times_passed error taken_percent (with what the driver keeps: "
+    "what the threshold is for) predicted_low predicted_high cause ooms last_oom (timestamp "
+    "pid requested: of watched processes, with --monitor). What is not known is null.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark oom --devices 0 --threshold 90",
@@ -200,13 +206,16 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_oom = {
     .name = "oom",
+    .group = TMK_GROUP_LIVE,
     .summary = "Warn when a device is almost out of memory",
     .usage = "[--threshold PCT] [--monitor [--duration S] [--interval S] [--warm-up S]] "
              "[--devices N...] [--exec CMD] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
+    .exit_status = exit_status,
+    .json = json_keys,
     .examples = examples,
     .run = run_oom,
 };

@@ -222,20 +222,23 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "A step stands for its own peak. Times count from the start of the run.\n"
-    "\n"
-    "Keys: category, module, component (attention, mlp, embedding ...), stage, step\n"
-    "(that a block was made in), stack and tensor. docs/owners.md says how a block\n"
-    "gets them, and how a file that TIDEMARK_COMPONENTS names adds components.\n"
-    "\n"
-    "A stack is shown from the line that allocated outwards, callers behind '<'.\n"
-    "\n"
-    "json: {\"time_ns\", \"step\", \"allocated\", \"reserved\", \"device\", \"rank\", \"pid\",\n"
-    "\"kept\", \"by\": [{\"key\", \"bytes\", \"blocks\"}]}. `by` is what was alive at that\n"
-    "moment; when the trace no longer has it (--max-size), `kept` says which moment\n"
-    "`by` is about: time_ns, step, allocated; else it is null. Rows of --by stack\n"
-    "have \"stack\" too: all frames, innermost first.\n";
+static const char *const description[] = {
+    "A step stands for its own peak. Times count from the start of the run.",
+    "Keys: category, module, component (attention, mlp, embedding ...), stage, step (that a "
+    "block was made in), stack and tensor. docs/owners.md says how a block gets them, and "
+    "how a file that TIDEMARK_COMPONENTS names adds components.",
+    "A stack is shown from the line that allocated outwards, callers behind '<'.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: {\"time_ns\", \"step\", \"allocated\", \"reserved\", \"device\", "
+    "\"rank\", \"pid\", \"kept\", \"by\": [{\"key\", \"bytes\", \"blocks\"}]}. "
+    "`by` is what was alive at that moment; when the trace no longer has it (--max-size), "
+    "`kept` says which moment `by` is about: time_ns, step, allocated; else it is null. Rows "
+    "of --by stack have \"stack\" too: all frames, innermost first.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark peak a.tmk",
@@ -251,15 +254,17 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_peak = {
     .name = "peak",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "Show what was alive at the high-water mark",
     .usage = "RUN|[HOST:]PID [--at TIME|STEP] [--by KEY] [--device NAME] [--rank N] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
+    .json = json_keys,
     .examples = examples,
     .run = run_peak,
 };

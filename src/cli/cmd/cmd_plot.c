@@ -252,21 +252,21 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "timeline    (the default) what was allocated over time, piled up by category,\n"
-    "            with what the allocator held, the device's use, and refusals; by\n"
-    "            owner: what the driver gave, and to whom (torch, nccl, jax ...)\n"
-    "heatmap     who held how much when: modules from top to bottom, in the step of\n"
-    "            the peak (--steps: in others)\n"
-    "components  what was alive at the peak: attention, mlp ... by category\n"
-    "operations  forward, backward, optimizer and other stages: peak and allocated\n"
-    "ranks       the peaks of all processes side by side\n"
-    "forecast    peaks of the steps, where they lead, and what there is\n"
-    "\n"
-    "Of a sweep's folder: overview (the default: peak against each parameter),\n"
-    "heatmap (peak of each configuration), components and operations (of each).\n"
-    "\n"
-    "Drawn by gnuplot (apt-get install gnuplot-nox). docs/plot.md shows them all.\n";
+static const char *const description[] = {
+    "timeline\t(the default) what was allocated over time, piled up by category, with what "
+    "the allocator held, the device's use, and refusals; by owner: what the driver gave, and "
+    "to whom (torch, nccl, jax ...)",
+    "heatmap\twho held how much when: modules from top to bottom, in the step of the peak "
+    "(--steps: in others)",
+    "components\twhat was alive at the peak: attention, mlp ... by category",
+    "operations\tforward, backward, optimizer and other stages: peak and allocated",
+    "ranks\tthe peaks of all processes side by side",
+    "forecast\tpeaks of the steps, where they lead, and what there is",
+    "Of a sweep's folder: overview (the default: peak against each parameter), heatmap (peak "
+    "of each configuration), components and operations (of each).",
+    "Drawn by gnuplot (apt-get install gnuplot-nox). docs/plot.md shows them all.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark plot a.tmk -o a.png",
@@ -284,10 +284,11 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_plot = {
     .name = "plot",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "Draw a run or a sweep: over time, by part, by rank, where it leads",
     .usage = "RUN|[HOST:]PID|SWEEP [--kind KIND] -o FILE [--by KEY] [--steps N|N-M] [--axis AXIS] "
              "[--device NAME] [--rank N] [--theme THEME] [--title TEXT]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,

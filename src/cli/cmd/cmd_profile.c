@@ -28,15 +28,21 @@ static const struct tmk_option options[] = {
     TMK_MONITOR_REPORT_OPTIONS,
 };
 
-static const char notes[] = TMK_MONITORING_NOTES
-    "\n"
-    "json: timestamp (local time), devices {\"0\": {current_usage: allocated free total\n"
-    "utilization_percent reserved; statistics: avg_utilization max_utilization\n"
-    "samples_count min_allocated avg_allocated max_allocated max_time_s gaps_count;\n"
-    "name kind id limited_by error; forecast: of a prediction of `oom` what is\n"
-    "forecast}}, summary: total_devices total_memory_gb (1024^3 bytes)\n"
-    "overall_utilization; started duration_s interval_s missed_samples. Sizes are\n"
-    "bytes; allocated is what all programs together have, as the driver says.\n";
+static const char *const description[] = {
+    TMK_MONITORING_NOTES,
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: timestamp (local time), devices {\"0\": {current_usage: allocated free total "
+    "utilization_percent reserved; statistics: avg_utilization max_utilization samples_count "
+    "min_allocated avg_allocated max_allocated max_time_s gaps_count; name kind id "
+    "limited_by error; forecast: of a prediction of `oom` what is forecast}}, summary: "
+    "total_devices total_memory_gb (1024^3 bytes) overall_utilization; started duration_s "
+    "interval_s missed_samples. Sizes are bytes; allocated is what all programs together "
+    "have, as the driver says.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark profile --duration 60 --output profile.json",
@@ -50,13 +56,15 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_profile = {
     .name = "profile",
+    .group = TMK_GROUP_LIVE,
     .summary = "Sample the memory of devices and sum it up",
     .usage = "[--duration S] [--interval S] [--devices N...] [--output FILE] [--plot FILE] "
              "[--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
+    .json = json_keys,
     .examples = examples,
     .run = run_profile,
 };

@@ -164,23 +164,26 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "The processes of this user that record now (root: of all users), with what they\n"
-    "have allocated on the device where most was: now, and at most so far. A process\n"
-    "is watched from its first allocation on. Nothing is asked of the processes.\n"
-    "\n"
-    "FORECAST is the risk that it runs out of that device's memory, and in what time\n"
-    "if it grows; docs/forecast.md says how that is found.\n"
-    "\n"
-    "With HOSTs: the processes of those machines, asked over your own ssh, eight at a\n"
-    "time. HOST is what `ssh HOST` takes; tidemark must be installed there, nothing\n"
-    "listens. One HOST may ask for a password, several never do: log in first, with\n"
-    "`tidemark ps HOST`; the connection stays for ten minutes. A HOST that does not\n"
-    "answer is named on stderr, and the exit status is 1.\n"
-    "\n"
-    "--json: host (null: this machine) pid rank run device allocated peak command\n"
-    "forecast (risk seconds_to_oom seconds_low seconds_high steps_to_oom confidence\n"
-    "cause advice; null: not known); failed: host reason of each HOST without answer.\n";
+static const char *const description[] = {
+    "The processes of this user that record now (root: of all users), with what they have "
+    "allocated on the device where most was: now, and at most so far. A process is watched "
+    "from its first allocation on. Nothing is asked of the processes.",
+    "FORECAST is the risk that it runs out of that device's memory, and in what time if it "
+    "grows; docs/forecast.md says how that is found.",
+    "With HOSTs: the processes of those machines, asked over your own ssh, eight at a time. "
+    "HOST is what `ssh HOST` takes; tidemark must be installed there, nothing listens. One "
+    "HOST may ask for a password, several never do: log in first, with `tidemark ps HOST`; "
+    "the connection stays for ten minutes. A HOST that does not answer is named on stderr, "
+    "and the exit status is 1.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "--json: host (null: this machine) pid rank run device allocated peak command forecast "
+    "(risk seconds_to_oom seconds_low seconds_high steps_to_oom confidence cause advice; "
+    "null: not known); failed: host reason of each HOST without answer.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark ps",
@@ -194,14 +197,16 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_ps = {
     .name = "ps",
+    .group = TMK_GROUP_LIVE,
     .summary = "List the processes that are being watched",
     .usage = "[HOST]... [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .max_operands = 1024,
     .takes_hosts = true,
     .operand = TMK_OPERAND_NONE,
+    .json = json_keys,
     .examples = examples,
     .run = run_ps,
 };

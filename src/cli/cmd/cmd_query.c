@@ -208,12 +208,17 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "The tables and their columns: tidemark tables. Sizes are in bytes, times in ns\n"
-    "since the run's start; what is not known is NULL. SQL can only read: ATTACH,\n"
-    "CREATE, VACUUM and the like are refused.\n"
-    "\n"
-    "json is one object: columns, a list of names, and rows, a list of objects.\n";
+static const char *const description[] = {
+    "The tables and their columns: tidemark tables. Sizes are in bytes, times in ns since "
+    "the run's start; what is not known is NULL. SQL can only read: ATTACH, CREATE, VACUUM "
+    "and the like are refused.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json is one object: columns, a list of names, and rows, a list of objects.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark query a.tmk \"SELECT * FROM peak\"",
@@ -229,15 +234,17 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_query = {
     .name = "query",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "Ask a run in SQL",
     .usage = "RUN|[HOST:]PID SQL [--format table|json|csv] [--csv-safe]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 2,
     .max_operands = 2,
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
+    .json = json_keys,
     .examples = examples,
     .run = run_query,
 };

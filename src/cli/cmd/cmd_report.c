@@ -109,59 +109,51 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "json is one object: run, tidemark, started_utc, duration_ns, chosen (number of\n"
-    "the process with the largest peak, or of --rank), not_recorded (why, in words),\n"
-    "explain (of the chosen process, as `tidemark explain --json` has it; null when\n"
-    "it never ran out of memory), ranks (null without any) and processes, a list of:\n"
-    "  file pid rank world_size host command start_ns end_ns trace_bytes\n"
-    "  events allocations frees live_blocks live_bytes (live: at the end)\n"
-    "  peak      time_ns step allocated reserved device, by_category by_module\n"
-    "            by_component by_stage by_step by_tensor by_line: lists of key\n"
-    "            bytes blocks; kept: null, or time_ns step allocated of the moment\n"
-    "            that the lists are about when those of the peak are no longer in\n"
-    "            the trace\n"
-    "  timeline  64 parts: start_ns end_ns max_allocated min_allocated\n"
-    "            end_allocated step\n"
-    "  steps     count mean_ns trend (steady growing shrinking varying\n"
-    "            too_short) bytes_per_step, rows (the first, the last and the\n"
-    "            largest, at most 100): step start_ns end_ns finished\n"
-    "            peak_allocated end_allocated allocations frees bytes\n"
-    "  forecast  device risk seconds_to_oom seconds_low seconds_high steps_to_oom\n"
-    "            confidence cause capacity advice; null: not known\n"
-    "  sites     file line function allocations bytes live_blocks live_bytes: the\n"
-    "            100 that allocate most; live_sites: the same, of the 100 with most\n"
-    "            alive at the end\n"
-    "  oom_count ooms: time_ns step device request_bytes allocated capacity file\n"
-    "            line function module stage source segments device_used\n"
-    "            device_total by_category by_module by_line\n"
-    "  accounting device moment (peak last) time_ns total used, segments: owner\n"
-    "            bytes segments; context others unexplained allocated reserved\n"
-    "  leak_verdict (leak clean null) leaks: file line function category module\n"
-    "            bytes_per_step blocks_per_step first_step confidence growth_bytes\n"
-    "            device kept_by bytes_per_second\n"
-    "  fragmentation device time_ns step reserved allocated free largest_free\n"
-    "            largest_allocatable releasable pinned_segments moment (oom\n"
-    "            reserved allocated) free_blocks\n"
-    "  mark_count marks: time_ns step name text\n"
-    "  quality   complete live merged unfinished stopped dropped given_up\n"
-    "            detail_from_ns untracked without_details unnamed replaced\n"
-    "            unknown_frees lost_segments damaged_chunks stray_bytes\n"
-    "            header_damaged, doubts (the same in words)\n"
-    "ranks is an object: verdict (balanced imbalanced null) n world_size missing\n"
-    "median_peak; highest: rank host pid peak device time_ns step times_median\n"
-    "compared_with more_bytes; why: category module stage (key more_bytes)\n"
-    "batch_factor; first_oom: rank host pid time_ns step only_died_of_it;\n"
-    "ended_early: rank host pid time_ns step end all; next_oom: rank host pid\n"
-    "forecast; clocks: hosts within_ns moved_ns steps; groups of processes that are\n"
-    "alike: ranks processes first least_peak most_peak end ran_out; says (the\n"
-    "verdict in words). docs/ranks.md has the rules.\n"
-    "line is for a batch system's log: the largest peak, its limit where that is\n"
-    "known, and whose it is; an OOM; ranks that are imbalanced, used less than half\n"
-    "of the peak, ended early or are missing.\n"
-    "csv has the same figures, one a row: section,item,key,value. Section is the\n"
-    "path of names, item the numbers of the list elements on it:\n"
-    "  processes.peak.by_category,0.2,bytes,4096\n";
+static const char *const json_keys[] = {
+    "json is one object: run, tidemark, started_utc, duration_ns, chosen (number of the "
+    "process with the largest peak, or of --rank), not_recorded (why, in words), explain (of "
+    "the chosen process, as `tidemark explain --json` has it; null when it never ran out of "
+    "memory), ranks (null without any) and processes, a list of:",
+    "file\tpid rank world_size host command start_ns end_ns trace_bytes",
+    "events\tallocations frees live_blocks live_bytes (live: at the end)",
+    "peak\ttime_ns step allocated reserved device, by_category by_module by_component "
+    "by_stage by_step by_tensor by_line: lists of key bytes blocks; kept: null, or time_ns "
+    "step allocated of the moment that the lists are about when those of the peak are no "
+    "longer in the trace",
+    "timeline\t64 parts: start_ns end_ns max_allocated min_allocated end_allocated step",
+    "steps\tcount mean_ns trend (steady growing shrinking varying too_short) bytes_per_step, "
+    "rows (the first, the last and the largest, at most 100): step start_ns end_ns finished "
+    "peak_allocated end_allocated allocations frees bytes",
+    "forecast\tdevice risk seconds_to_oom seconds_low seconds_high steps_to_oom confidence "
+    "cause capacity advice; null: not known",
+    "sites\tfile line function allocations bytes live_blocks live_bytes: the 100 that "
+    "allocate most; live_sites: the same, of the 100 with most alive at the end",
+    "oom_count\tooms: time_ns step device request_bytes allocated capacity file line function "
+    "module stage source segments device_used device_total by_category by_module by_line",
+    "accounting\tdevice moment (peak last) time_ns total used, segments: owner bytes "
+    "segments; context others unexplained allocated reserved",
+    "leak_verdict\t(leak clean null) leaks: file line function category module bytes_per_step "
+    "blocks_per_step first_step confidence growth_bytes device kept_by bytes_per_second",
+    "fragmentation\tdevice time_ns step reserved allocated free largest_free "
+    "largest_allocatable releasable pinned_segments moment (oom reserved allocated) "
+    "free_blocks",
+    "mark_count\tmarks: time_ns step name text",
+    "quality\tcomplete live merged unfinished stopped dropped given_up detail_from_ns "
+    "untracked without_details unnamed replaced unknown_frees lost_segments damaged_chunks "
+    "stray_bytes header_damaged, doubts (the same in words)",
+    "ranks is an object: verdict (balanced imbalanced null) n world_size missing "
+    "median_peak; highest: rank host pid peak device time_ns step times_median compared_with "
+    "more_bytes; why: category module stage (key more_bytes) batch_factor; first_oom: rank "
+    "host pid time_ns step only_died_of_it; ended_early: rank host pid time_ns step end all; "
+    "next_oom: rank host pid forecast; clocks: hosts within_ns moved_ns steps; groups of "
+    "processes that are alike: ranks processes first least_peak most_peak end ran_out; says "
+    "(the verdict in words). docs/ranks.md has the rules. line is for a batch system's log: "
+    "the largest peak, its limit where that is known, and whose it is; an OOM; ranks that "
+    "are imbalanced, used less than half of the peak, ended early or are missing. csv has "
+    "the same figures, one a row: section,item,key,value. Section is the path of names, item "
+    "the numbers of the list elements on it: processes.peak.by_category,0.2,bytes,4096",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark report a.tmk",
@@ -177,15 +169,16 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_report = {
     .name = "report",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "Show everything about a run on one page",
     .usage = "RUN|[HOST:]PID [--format text|json|csv|md|line] [-o FILE] [--rank N] [--csv-safe]",
-    .notes = notes,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
+    .json = json_keys,
     .examples = examples,
     .run = run_report,
 };

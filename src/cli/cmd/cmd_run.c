@@ -112,24 +112,26 @@ static const struct tmk_option options[] = {
     {"quiet", 'q', NULL, NULL, "no summary at the end"},
 };
 
-static const char notes[] =
-    "The program runs as it would alone: its output, its input, its signals and its\n"
-    "exit status are its own. All that it starts is watched too, each process in a\n"
-    "trace of its own. A program that reports no allocation leaves no file.\n"
-    "\n"
-    "When RUN is an ended run of yours, it is moved to RUN.1, RUN.2 ...; an empty\n"
-    "folder of yours is recorded into. A run that somebody still records into, and\n"
-    "whatever else has that name, is left as it is, and the program is not started.\n"
-    "\n"
-    "Signals sent to tidemark are handed on to the program, all but SIGKILL and\n"
-    "SIGSTOP. When SIGKILL ends tidemark, the program runs on, and is recorded on.\n"
-    "\n"
-    "When a trace reaches --max-size, its oldest detail is given up; totals, the\n"
-    "history of steps and what fits of the blocks alive are kept. All processes\n"
-    "together never take more than a tenth of the free disk, nor of /dev/shm.\n"
-    "\n"
-    "Exit status: the program's; 128 + N when signal N ended it, 127 when it was not\n"
-    "found, 126 when it cannot be run, 1 or 2 when tidemark could not start it.\n";
+static const char *const description[] = {
+    "The program runs as it would alone: its output, its input, its signals and its exit "
+    "status are its own. All that it starts is watched too, each process in a trace of its "
+    "own. A program that reports no allocation leaves no file.",
+    "When RUN is an ended run of yours, it is moved to RUN.1, RUN.2 ...; an empty folder of "
+    "yours is recorded into. A run that somebody still records into, and whatever else has "
+    "that name, is left as it is, and the program is not started.",
+    "Signals sent to tidemark are handed on to the program, all but SIGKILL and SIGSTOP. "
+    "When SIGKILL ends tidemark, the program runs on, and is recorded on.",
+    "When a trace reaches --max-size, its oldest detail is given up; totals, the history of "
+    "steps and what fits of the blocks alive are kept. All processes together never take "
+    "more than a tenth of the free disk, nor of /dev/shm.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "The program's; 128 + N when signal N ended it, 127 when it was not found, "
+    "126 when it cannot be run, 1 or 2 when tidemark could not start it.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark run -- ./train --steps 100",
@@ -141,16 +143,18 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_run = {
     .name = "run",
+    .group = TMK_GROUP_RECORD,
     .summary = "Run a program and record every allocation that it reports",
     .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
              "[--no-modules] [--no-categories] [--step-at FILE:LINE] "
              "[--quiet] -- PROGRAM [ARGUMENT...]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1u << 30,
     .operand = TMK_OPERAND_PROGRAM,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_run,
 };

@@ -95,24 +95,25 @@ static const struct tmk_option options[] = {
     TMK_WATCH_OPTIONS,
 };
 
-static const char notes[] =
-    "Values are words or numbers; 1..8 is 1, 2 ... 8, with 0..64..8 in steps of 8 and\n"
-    "with 8..64*2 each twice the one before. {NAME} in the command is the parameter's\n"
-    "value, and so is TIDEMARK_NAME (in capitals) in its environment; {{ is a brace.\n"
-    "Conditions know parameters, numbers, 'texts', + - * / %, comparisons, and, or,\n"
-    "not and brackets.\n"
-    "\n"
-    "Each configuration is run as `tidemark run` would, its trace in DIR/runs, what\n"
-    "it prints in DIR/logs. One that runs out of memory, fails or takes too long is\n"
-    "noted as such, and the next begins; none of its processes is left behind. The\n"
-    "smallest comes first, then the corners of the grid, then what lies between, the\n"
-    "largest last.\n"
-    "\n"
-    "What has ended is in DIR/sweep.jsonl at once. After ^C, a crash or kill -9 the\n"
-    "same command with the same -o, or --resume DIR, goes on from there.\n"
-    "\n"
-    "Exit status: 0 when all configurations ended well or ran out of memory, 1 when\n"
-    "one failed otherwise, 126 or 127 when the command cannot be run, 130 after ^C.\n";
+static const char *const description[] = {
+    "Values are words or numbers; 1..8 is 1, 2 ... 8, with 0..64..8 in steps of 8 and with "
+    "8..64*2 each twice the one before. {NAME} in the command is the parameter's value, and "
+    "so is TIDEMARK_NAME (in capitals) in its environment; {{ is a brace. Conditions know "
+    "parameters, numbers, 'texts', + - * / %, comparisons, and, or, not and brackets.",
+    "Each configuration is run as `tidemark run` would, its trace in DIR/runs, what it "
+    "prints in DIR/logs. One that runs out of memory, fails or takes too long is noted as "
+    "such, and the next begins; none of its processes is left behind. The smallest comes "
+    "first, then the corners of the grid, then what lies between, the largest last.",
+    "What has ended is in DIR/sweep.jsonl at once. After ^C, a crash or kill -9 the same "
+    "command with the same -o, or --resume DIR, goes on from there.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0 when all configurations ended well or ran out of memory, 1 when one "
+    "failed otherwise, 126 or 127 when the command cannot be run, 130 after ^C.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark sweep -p seq=128..512*2 -p b=8,16 -- ./train --seq {seq} --batch {b}",
@@ -128,16 +129,18 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_sweep = {
     .name = "sweep",
+    .group = TMK_GROUP_RECORD,
     .summary = "Run a grid of configurations and learn how memory grows",
     .usage = "--param NAME=V ... [--where CONDITION] [--repeats N] [--timeout TIME] [-o DIR] "
              "[--devices LIST | --jobs N] [--skip-hopeless] [--capacity SIZE] [--detailed] "
              "[--dry-run] -- PROGRAM [ARGUMENT...] | --resume DIR [--retry-failed]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 0,
     .max_operands = 1u << 30,
     .operand = TMK_OPERAND_PROGRAM,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_sweep_command,
 };

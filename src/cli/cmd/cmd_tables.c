@@ -102,6 +102,7 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_tables = {
     .name = "tables",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "List the tables that `tidemark query` can ask",
     .usage = "[TABLE] [--json]",
     .options = options,

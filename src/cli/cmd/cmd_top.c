@@ -187,21 +187,25 @@ static const struct tmk_option options[] = {
     {"json", 0, NULL, NULL, "with --once: one object: devices, processes, jobs"},
 };
 
-static const char notes[] =
-    "Devices with what is used of their memory, the processes that use them, and what\n"
-    "watched processes have allocated; Enter shows one of these in full. ? lists the\n"
-    "keys. Nothing is asked of the processes: their traces are read, each as often as\n"
-    "it costs little. Works over ssh from 80x24 on, without colours too (NO_COLOR).\n"
-    "\n"
-    "USED is what the driver counts for a process, HOST its resident memory. ALLOC,\n"
-    "RESERVED, PEAK and STEP are of watched processes, on the device where they had\n"
-    "most. What is not known is shown as -.\n"
-    "\n"
-    "--json, sizes in bytes: host, problem; devices: device kind name id total used\n"
-    "reserved reason processes_left_out processes_reason; processes: pid user command\n"
-    "watched used host, devices: device used; jobs: pid rank run device allocated\n"
-    "reserved peak step forecast (risk seconds_to_oom seconds_low seconds_high\n"
-    "steps_to_oom confidence cause advice; null: not known) command.\n";
+static const char *const description[] = {
+    "Devices with what is used of their memory, the processes that use them, and what "
+    "watched processes have allocated; Enter shows one of these in full. ? lists the keys. "
+    "Nothing is asked of the processes: their traces are read, each as often as it costs "
+    "little. Works over ssh from 80x24 on, without colours too (NO_COLOR).",
+    "USED is what the driver counts for a process, HOST its resident memory. ALLOC, "
+    "RESERVED, PEAK and STEP are of watched processes, on the device where they had most. "
+    "What is not known is shown as -.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "--json, sizes in bytes: host, problem; devices: device kind name id total used reserved "
+    "reason processes_left_out processes_reason; processes: pid user command watched used "
+    "host, devices: device used; jobs: pid rank run device allocated reserved peak step "
+    "forecast (risk seconds_to_oom seconds_low seconds_high steps_to_oom confidence cause "
+    "advice; null: not known) command.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark top",
@@ -215,12 +219,14 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_top = {
     .name = "top",
+    .group = TMK_GROUP_LIVE,
     .summary = "Show devices, processes and watched jobs, live",
     .usage = "[--interval S] [--filter TEXT] [--once [--json]]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
+    .json = json_keys,
     .examples = examples,
     .run = run_top,
 };

@@ -259,30 +259,33 @@ static const struct tmk_option options[] = {
     TMK_REMOTE_OPTION,
 };
 
-static const char notes[] =
-    "Every allocation and free of the device goes through an exact model of torch\n"
-    "2.11's native caching allocator, under the recorded settings first: beside what\n"
-    "was measured they show how good the model is. Then the settings asked for, or a\n"
-    "table of sensible ones. Nothing is run again, no GPU is needed.\n"
-    "\n"
-    "reserved: the most that torch held of the driver at once. wasted: how much more\n"
-    "that is than blocks ever needed at once. retries: how often it gave back all\n"
-    "that it had cached and asked again, which is slow.\n"
-    "\n"
-    "--capacity is of the whole card: what the process holds beside torch's memory,\n"
-    "if the trace tells, is taken off. --allowed is torch's own limit, as with\n"
-    "set_per_process_memory_fraction. Without either the limit is the recorded one.\n"
-    "garbage_collection_threshold does nothing in torch without that function; here\n"
-    "it works towards the limit.\n"
-    "\n"
-    "--device cpu replays blocks of the host as if they were on a card: for planning\n"
-    "and for trying this out without one.\n"
-    "\n"
-    "json: {\"settings\": [{\"conf\", \"capacity\", \"peak_allocated\", \"peak_reserved\",\n"
-    "\"retries\", \"oom\": null or {\"event\", \"request_bytes\", \"time_ns\", \"step\",\n"
-    "\"recorded\"}, \"limit\", \"wasted\", \"segments\", \"ooms\", \"smallest_limit\"}],\n"
-    "\"best\", \"measured\", ...}, the recorded settings first. event counts the\n"
-    "device's allocations, frees and recorded OOMs from 0. docs/whatif.md has more.\n";
+static const char *const description[] = {
+    "Every allocation and free of the device goes through an exact model of torch 2.11's "
+    "native caching allocator, under the recorded settings first: beside what was measured "
+    "they show how good the model is. Then the settings asked for, or a table of sensible "
+    "ones. Nothing is run again, no GPU is needed.",
+    "reserved: the most that torch held of the driver at once. wasted: how much more that is "
+    "than blocks ever needed at once. retries: how often it gave back all that it had cached "
+    "and asked again, which is slow.",
+    "--capacity is of the whole card: what the process holds beside torch's memory, if the "
+    "trace tells, is taken off. --allowed is torch's own limit, as with "
+    "set_per_process_memory_fraction. Without either the limit is the recorded one. "
+    "garbage_collection_threshold does nothing in torch without that function; here it works "
+    "towards the limit.",
+    "--device cpu replays blocks of the host as if they were on a card: for planning and for "
+    "trying this out without one.",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "json: {\"settings\": [{\"conf\", \"capacity\", \"peak_allocated\", "
+    "\"peak_reserved\", \"retries\", \"oom\": null or {\"event\", "
+    "\"request_bytes\", \"time_ns\", \"step\", \"recorded\"}, \"limit\", "
+    "\"wasted\", \"segments\", \"ooms\", \"smallest_limit\"}], \"best\", "
+    "\"measured\", ...}, the recorded settings first. event counts the device's "
+    "allocations, frees and recorded OOMs from 0. docs/whatif.md has more.",
+    NULL,
+};
 
 static const char *const examples[] = {
     "tidemark whatif a.tmk",
@@ -296,17 +299,19 @@ static const char *const examples[] = {
 
 const struct tmk_command tmk_cmd_whatif = {
     .name = "whatif",
+    .group = TMK_GROUP_UNDERSTAND,
     .summary = "Replay the allocations with other settings or another card",
     .usage =
         "RUN|[HOST:]PID [--alloc-conf C...] [--capacity SIZE] [--allowed SIZE] [--device NAME] "
         "[--rank N] [--json]",
-    .notes = notes,
+    .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 0,
     .max_operands = 1,
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
+    .json = json_keys,
     .examples = examples,
     .run = run_whatif,
 };

@@ -63,6 +63,8 @@ static const struct tmk_option *find_option(const struct tmk_command *c, const c
     *ret_value = argument[n] ? argument + n + 1 : NULL;
     for (unsigned i = 0; i < c->n_options; i++) {
         const struct tmk_option *o = &c->options[i];
+        if (!*o->name)
+            continue;
         if (is_long && strlen(o->name) == n - 2 && strncmp(o->name, argument + 2, n - 2) == 0)
             return o;
         if (is_long || !o->letter || argument[1] != o->letter || (n > 2 && !o->value))

@@ -7,15 +7,32 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { TMK_MAX_OPTIONS = 28, TMK_MAX_VALUES = 128 };
+enum { TMK_MAX_OPTIONS = 36, TMK_MAX_VALUES = 128 };
 
 struct tmk_option {
-    const char *name;    /* without "--" */
+    const char *name;    /* without "--"; "": a heading, which is in `help` (TMK_OPTION_HEADING) */
     char letter;         /* 0: none */
     const char *value;   /* how help calls it; NULL: a switch; "N...": takes one or more;
                           * "N ...": takes one and may be given again */
     const char *choices; /* "text|json"; NULL: anything */
     const char *help;
+};
+
+/* A row among the options that begins a part of them. */
+#define TMK_OPTION_HEADING(title)                                                                  \
+    {                                                                                              \
+        "", 0, NULL, NULL, title                                                                   \
+    }
+
+/* Where a command stands in the overview. */
+enum tmk_command_group {
+    TMK_GROUP_RECORD,
+    TMK_GROUP_UNDERSTAND,
+    TMK_GROUP_LIVE,
+    TMK_GROUP_CLUSTER,
+    TMK_GROUP_FILES,
+    TMK_GROUP_HELP,
+    TMK_N_GROUPS,
 };
 
 /* The kind of arguments that are no options. Completion uses it. */
@@ -29,19 +46,25 @@ enum tmk_operand {
 
 struct tmk_args;
 
+/* Texts of the manual are lists of paragraphs that end in NULL. A paragraph is one line, however
+ * long; help wraps it. "TERM\tmeaning" is an entry of a list of terms. NULL: there is no such part.
+ */
 struct tmk_command {
     const char *name;
-    const char *summary; /* one line, no full stop */
-    const char *usage;   /* after "tidemark NAME " */
-    const char *notes;   /* paragraphs of the manual, wrapped by hand; NULL: none */
+    enum tmk_command_group group;
+    const char *summary;            /* one imperative line, no full stop */
+    const char *usage;              /* after "tidemark NAME " */
+    const char *const *examples;    /* pairs: command line, what it does; ends in NULL */
+    const char *const *description; /* how it works, what the words of its output mean */
     const struct tmk_option *options;
     unsigned n_options;
+    const char *const *exit_status; /* NULL: as every command's */
+    const char *const *json;        /* the keys of --json */
     unsigned min_operands, max_operands;
     unsigned n_targets; /* the first operands; they may be HOST:PID (cli/remote/remote.h) */
     bool takes_hosts;   /* the operands are names of machines */
     enum tmk_operand operand;
-    const char *words;           /* of TMK_OPERAND_WORD: "bash|zsh|fish"; NULL: command names */
-    const char *const *examples; /* pairs: command line, what it does; ends in NULL */
+    const char *words; /* of TMK_OPERAND_WORD: "bash|zsh|fish"; NULL: command names */
     int (*run)(const struct tmk_args *args);
 };
 

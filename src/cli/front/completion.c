@@ -41,7 +41,8 @@ static void bash_options(FILE *out, const struct tmk_command *c)
 {
     fprintf(out, "    %s)\n        words=\"", c->name);
     for (unsigned i = 0; i < c->n_options; i++)
-        fprintf(out, "--%s ", c->options[i].name);
+        if (*c->options[i].name)
+            fprintf(out, "--%s ", c->options[i].name);
     fputs("--help\"\n", out);
     for (unsigned i = 0; i < c->n_options; i++) {
         const struct tmk_option *o = &c->options[i];
@@ -183,7 +184,8 @@ static void write_zsh(FILE *out)
         const struct tmk_command *c = tmk_commands[i];
         fprintf(out, "        %s)\n            _arguments \\\n", c->name);
         for (unsigned o = 0; o < c->n_options; o++)
-            zsh_option(out, &c->options[o]);
+            if (*c->options[o].name)
+                zsh_option(out, &c->options[o]);
         zsh_operands(out, c);
         fputs("            ;;\n", out);
     }
@@ -236,7 +238,8 @@ static void write_fish(FILE *out)
         fish_text(out, c->summary);
         fputc('\n', out);
         for (unsigned o = 0; o < c->n_options; o++)
-            fish_option(out, c->name, &c->options[o]);
+            if (*c->options[o].name)
+                fish_option(out, c->name, &c->options[o]);
         if (c->operand == TMK_OPERAND_PID)
             fprintf(out,
                     "complete -c tidemark -n '__fish_seen_subcommand_from %s' -f -a "

@@ -1,25 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/front/help.c - the manual, from the table of commands: on the screen and as docs/commands.md.
- */
+/* cli/front/help.c - the manual on the screen, from the table of commands. */
+#include "cli/front/help.h"
+
 #include <string.h>
 
 #include "cli/front/command.h"
 #include "cli/output/sheet.h"
 
-#define ABOUT "tidemark finds out what fills a GPU (or any memory a program tells it about)."
+const char *const tmk_help_groups[TMK_N_GROUPS] = {
+    [TMK_GROUP_RECORD] = "record", [TMK_GROUP_UNDERSTAND] = "understand",
+    [TMK_GROUP_LIVE] = "live",     [TMK_GROUP_CLUSTER] = "cluster",
+    [TMK_GROUP_FILES] = "files",   [TMK_GROUP_HELP] = "help",
+};
 
-static const char run_note[] =
-    "RUN is the folder that `tidemark run` made (NAME.tmk), one trace file in it, or\n"
-    "the PID of a process that is being watched (`tidemark ps`): its trace as of now.\n"
-    "HOST:PID or USER@HOST:PID is one on another machine: the command runs there,\n"
-    "over your own ssh. A file of that name comes first (docs/probing.md).\n";
+const char *const tmk_help_run_note[] = {
+    "RUN is the folder that `tidemark run` made (NAME.tmk), one trace file in it, or the PID of a "
+    "watched process (`tidemark ps`), whose trace is read as it grows. HOST:PID or USER@HOST:PID "
+    "is a process on another machine: the command runs there, over your own ssh.",
+    NULL,
+};
 
-static const char status_note[] =
-    "Exit status: 0 fine, 1 a finding or it could not be done, 2 wrong usage, 3 unreadable trace;\n"
-    "`run` returns the status of the program it ran.\n";
+const char *const tmk_help_exit_status[] = {
+    "0\tsuccess",
+    "1\ta finding, or it could not be done",
+    "2\twrong usage",
+    "3\ta trace that cannot be read",
+    NULL,
+};
 
-/* Write "-o, --output FILE" into `text`. */
-static void option_text(const struct tmk_option *o, char *text, size_t size)
+void tmk_help_option_text(const struct tmk_option *o, char *text, size_t size)
 {
     char letter[8] = "";
     if (o->letter)
@@ -28,89 +37,115 @@ static void option_text(const struct tmk_option *o, char *text, size_t size)
              o->value ? o->value : "");
 }
 
-void tmk_help_all(FILE *out)
+const char *tmk_help_meaning(const char *paragraph, char *term, size_t size)
 {
-    fprintf(out, "%s\n\nusage: tidemark COMMAND [options] ...\n\n", ABOUT);
-    for (unsigned i = 0; tmk_commands[i]; i++)
-        fprintf(out, "  %-12s%s\n", tmk_commands[i]->name, tmk_commands[i]->summary);
-    fprintf(out, "\n%s", run_note);
-    fprintf(out, "More about a command: tidemark COMMAND --help\n"
-                 "\nexamples:\n"
-                 "  tidemark demo\n"
-                 "  tidemark run -o a.tmk -- ./train --steps 100\n"
-                 "  tidemark report a.tmk\n");
+    const char *tab = strchr(paragraph, '\t');
+    if (!tab)
+        return NULL;
+    snprintf(term, size, "%.*s", (int)(tab - paragraph), paragraph);
+    return tab + 1;
+}
+
+/* ---- one command ---- */
+
+enum { TERM_COLUMNS = 22, OPTION_COLUMNS = 24 };
+
+/* Write an entry of two columns; a first one that is too wide has a line of its own. */
+static void write_entry(FILE *out, const char *first, const char *second, int columns)
+{
+    char lead[160];
+    if ((int)strlen(first) <= columns - 2) {
+        snprintf(lead, sizeof lead, "  %-*s", columns, first);
+    } else {
+        fprintf(out, "  %s\n", first);
+        snprintf(lead, sizeof lead, "  %-*s", columns, "");
+    }
+    tmk_sheet_wrap(out, second, lead);
+}
+
+/* Returns the columns that the terms of these paragraphs take. */
+static int term_columns(const char *const *paragraphs)
+{
+    size_t widest = 0;
+    char term[80];
+    for (; *paragraphs; paragraphs++)
+        if (tmk_help_meaning(*paragraphs, term, sizeof term) && strlen(term) > widest)
+            widest = strlen(term);
+    return widest + 2 < TERM_COLUMNS ? (int)widest + 2 : TERM_COLUMNS;
+}
+
+static void write_paragraphs(FILE *out, const char *const *paragraphs)
+{
+    char term[80];
+    int columns = term_columns(paragraphs);
+    bool is_list = false;
+    for (unsigned i = 0; paragraphs[i]; i++) {
+        const char *meaning = tmk_help_meaning(paragraphs[i], term, sizeof term);
+        if (i > 0 && !(meaning && is_list))
+            fputc('\n', out);
+        is_list = meaning != NULL;
+        if (meaning)
+            write_entry(out, term, meaning, columns);
+        else
+            tmk_sheet_wrap(out, paragraphs[i], "");
+    }
+}
+
+static void write_options(FILE *out, const struct tmk_command *c)
+{
+    if (c->n_options > 0 && *c->options[0].name)
+        fputs("\noptions:\n", out);
+    for (unsigned i = 0; i < c->n_options; i++) {
+        const struct tmk_option *o = &c->options[i];
+        char text[80];
+        tmk_help_option_text(o, text, sizeof text);
+        if (*o->name)
+            write_entry(out, text, o->help, OPTION_COLUMNS);
+        else
+            fprintf(out, "\n%s:\n", o->help);
+    }
+}
+
+static void write_part(FILE *out, const char *title, const char *const *paragraphs)
+{
+    if (!paragraphs)
+        return;
+    fprintf(out, "\n%s", title);
+    write_paragraphs(out, paragraphs);
 }
 
 void tmk_help_command(FILE *out, const struct tmk_command *c)
 {
     char lead[40];
     snprintf(lead, sizeof lead, "usage: tidemark %s ", c->name);
-    fprintf(out, "%s\n\n", c->summary);
+    fprintf(out, "%s.\n\n", c->summary);
     tmk_sheet_wrap(out, c->usage, lead);
-    if (c->n_options > 0)
-        fputc('\n', out);
-    for (unsigned i = 0; i < c->n_options; i++) {
-        char text[80];
-        option_text(&c->options[i], text, sizeof text);
-        fprintf(out, "  %-22s %s\n", text, c->options[i].help);
-    }
-    if (c->notes)
-        fprintf(out, "\n%s", c->notes);
     fputs("\nexamples:\n", out);
     for (unsigned i = 0; c->examples[i]; i += 2)
         fprintf(out, "  %s\n      %s\n", c->examples[i], c->examples[i + 1]);
+    write_options(out, c);
+    write_part(out, "", c->description);
+    write_part(out, "exit status:\n", c->exit_status ? c->exit_status : tmk_help_exit_status);
+    write_part(out, "JSON:\n", c->json);
 }
 
-/* ---- Markdown ---- */
+/* ---- all of them ---- */
 
-static void write_escaped(FILE *out, const char *text)
+static void write_commands(FILE *out, enum tmk_command_group group)
 {
-    for (; *text; text++) {
-        if (*text == '|' || *text == '<')
-            fputc('\\', out);
-        fputc(*text, out);
-    }
-}
-
-static void markdown_options(FILE *out, const struct tmk_command *c)
-{
-    fputs("\n| option | |\n|---|---|\n", out);
-    for (unsigned i = 0; i < c->n_options; i++) {
-        char text[80];
-        option_text(&c->options[i], text, sizeof text);
-        fprintf(out, "| `%s` | ", text);
-        write_escaped(out, c->options[i].help);
-        fputs(" |\n", out);
-    }
-}
-
-static void markdown_command(FILE *out, const struct tmk_command *c)
-{
-    fprintf(out, "\n## tidemark %s\n\n%s.\n\n    tidemark %s %s\n", c->name, c->summary, c->name,
-            c->usage);
-    if (c->n_options > 0)
-        markdown_options(out, c);
-    if (c->notes)
-        fprintf(out, "\n```text\n%s```\n", c->notes);
-    fputs("\nExamples:\n\n", out);
-    for (unsigned i = 0; c->examples[i]; i += 2)
-        fprintf(out, "- `%s`:\n  %s\n", c->examples[i], c->examples[i + 1]);
-}
-
-void tmk_help_markdown(FILE *out)
-{
-    fprintf(
-        out,
-        "# Commands\n\nMade from the program's table of commands by `tidemark help --markdown`; "
-        "a test keeps it true.\n\n%s\n\nData goes to stdout, talk to stderr. Sizes are bytes in "
-        "machine output, times are nanoseconds since\nthe run's start, and what is not known is "
-        "`null`.\n%s\n%s\n| command | |\n|---|---|\n",
-        ABOUT, run_note, status_note);
-    for (unsigned i = 0; tmk_commands[i]; i++) {
-        fprintf(out, "| [%s](#tidemark-%s) | ", tmk_commands[i]->name, tmk_commands[i]->name);
-        write_escaped(out, tmk_commands[i]->summary);
-        fputs(" |\n", out);
-    }
+    fprintf(out, "\n%s\n", tmk_help_groups[group]);
     for (unsigned i = 0; tmk_commands[i]; i++)
-        markdown_command(out, tmk_commands[i]);
+        if (tmk_commands[i]->group == group)
+            fprintf(out, "  %-12s%s\n", tmk_commands[i]->name, tmk_commands[i]->summary);
+}
+
+void tmk_help_all(FILE *out)
+{
+    fputs(TMK_HELP_ABOUT "\n\n"
+                         "  tidemark run -- python train.py\n"
+                         "  tidemark run -- torchrun --nproc-per-node 8 train.py\n",
+          out);
+    for (unsigned group = 0; group < TMK_N_GROUPS; group++)
+        write_commands(out, group);
+    fputs("\nMore about a command: tidemark COMMAND --help\n", out);
 }

@@ -60,7 +60,8 @@ const char *tmk_nearest_option(const struct tmk_command *command, const char *ty
     unsigned best = FAR;
     const char *name = NULL;
     for (unsigned i = 0; i < command->n_options; i++)
-        consider_name(typed, command->options[i].name, &best, &name);
+        if (*command->options[i].name)
+            consider_name(typed, command->options[i].name, &best, &name);
     return name;
 }
 

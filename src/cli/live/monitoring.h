@@ -24,16 +24,14 @@
         "interval", 0, "S", NULL, "seconds between two samples (0.1)"                              \
     }
 
-/* A paragraph for their manuals. */
+/* Paragraphs for their manuals. */
 #define TMK_MONITORING_NOTES                                                                       \
-    "Devices are numbered as the driver does; behind NVIDIA's cards come AMD's. 0:2\n"             \
-    "is part 2 of card 0 (MIG). Without a card the host is device 0; in a container\n"             \
-    "with a memory limit, that limit is its size. --devices visible: the cards that\n"             \
-    "CUDA_VISIBLE_DEVICES leaves to programs started here, numbered as they number\n"              \
-    "them, visible:0 or cuda:0 the first of these. One that is not there is said, and\n"           \
-    "left out.\n"                                                                                  \
-    "A device that does not answer leaves a gap, not a zero. Of each at most 5 MB\n"               \
-    "are kept.\n"
+    "Devices are numbered as the driver does; behind NVIDIA's cards come AMD's. 0:2 is part 2 of " \
+    "card 0 (MIG). Without a card the host is device 0; in a container with a memory limit, that " \
+    "limit is its size. --devices visible: the cards that CUDA_VISIBLE_DEVICES leaves to "         \
+    "programs started here, numbered as they number them, visible:0 or cuda:0 the first of "       \
+    "these. One that is not there is said, and left out.",                                         \
+        "A device that does not answer leaves a gap, not a zero. Of each at most 5 MB are kept."
 
 struct tmk_monitoring {
     struct tmk_device_roots roots;

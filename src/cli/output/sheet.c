@@ -65,13 +65,18 @@ void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
 
 void tmk_sheet_wrap(FILE *out, const char *text, const char *lead)
 {
+    tmk_sheet_wrap_at(out, text, lead, TMK_SHEET_WIDTH);
+}
+
+void tmk_sheet_wrap_at(FILE *out, const char *text, const char *lead, size_t columns)
+{
     size_t indent = tmk_utf8_width(lead), at = indent;
     fputs(lead, out);
     for (bool fresh = true; *text; fresh = false) {
         size_t n = strcspn(text, " \n");
         char *word = tmk_xformat("%.*s", (int)n, text);
         size_t width = tmk_utf8_width(word);
-        if (!fresh && at + 1 + width > TMK_SHEET_WIDTH) {
+        if (!fresh && at + 1 + width > columns) {
             fprintf(out, "\n%*s", (int)indent, "");
             at = indent;
         } else if (!fresh) {

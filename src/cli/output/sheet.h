@@ -6,6 +6,7 @@
 #define TMK_CLI_OUTPUT_SHEET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -25,6 +26,8 @@ void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text);
 /* Write `text` wrapped at 80 columns. `lead` begins the first line, as many spaces begin the
  * others. */
 void tmk_sheet_wrap(FILE *out, const char *text, const char *lead);
+/* The same at `columns`. */
+void tmk_sheet_wrap_at(FILE *out, const char *text, const char *lead, size_t columns);
 /* Write a paragraph, wrapped. */
 void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
