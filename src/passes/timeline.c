@@ -236,6 +236,11 @@ uint32_t tmk_timeline_n_parts(const struct tmk_timeline *t)
     return t->n_parts;
 }
 
+uint32_t tmk_timeline_at(const struct tmk_timeline *t)
+{
+    return t->at;
+}
+
 uint64_t tmk_timeline_known_ns(const struct tmk_timeline *t)
 {
     return t->known_ns;

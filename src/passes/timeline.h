@@ -43,6 +43,8 @@ uint32_t tmk_timeline_n_devices(const struct tmk_timeline *t);
 uint16_t tmk_timeline_device(const struct tmk_timeline *t, uint32_t i);
 const struct tmk_timeline_part *tmk_timeline_parts(const struct tmk_timeline *t, uint32_t device_i);
 uint32_t tmk_timeline_n_parts(const struct tmk_timeline *t);
+/* During the sweep: the part that the last event shown lies in. */
+uint32_t tmk_timeline_at(const struct tmk_timeline *t);
 /* The trace time from which the values are known: later than 0 when older detail was given up. */
 uint64_t tmk_timeline_known_ns(const struct tmk_timeline *t);
 
