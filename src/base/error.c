@@ -8,12 +8,19 @@
 
 #include "base/text.h"
 
+const char *(*tmk_error_language)(const char *text);
+
+static const char *in_language(const char *text)
+{
+    return tmk_error_language ? tmk_error_language(text) : text;
+}
+
 const char *tmk_result_text(int rc)
 {
     switch (rc) {
 #define X(name, value, text)                                                                       \
     case name:                                                                                     \
-        return text;
+        return in_language(text);
         TMK_ERRORS(X)
 #undef X
     default:
@@ -30,7 +37,7 @@ int tmk_fail(struct tmk_error *err, int rc, const char *format, ...)
     err->os_error = 0;
     va_list args;
     va_start(args, format);
-    tmk_text_format(&t, format, args);
+    tmk_text_format(&t, in_language(format), args);
     va_end(args);
     return rc;
 }
@@ -63,11 +70,11 @@ static void add_os_text(struct tmk_text *t, int os_error)
 {
     for (size_t i = 0; i < sizeof os_texts / sizeof os_texts[0]; i++) {
         if (os_texts[i].os_error == os_error) {
-            tmk_text_add(t, ": %s", os_texts[i].text);
+            tmk_text_add(t, in_language(": %s"), in_language(os_texts[i].text));
             return;
         }
     }
-    tmk_text_add(t, ": error %d of the system", os_error);
+    tmk_text_add(t, in_language(": error %d of the system"), os_error);
 }
 
 int tmk_fail_os(struct tmk_error *err, int rc, int os_error, const char *format, ...)
@@ -79,7 +86,7 @@ int tmk_fail_os(struct tmk_error *err, int rc, int os_error, const char *format,
     err->os_error = os_error;
     va_list args;
     va_start(args, format);
-    tmk_text_format(&t, format, args);
+    tmk_text_format(&t, in_language(format), args);
     va_end(args);
     add_os_text(&t, os_error);
     return rc;

@@ -36,6 +36,10 @@ struct tmk_error {
     char text[232];  /* one sentence, no newline */
 };
 
+/* Translates texts of errors and formats, where our own processes set it (kit/language.h). A
+ * watched process leaves it NULL: the texts are as written. */
+extern const char *(*tmk_error_language)(const char *text);
+
 /* The general text of a result code, never NULL. */
 const char *tmk_result_text(int rc);
 

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include "cli/front/command.h"
+#include "cli/front/messages.h"
 #include "cli/output/say.h"
 #include "cli/remote/remote.h"
 #include "cli/remote/remote_end.h"
 #include "cli/remote/ssh.h"
 #include "cli/run/watch.h"
+#include "kit/language.h"
 
 static int unknown_command(const char *name)
 {
@@ -33,11 +35,17 @@ static int run_command(const struct tmk_command *c, char **argv)
         tmk_help_command(stdout, c);
         return TMK_EXIT_OK;
     }
+    if (tmk_args_want_data(&args))
+        tmk_language_begin_data();
     return tmk_remote_run(&args, &status) ? status : c->run(&args);
 }
 
 static int dispatch_command(char **argv)
 {
+    tmk_language_from_environment();
+    for (int n; argv[0] && (n = tmk_take_language(argv)) != 0; argv += n)
+        if (n < 0)
+            return TMK_EXIT_USAGE;
     if (!argv[0]) {
         tmk_help_all(stderr);
         return TMK_EXIT_USAGE;
@@ -52,6 +60,10 @@ static int dispatch_command(char **argv)
     }
     if (strcmp(argv[0], "help") == 0 && argv[1] && strcmp(argv[1], "--markdown") == 0) {
         tmk_help_markdown(stdout);
+        return TMK_EXIT_OK;
+    }
+    if (strcmp(argv[0], "help") == 0 && argv[1] && strcmp(argv[1], "--messages") == 0) {
+        tmk_messages_write(stdout);
         return TMK_EXIT_OK;
     }
     if (strcmp(argv[0], TMK_REMOTE_END) == 0)

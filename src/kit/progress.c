@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "kit/language.h"
 #include "kit/print.h"
 
 #define SECOND_NS 1000000000u
@@ -33,7 +34,7 @@ void tmk_progress_tell(void *arg, uint32_t done, uint32_t total)
         return;
     p->last_ns = now;
     fputs(p->is_terminal ? "\r\033[K" : "", p->out);
-    tmk_print(p->out, "tidemark: %s: ", p->what);
+    tmk_print(p->out, "tidemark: %s: ", tmk_translated_for_people(p->what));
     if (total > 0)
         fprintf(p->out, "%u %%, ", (unsigned)((uint64_t)done * 100 / total));
     fprintf(p->out, "%" PRIu64 " s%s", (now - p->start_ns) / SECOND_NS, p->is_terminal ? "" : "\n");

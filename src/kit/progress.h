@@ -12,7 +12,7 @@
 
 struct tmk_progress {
     FILE *out;
-    const char *what; /* "reading a.trace"; borrowed */
+    const char *what; /* "reading the trace", translated here; borrowed */
     bool is_terminal;
     bool shown;
     uint64_t start_ns, last_ns;

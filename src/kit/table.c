@@ -11,6 +11,7 @@
 #include "kit/amount.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 #include "kit/markdown.h"
 #include "kit/utf8.h"
 
@@ -117,10 +118,15 @@ static bool has_titles(const struct tmk_table *t)
     return t->columns[0].title != NULL;
 }
 
+static const char *title_of(const struct tmk_table *t, uint32_t c)
+{
+    return _(t->columns[c].title);
+}
+
 static void measure_columns(struct tmk_table *t)
 {
     for (uint32_t c = 0; c < t->n_columns && has_titles(t) && !t->has_printed; c++)
-        t->widths[c] = tmk_utf8_width(t->columns[c].title);
+        t->widths[c] = tmk_utf8_width(title_of(t, c));
     for (uint64_t i = 0; i < t->n_cells; i++) {
         size_t width = tmk_utf8_width(t->cells[i]);
         uint64_t column = i % (t->n_columns ? t->n_columns : 1);
@@ -186,7 +192,7 @@ static void fold_titles(struct tmk_table *t, size_t room)
         size_t most = 0, best_width = 0;
         uint32_t best = 0;
         for (uint32_t c = 0; c < t->n_columns; c++) {
-            size_t width = folded_width(t->columns[c].title);
+            size_t width = folded_width(title_of(t, c));
             for (uint64_t i = c; i < t->n_cells; i += t->n_columns)
                 width = tmk_utf8_width(t->cells[i]) > width ? tmk_utf8_width(t->cells[i]) : width;
             if (t->columns[c].shrink == TMK_FIXED || width + most >= t->widths[c])
@@ -249,14 +255,14 @@ static void print_text_line(const struct tmk_table *t, FILE *out, unsigned inden
  * and is cut where it is printed. */
 static size_t n_title_lines(const struct tmk_table *t, uint32_t c)
 {
-    size_t n = n_lines_of(t->columns[c].title, t->widths[c]);
+    size_t n = n_lines_of(title_of(t, c), t->widths[c]);
     return n < TITLE_LINES ? n : TITLE_LINES;
 }
 
 /* The part of a title in the line with `left` - 1 lines below it; NULL without memory. */
 static const char *title_line(struct tmk_table *t, uint32_t c, size_t left)
 {
-    const char *title = t->columns[c].title;
+    const char *title = title_of(t, c);
     size_t n = n_title_lines(t, c);
     if (n < left)
         return "";
@@ -317,7 +323,7 @@ static void print_markdown_titles(const struct tmk_table *t, FILE *out)
 {
     fputc('|', out);
     for (uint32_t c = 0; c < t->n_columns; c++)
-        print_markdown_cell(out, has_titles(t) ? t->columns[c].title : "");
+        print_markdown_cell(out, has_titles(t) ? title_of(t, c) : "");
     fputs("\n|", out);
     for (uint32_t c = 0; c < t->n_columns; c++)
         fputs(t->columns[c].align == TMK_RIGHT ? "---:|" : "---|", out);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 struct tmk_column {
-    const char *title; /* NULL: the table has no title line (all or none) */
+    const char *title; /* translated here; NULL: the table has no title line (all or none) */
     enum { TMK_LEFT, TMK_RIGHT } align;
     enum { TMK_FIXED, TMK_SHRINK } shrink;
 };

@@ -84,6 +84,43 @@ size_t tmk_utf8_width(const char *text)
     return width;
 }
 
+/* Returns whether a line may not begin with a character: punctuation that closes. */
+static bool closes(uint32_t c)
+{
+    static const char *const signs = "、。〉》」』】〕！），．：；？］｝～％";
+    size_t columns;
+    for (const char *at = signs; *at;)
+        if (tmk_utf8_shown(&at, &columns) == c)
+            return true;
+    return c < 0x80 && c != 0 && strchr("!%),.:;?]}'", (int)c);
+}
+
+/* Returns whether a line may not end with a character: punctuation that opens. */
+static bool opens(uint32_t c)
+{
+    static const char *const signs = "〈《「『【〔（［｛";
+    size_t columns;
+    for (const char *at = signs; *at;)
+        if (tmk_utf8_shown(&at, &columns) == c)
+            return true;
+    return c < 0x80 && c != 0 && strchr("([{", (int)c);
+}
+
+size_t tmk_utf8_piece(const char *text)
+{
+    const char *at = text;
+    size_t columns, next_columns;
+    for (uint32_t c = tmk_utf8_shown(&at, &columns); *at && *at != ' ' && *at != '\n';) {
+        const char *end = at;
+        uint32_t next = tmk_utf8_shown(&at, &next_columns);
+        if ((columns == 2 || next_columns == 2) && !opens(c) && !closes(next))
+            return (size_t)(end - text);
+        c = next;
+        columns = next_columns;
+    }
+    return (size_t)(at - text);
+}
+
 const char *tmk_utf8_tail(const char *text, size_t width)
 {
     size_t columns;

@@ -27,6 +27,10 @@ uint32_t tmk_utf8_shown(const char **at, size_t *ret_columns);
 /* How many columns `text` takes. */
 size_t tmk_utf8_width(const char *text);
 
+/* Returns the bytes of `text` that a line keeps together: up to a space or line end or, in Chinese,
+ * to the next place between two characters where a line may end. */
+size_t tmk_utf8_piece(const char *text);
+
 /* Finds the longest end of `text` that takes at most `width` columns, and returns its first byte.
  */
 const char *tmk_utf8_tail(const char *text, size_t width);

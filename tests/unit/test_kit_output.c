@@ -310,6 +310,31 @@ static void test_utf8(void **state)
     check_cut("a\x1b[31mb", 20, "a\xef\xbf\xbd[31mb", 7);
 }
 
+/* Pieces are written with a bar behind each. */
+static void check_pieces(const char *text, const char *expected)
+{
+    struct sheet s;
+    sheet_open(&s);
+    while (*text) {
+        size_t n = tmk_utf8_piece(text);
+        fprintf(s.out, "%.*s|", (int)n, text);
+        text += n;
+        text += *text == ' ';
+    }
+    sheet_check(&s, expected);
+}
+
+static void test_utf8_pieces(void **state)
+{
+    (void)state;
+    check_pieces("two words", "two|words|");
+    check_pieces("显存。", "显|存。|");
+    check_pieces("泄漏，每步 3 个", "泄|漏，|每|步|3|个|");
+    check_pieces("（第 3 步）", "（第|3|步）|");
+    check_pieces("a.py:12的张量", "a.py:12|的|张|量|");
+    check_pieces("步(cuda:0)里", "步|(cuda:0)|里|");
+}
+
 static void test_utf8_tail(void **state)
 {
     (void)state;
@@ -579,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_tree_rows),
         cmocka_unit_test(test_print),
         cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_utf8_pieces),
         cmocka_unit_test(test_utf8_tail),
         cmocka_unit_test(test_shell_word),
         cmocka_unit_test(test_table),

@@ -142,5 +142,6 @@ const struct tmk_command tmk_cmd_agent = {
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .examples = examples,
+    .writes_data = true,
     .run = run_agent,
 };

@@ -31,5 +31,6 @@ const struct tmk_command tmk_cmd_completion = {
     .operand = TMK_OPERAND_WORD,
     .words = "bash|zsh|fish",
     .examples = examples,
+    .writes_data = true,
     .run = run_completion,
 };

@@ -510,5 +510,6 @@ const struct tmk_command tmk_cmd_export = {
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .examples = examples,
+    .writes_data = true,
     .run = run_export,
 };

@@ -246,5 +246,6 @@ const struct tmk_command tmk_cmd_query = {
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
     .examples = examples,
+    .writes_data = true,
     .run = run_query,
 };

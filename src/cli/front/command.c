@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/output/say.h"
+#include "kit/language.h"
 
 const struct tmk_command *tmk_command_find(const char *name)
 {
@@ -182,6 +183,42 @@ static unsigned take_option(struct tmk_args *args, char **argv)
     return n + (unsigned)more;
 }
 
+/* ---- the language ---- */
+
+int tmk_take_language(char **argv)
+{
+    static const char option[] = "--lang";
+    const char *name = argv[1];
+    int n = 2;
+    if (strncmp(argv[0], option, strlen(option)) != 0)
+        return 0;
+    if (argv[0][strlen(option)] == '=') {
+        name = argv[0] + strlen(option) + 1;
+        n = 1;
+    } else if (argv[0][strlen(option)] != '\0') {
+        return 0;
+    }
+    if (name && tmk_language_set(name) == 0)
+        return n;
+    if (name)
+        tmk_say("--lang: '%s' is no language; it takes zh, en or a locale's name", name);
+    else
+        tmk_say("--lang wants a value: zh, en or a locale's name");
+    return -1;
+}
+
+bool tmk_args_want_data(const struct tmk_args *args)
+{
+    const struct tmk_command *c = args->command;
+    for (unsigned i = 0; i < c->n_options; i++) {
+        const char *value = args->values[i];
+        if (value && (strcmp(c->options[i].name, "json") == 0 || strcmp(value, "json") == 0 ||
+                      strcmp(value, "csv") == 0))
+            return true;
+    }
+    return c->writes_data;
+}
+
 /* ---- operands ---- */
 
 static int check_operands(const struct tmk_args *args)
@@ -215,8 +252,9 @@ int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_ar
             args.wants_help = true;
             argv++;
         } else {
-            unsigned n = take_option(&args, argv);
-            if (n == 0)
+            int language = tmk_take_language(argv);
+            unsigned n = language ? (unsigned)language : take_option(&args, argv);
+            if (n == 0 || language < 0)
                 return TMK_EXIT_USAGE;
             argv += n;
         }

@@ -63,6 +63,7 @@ struct tmk_command {
     unsigned min_operands, max_operands;
     unsigned n_targets; /* the first operands; they may be HOST:PID (cli/remote/remote.h) */
     bool takes_hosts;   /* the operands are names of machines */
+    bool writes_data;   /* in English whatever its options are; else see tmk_args_want_data() */
     enum tmk_operand operand;
     const char *words; /* of TMK_OPERAND_WORD: "bash|zsh|fish"; NULL: command names */
     int (*run)(const struct tmk_args *args);
@@ -97,6 +98,12 @@ int tmk_args_parse(const struct tmk_command *command, char **argv, struct tmk_ar
 const char *tmk_args_get(const struct tmk_args *args, const char *name);
 /* Write all values of an option that has several into `to` of TMK_MAX_VALUES. Returns how many. */
 unsigned tmk_args_list(const struct tmk_args *args, const char *name, const char **to);
+
+/* Take "--lang NAME" or "--lang=NAME" at argv[0], which every command has. Returns how many
+ * arguments that is, 0 for another argument, -1 after a message. */
+int tmk_take_language(char **argv);
+/* Returns whether the command's output is for machines: it has no language (kit/language.h). */
+bool tmk_args_want_data(const struct tmk_args *args);
 
 /* ---- what is made from the table ---- */
 

@@ -6,6 +6,7 @@
 
 #include "cli/front/command.h"
 #include "cli/output/sheet.h"
+#include "kit/language.h"
 
 const char *const tmk_help_groups[TMK_N_GROUPS] = {
     [TMK_GROUP_RECORD] = "record", [TMK_GROUP_UNDERSTAND] = "understand",
@@ -60,7 +61,7 @@ static void write_entry(FILE *out, const char *first, const char *second, int co
         fprintf(out, "  %s\n", first);
         snprintf(lead, sizeof lead, "  %-*s", columns, "");
     }
-    tmk_sheet_wrap(out, second, lead);
+    tmk_sheet_wrap(out, _(second), lead);
 }
 
 /* Returns the columns that the terms of these paragraphs take. */
@@ -87,14 +88,14 @@ static void write_paragraphs(FILE *out, const char *const *paragraphs)
         if (meaning)
             write_entry(out, term, meaning, columns);
         else
-            tmk_sheet_wrap(out, paragraphs[i], "");
+            tmk_sheet_wrap(out, _(paragraphs[i]), "");
     }
 }
 
 static void write_options(FILE *out, const struct tmk_command *c)
 {
     if (c->n_options > 0 && *c->options[0].name)
-        fputs("\noptions:\n", out);
+        fprintf(out, "\n%s:\n", _("options"));
     for (unsigned i = 0; i < c->n_options; i++) {
         const struct tmk_option *o = &c->options[i];
         char text[80];
@@ -102,7 +103,7 @@ static void write_options(FILE *out, const struct tmk_command *c)
         if (*o->name)
             write_entry(out, text, o->help, OPTION_COLUMNS);
         else
-            fprintf(out, "\n%s:\n", o->help);
+            fprintf(out, "\n%s:\n", _(o->help));
     }
 }
 
@@ -110,42 +111,42 @@ static void write_part(FILE *out, const char *title, const char *const *paragrap
 {
     if (!paragraphs)
         return;
-    fprintf(out, "\n%s", title);
+    fprintf(out, "\n%s", _(title));
     write_paragraphs(out, paragraphs);
 }
 
 void tmk_help_command(FILE *out, const struct tmk_command *c)
 {
     char lead[40];
-    snprintf(lead, sizeof lead, "usage: tidemark %s ", c->name);
-    fprintf(out, "%s.\n\n", c->summary);
+    snprintf(lead, sizeof lead, _("usage: tidemark %s "), c->name);
+    fprintf(out, _("%s.\n\n"), _(c->summary));
     tmk_sheet_wrap(out, c->usage, lead);
-    fputs("\nexamples:\n", out);
+    fprintf(out, "\n%s:\n", _("examples"));
     for (unsigned i = 0; c->examples[i]; i += 2)
-        fprintf(out, "  %s\n      %s\n", c->examples[i], c->examples[i + 1]);
+        fprintf(out, "  %s\n      %s\n", c->examples[i], _(c->examples[i + 1]));
     write_options(out, c);
     write_part(out, "", c->description);
-    write_part(out, "exit status:\n", c->exit_status ? c->exit_status : tmk_help_exit_status);
-    write_part(out, "JSON:\n", c->json);
+    write_part(out, N_("exit status:\n"), c->exit_status ? c->exit_status : tmk_help_exit_status);
+    write_part(out, N_("JSON:\n"), c->json);
 }
 
 /* ---- all of them ---- */
 
 static void write_commands(FILE *out, enum tmk_command_group group)
 {
-    fprintf(out, "\n%s\n", tmk_help_groups[group]);
+    fprintf(out, "\n%s\n", _(tmk_help_groups[group]));
     for (unsigned i = 0; tmk_commands[i]; i++)
         if (tmk_commands[i]->group == group)
-            fprintf(out, "  %-12s%s\n", tmk_commands[i]->name, tmk_commands[i]->summary);
+            fprintf(out, "  %-12s%s\n", tmk_commands[i]->name, _(tmk_commands[i]->summary));
 }
 
 void tmk_help_all(FILE *out)
 {
-    fputs(TMK_HELP_ABOUT "\n\n"
-                         "  tidemark run -- python train.py\n"
-                         "  tidemark run -- torchrun --nproc-per-node 8 train.py\n",
-          out);
+    fprintf(out,
+            "%s\n\n  tidemark run -- python train.py\n"
+            "  tidemark run -- torchrun --nproc-per-node 8 train.py\n",
+            _(TMK_HELP_ABOUT));
     for (unsigned group = 0; group < TMK_N_GROUPS; group++)
         write_commands(out, group);
-    fputs("\nMore about a command: tidemark COMMAND --help\n", out);
+    fputs(_("\nMore about a command: tidemark COMMAND --help; in Chinese: --lang zh\n"), out);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 
 enum { LEAST_WIDTH = 40, LEAST_HEIGHT = 4, MOST_SIZE = 500 };
@@ -18,7 +19,7 @@ static void say_line(const char *format, va_list args)
 {
     fflush(stdout); /* where both go to one place, keep the order */
     fputs("tidemark: ", stderr);
-    tmk_vprint(stderr, format, args);
+    tmk_vprint(stderr, tmk_translated_for_people(format), args);
     fputc('\n', stderr);
 }
 
@@ -84,6 +85,6 @@ int tmk_close_output(FILE *out, const char *name, int status)
         failed |= fclose(out) != 0;
     if (!failed || errno == EPIPE)
         return failed ? TMK_EXIT_FINDING : status;
-    tmk_say("cannot write %s: %s", name, strerror(errno));
+    tmk_say("cannot write %s: %s", tmk_translated_for_people(name), strerror(errno));
     return TMK_EXIT_FINDING;
 }

@@ -15,7 +15,7 @@ enum tmk_exit {
     TMK_EXIT_NO_ANSWER = 4, /* of a server that was asked */
 };
 
-/* Print "tidemark: ...", the text and a newline. */
+/* Print "tidemark: ...", the text in the language of people (kit/language.h) and a newline. */
 void tmk_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void tmk_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

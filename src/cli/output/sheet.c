@@ -10,6 +10,7 @@
 #include "cli/output/chart.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
+#include "kit/language.h"
 #include "kit/markdown.h"
 #include "kit/print.h"
 #include "kit/utf8.h"
@@ -55,10 +56,10 @@ void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
         fputc('\n', sheet->out);
     sheet->is_begun = true;
     if (sheet->markdown)
-        put_markdown(sheet, "## ", text, false);
+        put_markdown(sheet, "## ", _(text), false);
     else {
         fputs(colour_code(sheet, BOLD), sheet->out);
-        tmk_print(sheet->out, "%s", text);
+        tmk_print(sheet->out, "%s", _(text));
         fprintf(sheet->out, "%s\n", colour_code(sheet, PLAIN));
     }
 }
@@ -72,14 +73,14 @@ void tmk_sheet_wrap_at(FILE *out, const char *text, const char *lead, size_t col
 {
     size_t indent = tmk_utf8_width(lead), at = indent;
     fputs(lead, out);
-    for (bool fresh = true; *text; fresh = false) {
-        size_t n = strcspn(text, " \n");
+    for (size_t space = 0; *text;) {
+        size_t n = tmk_utf8_piece(text);
         char *word = tmk_xformat("%.*s", (int)n, text);
         size_t width = tmk_utf8_width(word);
-        if (!fresh && at + 1 + width > columns) {
+        if (at > indent && at + space + width > columns) {
             fprintf(out, "\n%*s", (int)indent, "");
             at = indent;
-        } else if (!fresh) {
+        } else if (space > 0) {
             fputc(' ', out);
             at++;
         }
@@ -87,6 +88,7 @@ void tmk_sheet_wrap_at(FILE *out, const char *text, const char *lead, size_t col
         at += width;
         free(word);
         text += n;
+        space = *text == ' ' || *text == '\n';
         text += strspn(text, " \n");
     }
     fputc('\n', out);
@@ -96,7 +98,7 @@ void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    char *text = tmk_xformat_list(format, args);
+    char *text = tmk_xformat_list(_(format), args);
     va_end(args);
     if (sheet->markdown)
         put_markdown(sheet, "\n", text, true);

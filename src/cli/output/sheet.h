@@ -22,6 +22,7 @@ struct tmk_sheet {
 };
 
 void tmk_sheet_title(struct tmk_sheet *sheet, const char *text);
+/* What follows translates headings and formats (kit/language.h), but no text that is ready. */
 void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text);
 /* Write `text` wrapped at 80 columns. `lead` begins the first line, as many spaces begin the
  * others. */

@@ -28,6 +28,7 @@
 #include "cli/remote/ssh.h"
 #include "cli/run/relay.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "model/watched.h"
 
 struct remote_job {
@@ -135,10 +136,11 @@ static const char **make_words(struct remote_job *job)
 const char **tmk_remote_settings(struct tmk_arena *arena, const char *host, bool has_screen)
 {
     static const char *const passed[] = {"NO_COLOR", "TERM", "COLUMNS"};
-    const char **list = tmk_xarena_take(arena, (TMK_N(passed) + 3) * sizeof *list);
+    const char **list = tmk_xarena_take(arena, (TMK_N(passed) + 4) * sizeof *list);
     struct winsize size = {0};
     unsigned n = 0;
     list[n++] = tmk_xarena_format(arena, TMK_WATCHED_HOST "=%s", host);
+    list[n++] = tmk_xarena_format(arena, "TIDEMARK_LANG=%s", tmk_language_name());
     if (has_screen)
         list[n++] = TMK_SCREEN_ELSEWHERE "=1";
     bool has_size = has_screen && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* kit/language.c - see language.h.
+ *
+ * The catalogue is a sorted table in read-only data. glibc's gettext() was rejected: it translates
+ * only under a locale that the machine has generated, and a bare container has none but C. */
+#include "kit/language.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "kit/catalogues.h"
+
+static const struct {
+    const char *name;
+    const char *countries; /* that write it so; "|CN|SG|" */
+    const struct tmk_catalogue *catalogue;
+} languages[] = {
+    {"zh", "|CN|SG|Hans|", &tmk_catalogue_zh},
+};
+
+static const struct tmk_catalogue *chosen; /* NULL: English */
+static const char *chosen_name = "en";
+static unsigned data_depth;
+
+/* ---- which one ---- */
+
+/* Returns whether "zh_CN.UTF-8" is written in UTF-8, as the catalogues are. */
+static bool has_our_charset(const char *name, size_t n)
+{
+    const char *dot = memchr(name, '.', n);
+    if (!dot)
+        return true;
+    return strncasecmp(dot, ".utf-8", 6) == 0 || strncasecmp(dot, ".utf8", 5) == 0;
+}
+
+/* Returns whether the country of "zh_CN.UTF-8", if there is one, is among those of the list. */
+static bool is_of_countries(const char *name, size_t n, const char *countries)
+{
+    char wanted[16];
+    size_t language = strcspn(name, "_-.@:"), end = strcspn(name, ".@:");
+    if (language >= n || language >= end)
+        return true;
+    size_t length = strcspn(name + language + 1, "_-.@:");
+    if (length + 3 > sizeof wanted)
+        return false;
+    wanted[0] = '|';
+    memcpy(wanted + 1, name + language + 1, length);
+    memcpy(wanted + 1 + length, "|", 2);
+    return strcasestr(countries, wanted) != NULL;
+}
+
+/* Take the language of a locale's name of `n` bytes. False: there is no catalogue for it. */
+static bool choose(const char *name, size_t n)
+{
+    size_t length = strcspn(name, "_-.@:");
+    length = length < n ? length : n;
+    chosen = NULL;
+    chosen_name = "en";
+    tmk_error_language = tmk_translated;
+    if (length == 2 && strncasecmp(name, "en", 2) == 0)
+        return true;
+    for (size_t i = 0; i < TMK_N(languages); i++) {
+        if (strlen(languages[i].name) != length || strncasecmp(languages[i].name, name, length) ||
+            !is_of_countries(name, n, languages[i].countries) || !has_our_charset(name, n))
+            continue;
+        chosen = languages[i].catalogue;
+        chosen_name = languages[i].name;
+        return true;
+    }
+    return false;
+}
+
+int tmk_language_set(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    size_t n = strspn(name, letters);
+    bool is_plain =
+        strcmp(name, "POSIX") == 0 || strncmp(name, "C.", 2) == 0 || strcmp(name, "C") == 0;
+    if (!is_plain && (n < 2 || n > 3 || (name[n] && !strchr("_-.@", name[n]))))
+        return TMK_EINVAL;
+    choose(name, strlen(name));
+    return 0;
+}
+
+static const char *setting(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+void tmk_language_from_environment(void)
+{
+    const char *ours = setting("TIDEMARK_LANG");
+    if (ours && tmk_language_set(ours) == 0)
+        return;
+    const char *locale = setting("LC_ALL");
+    locale = locale ? locale : setting("LC_MESSAGES");
+    locale = locale ? locale : setting("LANG");
+    choose("C", 1);
+    if (!locale || strcmp(locale, "C") == 0 || strcmp(locale, "POSIX") == 0)
+        return;
+    if (!has_our_charset(locale, strlen(locale)))
+        return;
+    for (const char *list = setting("LANGUAGE"); list && *list;) {
+        size_t n = strcspn(list, ":");
+        if (choose(list, n))
+            return;
+        list += n;
+        list += *list == ':';
+    }
+    choose(locale, strlen(locale));
+}
+
+const char *tmk_language_name(void)
+{
+    return chosen_name;
+}
+
+/* ---- texts ---- */
+
+void tmk_language_begin_data(void)
+{
+    data_depth++;
+}
+
+void tmk_language_end_data(void)
+{
+    data_depth--;
+}
+
+static int compare_english(const void *key, const void *entry)
+{
+    return strcmp(key, ((const struct tmk_translation *)entry)->english);
+}
+
+const char *tmk_translated_for_people(const char *text)
+{
+    const struct tmk_translation *found =
+        chosen && text
+            ? bsearch(text, chosen->entries, chosen->n_entries, sizeof *found, compare_english)
+            : NULL;
+    return found ? found->translated : text;
+}
+
+const char *tmk_translated(const char *text)
+{
+    return data_depth > 0 ? text : tmk_translated_for_people(text);
+}
+
+const char *tmk_plural(const char *one, const char *several, uint64_t n)
+{
+    const char *translated = tmk_translated(one);
+    return translated != one ? translated : n == 1 ? one : several;
+}
