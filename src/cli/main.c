@@ -8,22 +8,13 @@
 
 #include "cli/front/command.h"
 #include "cli/front/messages.h"
+#include "cli/front/usage.h"
 #include "cli/output/say.h"
 #include "cli/remote/remote.h"
 #include "cli/remote/remote_end.h"
 #include "cli/remote/ssh.h"
 #include "cli/run/watch.h"
 #include "kit/language.h"
-
-static int unknown_command(const char *name)
-{
-    const char *nearest = tmk_nearest_command(name);
-    if (nearest)
-        tmk_say("there is no command '%s'; did you mean %s?", name, nearest);
-    else
-        tmk_say("there is no command '%s'; see: tidemark --help", name);
-    return TMK_EXIT_USAGE;
-}
 
 static int run_command(const struct tmk_command *c, char **argv)
 {
@@ -69,7 +60,7 @@ static int dispatch_command(char **argv)
     if (strcmp(argv[0], TMK_REMOTE_END) == 0)
         return tmk_remote_end(dispatch_command);
     const struct tmk_command *c = tmk_command_find(argv[0]);
-    return c ? run_command(c, argv + 1) : unknown_command(argv[0]);
+    return c ? run_command(c, argv + 1) : tmk_usage_unknown_command(argv);
 }
 
 /* Where stdin, stdout or stderr is closed, the next file that is opened would take its number, and

@@ -93,31 +93,31 @@ static int run_agent(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"listen", 0, "ADDR", NULL, "where to answer: HOST:PORT (127.0.0.1:9742)"},
-    {"web-config", 0, "FILE", NULL, "TLS and passwords, as Prometheus' exporters have them"},
+    {"web-config", 0, "FILE", NULL, "TLS and passwords, as for Prometheus' exporters"},
+    {"otlp", 0, "URL", NULL, "also push to an OpenTelemetry collector"},
+    {"otlp-interval", 0, "S", NULL, "seconds between pushes (60)"},
+    TMK_OPTION_HEADING("what is served"),
     {"interval", 0, "S", NULL, "seconds between looks at devices and traces (5)"},
     {"host", 0, "NAME", NULL, "the label host (the machine's name)"},
-    {"max-processes", 0, "N", NULL, "processes of a device with a series each (16)"},
-    {"max-jobs", 0, "N", NULL, "watched processes that are followed (64)"},
+    {"max-processes", 0, "N", NULL, "at most N processes of a device get a series (16)"},
+    {"max-jobs", 0, "N", NULL, "follow at most N recorded processes (64)"},
     {"no-blocks", 0, NULL, NULL, "without categories and fragmentation"},
-    {"otlp", 0, "URL", NULL, "push to an OpenTelemetry collector too"},
-    {"otlp-interval", 0, "S", NULL, "seconds between pushes (60)"},
 };
 
 static const char *const description[] = {
-    "One agent runs on each node. It looks at the devices, at the processes that use them, "
-    "and at the processes that tidemark watches, and answers GET /metrics for Prometheus: as "
-    "OpenMetrics, or as classic text, whichever is asked for. GET /healthz says whether it "
-    "still sees the devices. docs/fleet.md lists the metrics and the rules, alerts and "
-    "dashboard that go with them.",
-    "Any user can run it. It sees the watched processes of that user, or as root those of "
-    "all users. It asks nothing of them: it reads their traces, which are at most some "
-    "seconds behind.",
-    "It listens on this machine only, unless --listen says otherwise; :PORT alone is "
+    "Run one agent on each node. It samples the devices, the processes on them, and the "
+    "recorded processes, and answers GET /metrics for Prometheus: as OpenMetrics or as classic "
+    "text, whichever is asked for. GET /healthz says whether it still sees the devices. "
+    "docs/fleet.md lists the metrics, and the rules, alerts and dashboard that go with them.",
+    "Any user can run it. It sees the recorded processes of that user, or as root those of all "
+    "users. It asks nothing of them: it reads their traces, which are at most some seconds "
+    "behind.",
+    "It listens on this machine only, unless --listen says otherwise; :PORT alone listens "
     "everywhere. Then give it a --web-config: the file with tls_server_config and "
     "basic_auth_users that Prometheus' own exporters read. It is read again when it changes.",
     "--otlp http://HOST:4318, or OTEL_EXPORTER_OTLP_ENDPOINT, pushes the same metrics and "
-    "hw.gpu.* as OTLP/HTTP JSON; OTEL_EXPORTER_OTLP_HEADERS and "
-    "OTEL_EXPORTER_OTLP_CERTIFICATE mean what they mean everywhere.",
+    "hw.gpu.* as OTLP/HTTP JSON. OTEL_EXPORTER_OTLP_HEADERS and OTEL_EXPORTER_OTLP_CERTIFICATE "
+    "have their usual meaning.",
     NULL,
 };
 
@@ -134,9 +134,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_agent = {
     .name = "agent",
     .group = TMK_GROUP_CLUSTER,
-    .summary = "Answer Prometheus with this node's devices and watched jobs",
-    .usage = "[--listen ADDR] [--web-config FILE] [--interval S] [--host NAME] "
-             "[--max-processes N] [--max-jobs N] [--no-blocks] [--otlp URL] [--otlp-interval S]",
+    .summary = "Serve this node's GPUs and recorded jobs to Prometheus",
+    .usage = "[options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

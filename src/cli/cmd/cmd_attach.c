@@ -297,52 +297,51 @@ static int run_attach(const struct tmk_args *args)
 }
 
 static const struct tmk_option options_table[] = {
-    {"output", 'o', "RUN", NULL, "the folder for the trace (PROGRAM-DATE-TIME.tmk)"},
-    {"max-size", 0, "SIZE", NULL, "most for the trace, e.g. 512MiB (2GiB)"},
-    {"cpu-tensors", 0, NULL, NULL, "record tensors in main memory too, all along"},
-    {"native", 0, NULL, NULL, "C and C++ frames in the stacks too"},
-    TMK_WATCH_LESS,
-    {"timeout", 0, "S", NULL, "give up after so many seconds (10)"},
-    {"verbose", 'v', NULL, NULL, "say how it was done"},
+    {"output", 'o', "RUN", NULL, "the folder to record into (PROGRAM-DATE-TIME.tmk)"},
+    {"timeout", 0, "S", NULL, "give up after S seconds (10)"},
+    {"verbose", 'v', NULL, NULL, "print how it was done"},
     TMK_REMOTE_OPTION,
+    TMK_OPTION_HEADING("what is recorded"),
+    {"max-size", 0, "SIZE", NULL, "limit of the trace, e.g. 512MiB (2GiB)"},
+    {"cpu-tensors", 0, NULL, NULL, "record CPU tensors too, all along"},
+    {"native", 0, NULL, NULL, "record C and C++ frames in stacks"},
+    TMK_WATCH_LESS,
 };
 
 static const char *const description[] = {
-    "Loads libtidemark.so into the process and starts the recorder there. One of its threads "
-    "is stopped for a millisecond or so, at a safe point, to start a thread that does the "
-    "rest; all others run on. What the stopped one was doing goes on: registers, signals and "
-    "system calls are put back as they were, by the thread itself if tidemark is killed "
-    "meanwhile.",
-    "You need the right to trace the process: be its user, or root. Some systems allow that "
-    "to root alone (kernel.yama.ptrace_scope); processes under `tidemark run` can be "
-    "attached to all the same. A process in a container is given by its number outside of "
-    "that. With HOST:PID all of it happens on HOST, and RUN is a folder there, seen from "
-    "your home; --remote-path \"sudo -n tidemark\" is root's.",
+    "attach loads libtidemark.so into the process and starts the recorder there. It stops one "
+    "thread for about a millisecond, at a safe point, to start a helper thread, which does the "
+    "rest. All other threads run on. Registers, signals and system calls of the stopped thread "
+    "are restored, by the thread itself if tidemark is killed meanwhile.",
+    "You must have the right to trace the process: be its user, or root. Some systems allow "
+    "only root to trace (kernel.yama.ptrace_scope), except processes under `tidemark run`. A "
+    "process in a container is named by its PID outside the container.",
+    "With HOST:PID everything happens on HOST, and RUN is a folder there, relative to your "
+    "home. --remote-path \"sudo -n tidemark\" attaches as root there.",
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "0 it is watched (or was before, and no RUN was asked for), 1 it is not, "
-    "for the reason said.",
+    "0\tthe process is recorded, or already was and no RUN was given",
+    "1\tit is not; stderr says why",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark attach 4711",
-    "watch process 4711; the run is PROGRAM-DATE-TIME.tmk, here",
-    "tidemark attach -o a.tmk --max-size 512MiB --verbose 4711",
-    "the same into a.tmk, and say how long threads were stopped",
+    "record process 4711 into PROGRAM-DATE-TIME.tmk, here",
+    "tidemark attach -o train.tmk $(pgrep -n -f train.py)",
+    "record the newest process that runs train.py",
+    "tidemark attach --verbose 4711",
+    "also print how long its threads were stopped",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_attach = {
     .name = "attach",
     .group = TMK_GROUP_RECORD,
-    .summary = "Watch a process that already runs",
-    .usage = "[HOST:]PID [-o RUN] [--max-size SIZE] [--cpu-tensors] [--native] [--no-stacks] "
-             "[--no-modules] "
-             "[--no-categories] [--step-at FILE:LINE] [--timeout "
-             "S] [--verbose]",
+    .summary = "Attach to a running process and record its GPU memory",
+    .usage = "[HOST:]PID [options]",
     .description = description,
     .options = options_table,
     .n_options = TMK_N(options_table),

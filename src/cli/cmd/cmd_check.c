@@ -145,34 +145,47 @@ static int run_check(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"json", 0, NULL, NULL, "one object: traces, unreadable, not_recorded"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
-    "Reads all of every trace: checksums, order of the chunks, every event; replays it and "
-    "compares what is written twice: the state at the start of each chunk, step rows, "
-    "checkpoints, totals. A trace of a killed process is as good as any other. Processes "
-    "that were not recorded are notes, with the reason.",
+    "check reads every trace completely: checksums, the order of chunks, every event. It "
+    "replays the events and compares what is stored twice: the state at the start of each "
+    "chunk, step rows, checkpoints and totals. The trace of a killed process is as good as any "
+    "other. Processes that were not recorded are listed with the reason.",
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "0 all is well, 1 findings (the rest can be read), 3 unreadable.",
+    "0\tall traces are well",
+    "1\tsomething is wrong; the rest can be read",
+    "2\twrong usage",
+    "3\ta trace cannot be read",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "traces\teach: file ok events allocations frees step_rows chunks contexts_compared "
+    "checkpoints_compared finding_count findings notes",
+    "unreadable\thow many traces cannot be read",
+    "not_recorded\tprocesses that were not recorded, and why",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark check a.tmk",
-    "a line for each trace: ok, or what is wrong at which byte",
+    "tidemark check train.tmk",
+    "one line for each trace: ok, or what is wrong at which byte",
+    "tidemark check train.tmk --json | jq .unreadable",
+    "for a script",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_check = {
     .name = "check",
     .group = TMK_GROUP_FILES,
-    .summary = "Verify that the traces of a run are whole",
-    .usage = "RUN|[HOST:]PID [--json]",
+    .summary = "Verify that the traces of a run are complete",
+    .usage = "RUN|[HOST:]PID [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),
@@ -181,6 +194,7 @@ const struct tmk_command tmk_cmd_check = {
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .exit_status = exit_status,
+    .json = json_keys,
     .examples = examples,
     .run = run_check,
 };

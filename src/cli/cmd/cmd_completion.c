@@ -13,23 +13,32 @@ static int run_completion(const struct tmk_args *args)
     return TMK_EXIT_OK;
 }
 
+static const char *const description[] = {
+    "Packages and `./dev install` put these scripts where the shells look for them. They "
+    "complete commands, options, their values, runs, and the PIDs of recorded processes.",
+    NULL,
+};
+
 static const char *const examples[] = {
     "eval \"$(tidemark completion bash)\"",
-    "complete in this shell; put the line into ~/.bashrc to keep it",
+    "in ~/.bashrc",
+    "source <(tidemark completion zsh)",
+    "in ~/.zshrc, after compinit",
     "tidemark completion fish | source",
-    "the same in fish",
+    "in ~/.config/fish/config.fish",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_completion = {
     .name = "completion",
     .group = TMK_GROUP_HELP,
-    .summary = "Print a script with which your shell completes these commands",
+    .summary = "Print the completion script for your shell",
     .usage = "bash|zsh|fish",
     .min_operands = 1,
     .max_operands = 1,
     .operand = TMK_OPERAND_WORD,
     .words = "bash|zsh|fish",
+    .description = description,
     .examples = examples,
     .writes_data = true,
     .run = run_completion,

@@ -82,14 +82,14 @@ static int run_demo(const struct tmk_args *args)
 
 static const char *const examples[] = {
     "tidemark demo",
-    "train, then read the report; the run is left in ./" DEMO_RUN,
+    "needs neither a GPU nor torch; the run stays in ./" DEMO_RUN,
     NULL,
 };
 
 const struct tmk_command tmk_cmd_demo = {
     .name = "demo",
     .group = TMK_GROUP_HELP,
-    .summary = "Watch a tiny training and show its report",
+    .summary = "Record a tiny training and show its report",
     .usage = "",
     .operand = TMK_OPERAND_NONE,
     .examples = examples,

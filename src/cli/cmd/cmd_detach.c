@@ -40,22 +40,24 @@ static const struct tmk_option options[] = {
 };
 
 static const char *const description[] = {
-    "The process goes on as if it had never been watched; its trace is closed and whole. "
-    "Only the user of the process, or root, may do this.",
+    "The trace is closed and complete. The process runs on as if it had never been recorded. "
+    "Only its user, or root, may do this.",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark detach 4242",
-    "stop watching process 4242",
+    "tidemark detach 4711",
+    "stop recording process 4711",
+    "tidemark detach node7:4711",
+    "the same on another machine, over your own ssh",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_detach = {
     .name = "detach",
     .group = TMK_GROUP_RECORD,
-    .summary = "Stop watching a process, which goes on",
-    .usage = "[HOST:]PID",
+    .summary = "Stop recording a process, which runs on",
+    .usage = "[HOST:]PID [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

@@ -295,65 +295,76 @@ static int run_diff(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"by", 0, "KEY", "category|module|component|stage|stack|tensor",
-     "category (the default) or another key, as in `peak`"},
-    {"at", 0, "TIME|STEP", NULL, "not the peaks but this moment: 1.5s; 12, step:12"},
+     "category (default) or another key, as in `tidemark peak`"},
+    {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the device with the largest peak)"},
+    {"rank", 0, "N", NULL, "this rank only (all, with details of one)"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
+    TMK_REMOTE_OPTION,
+    TMK_OPTION_HEADING("moments"),
+    {"at", 0, "TIME|STEP", NULL, "this moment instead of the peaks: 1.5s; 12, step:12"},
     {"from", 0, "TIME|STEP", NULL, "the moment of A"},
     {"to", 0, "TIME|STEP", NULL, "the moment of B, or the second one of A"},
-    {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the one with the largest peak)"},
-    {"rank", 0, "N", NULL, "this one only (all, and of one the details)"},
-    {"fail-if", 0, "GATE ...", NULL, "exit with 1 if B has so much more; may be given again"},
-    {"junit", 0, "FILE", NULL, "the gates as JUnit XML, a test case each"},
-    {"json", 0, NULL, NULL, "one JSON object"},
-    TMK_REMOTE_OPTION,
+    TMK_OPTION_HEADING("gates"),
+    {"fail-if", 0, "GATE ...", NULL, "exit with 1 if B has that much more; repeatable"},
+    {"junit", 0, "FILE", NULL, "write the gates as JUnit XML, one test case each"},
 };
 
 static const char *const description[] = {
-    "Two runs are compared at their peaks, rank by rank; details are of the rank that "
-    "changed most. --at compares them at the same step (at its own peak) or time; --from and "
-    "--to name the moments of A and B or, with A alone, two of one run.",
-    "What is shown: bytes allocated and reserved; why that has changed; the change by KEY; "
-    "the peaks of the steps. Causes add up to the change, exactly. Blocks are the same when "
-    "category and name are (parameters, gradients, optimizer state), or category, module and "
-    "stack. Lines may have moved; names are compared without what DDP, FSDP, torch.compile "
-    "and peft put in front, if more match so. docs/diff.md says it in full.",
-    "GATE is a name, '>' or '>=', and a limit: a percentage of A or a size.",
-    "peak, allocated\twhat is allocated at the moments that are compared",
-    "reserved\tthe most of the run (with --at and the like: then)",
-    "activation, gradient, optimizer_state, parameter ...\tof that category",
-    "leak\twhat B leaks, bytes a step; a size only",
-    "'peak>5%' fails when B has over 5 % more than A. What is not known fails. Of several "
-    "ranks each must pass. Exit status: 0 passed, 1 a gate failed, 2 wrong usage, 3 a trace "
-    "that cannot be read.",
+    "Two runs are compared at their peaks, rank by rank; details are of the rank that changed "
+    "most. --at compares the same step (at its own peak) or time. --from and --to name the "
+    "moments of A and B or, with A alone, two moments of one run.",
+    "The output has the bytes allocated and reserved, why they changed, the change by KEY, and "
+    "the peaks of the steps. The causes add up to the change exactly. Blocks are the same if "
+    "category and name match (parameters, gradients, optimizer state), or category, module and "
+    "stack. Lines may have moved. Prefixes of DDP, FSDP, torch.compile and peft are ignored in "
+    "names if more match that way. docs/diff.md has the rules.",
+    "A GATE is a name, '>' or '>=', and a limit: a percentage of A, or a size. 'peak>5%' fails "
+    "if B has over 5 % more than A. A value that is not known fails. With several ranks each "
+    "must pass.",
+    "peak, allocated\tbytes allocated at the compared moments",
+    "reserved\tthe most of the run (with --at, --from, --to: at that moment)",
+    "activation, gradient ...\tbytes of that category",
+    "leak\twhat B leaks, in bytes a step; a size only",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json: {\"peak\": {\"a\", \"b\", \"change\"}, \"by\": [{\"key\", \"a\", "
-    "\"b\", \"change\", \"a_blocks\", \"b_blocks\"}], \"gates\": [{\"expr\", "
-    "\"passed\", \"a\", \"b\", \"text\"}], \"reserved\", \"most_reserved\", "
-    "\"attributed\" (0 to 1), \"split\", \"causes\", \"steps\", \"ranks\", \"a\" "
-    "and \"b\" (run, rank, pid, device, step, time_ns)}.",
+    "peak\ta b change",
+    "by\teach: key a b change a_blocks b_blocks",
+    "gates\teach: expr passed a b text",
+    "reserved, most_reserved\ta b change",
+    "attributed\tthe part of the change that the causes explain, 0 to 1",
+    "split, causes, steps\twhy it changed; docs/diff.md has the keys",
+    "ranks\tthe same for each rank",
+    "a, b\teach: run rank pid device step time_ns",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0\tevery gate passed",
+    "1\ta gate failed",
+    "2\twrong usage",
+    "3\ta trace that cannot be read",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark diff before.tmk after.tmk",
-    "what has changed, and why",
+    "what changed, and why",
     "tidemark diff main.tmk branch.tmk --fail-if 'peak>5%' --fail-if 'leak>0'",
     "fail a pull request that needs 5 % more memory, or leaks",
     "tidemark diff main.tmk branch.tmk --fail-if 'peak>64MiB' --junit memory.xml",
     "the same for a CI that shows test results",
-    "tidemark diff a.tmk --from 10 --to 500 --by stack",
-    "what has grown between two steps of one run, by line",
+    "tidemark diff train.tmk --from 10 --to 500 --by stack",
+    "what grew between two steps of one run, by line",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_diff = {
     .name = "diff",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Compare two runs, or two moments of one",
-    .usage = "A [B] [--by KEY] [--at TIME|STEP] [--from TIME|STEP] [--to TIME|STEP] "
-             "[--device NAME] [--rank N] [--fail-if GATE]... [--junit FILE] [--json]",
+    .summary = "Compare two runs, or two moments of one run",
+    .usage = "A [B] [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),
@@ -362,6 +373,7 @@ const struct tmk_command tmk_cmd_diff = {
     .n_targets = 2,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_diff,
 };

@@ -443,38 +443,52 @@ static int run_doctor(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"json", 0, NULL, NULL, "one object: checks, with name grade text fix"},
-    {"report", 0, NULL, NULL, "a block to paste into a bug report"},
-    {"python", 0, "PROGRAM", NULL, "whose torch to look at; it is not run"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
+    {"report", 0, NULL, NULL, "print a block to paste into a bug report"},
+    {"python", 0, "PROGRAM", NULL, "the Python whose torch to check; it is not run"},
     {"clean", 0, NULL, NULL, "merge or remove what killed processes left in memory"},
 };
 
 static const char *const description[] = {
-    "In a container that is given the host's /proc and /sys under other names, set "
-    "TIDEMARK_PROC_DIR and TIDEMARK_SYS_DIR to them: processes of the cards are then found "
-    "by the host's numbers.",
+    "In a container that has the host's /proc and /sys under other names, set "
+    "TIDEMARK_PROC_DIR and TIDEMARK_SYS_DIR to them. Processes on the GPUs are then found by "
+    "the host's PIDs.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0\tno check is BAD",
+    "1\ta check is BAD",
+    "2\twrong usage",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "checks\teach: name grade text fix",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark doctor",
-    "a line for each thing looked at; exit status 1 when one is BAD",
+    "one line for each check; exit status 1 if one is BAD",
     "tidemark doctor --python ~/env/bin/python",
-    "the same; does the torch of that Python fit the driver?",
+    "check the torch of that Python too",
     "tidemark doctor --clean",
-    "the same, and what killed processes left in /dev/shm is gone",
+    "also clean up after killed processes in /dev/shm",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_doctor = {
     .name = "doctor",
     .group = TMK_GROUP_HELP,
-    .summary = "Say what works on this machine and how to fix the rest",
-    .usage = "[--json | --report] [--python PROGRAM] [--clean]",
+    .summary = "Check this machine: what works, and how to fix the rest",
+    .usage = "[options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
+    .exit_status = exit_status,
+    .json = json_keys,
     .examples = examples,
     .run = run_doctor,
 };

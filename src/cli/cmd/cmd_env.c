@@ -82,35 +82,35 @@ static int run_env(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"output", 'o', "RUN", NULL, "the folder for the traces (job-DATE-TIME.tmk)"},
+    {"output", 'o', "RUN", NULL, "the folder to record into (job-DATE-TIME.tmk)"},
+    TMK_OPTION_HEADING("what is recorded"),
     TMK_WATCH_OPTIONS,
 };
 
 static const char *const description[] = {
-    "For sbatch, srun, mpirun, torchrun or a service: whatever is started with this "
-    "environment is watched as under `run`, each process in a trace of its own. RUN should "
-    "be on a file system that all nodes share. Nobody merges what a killed process leaves in "
-    "memory until RUN is read on its node, and RUN is not moved out of the way when it "
-    "exists: traces are added.",
-    "Ranks are those of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK. A process "
-    "without one is watched whatever --ranks says.",
+    "Every process started with this environment is recorded as under `tidemark run`, each "
+    "into its own trace. It is for sbatch, srun, mpirun, torchrun and services. RUN should be "
+    "on a file system that all nodes share. A RUN that exists is not renamed: traces are added "
+    "to it.",
+    "What a killed process leaves in memory stays there until RUN is read on its node.",
+    "The rank is taken from RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK or PMI_RANK. A process "
+    "without a rank is recorded whatever --ranks says.",
     NULL,
 };
 
 static const char *const examples[] = {
     "eval \"$(tidemark env -o /shared/a.tmk)\"; srun python train.py",
-    "in an sbatch script: watch all ranks",
-    "eval \"$(tidemark env -o /shared/a.tmk --ranks 0,8)\"; mpirun ./train",
-    "only ranks 0 and 8",
+    "in an sbatch script: record all ranks",
+    "eval \"$(tidemark env -o /shared/a.tmk --ranks 0,8)\"; mpirun python train.py",
+    "record ranks 0 and 8 only",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_env = {
     .name = "env",
     .group = TMK_GROUP_RECORD,
-    .summary = "Print the environment that watches a job started by others",
-    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
-             "[--no-modules] [--no-categories] [--step-at FILE:LINE]",
+    .summary = "Print the environment that records jobs of sbatch, srun or mpirun",
+    .usage = "[options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

@@ -245,48 +245,59 @@ static int run_eval(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"main", 0, NULL, NULL, "on the main thread instead of one of its own"},
-    {"timeout", 0, "S", NULL, "give up after so many seconds (10)"},
-    {"every", 0, "S", NULL, "again every S seconds, until the process ends"},
+    {"main", 0, NULL, NULL, "run on the main thread instead of a thread of its own"},
+    {"timeout", 0, "S", NULL, "give up after S seconds (10)"},
+    {"every", 0, "S", NULL, "repeat every S seconds, until the process ends"},
     {"count", 0, "N", NULL, "with --every: N times"},
-    {"json", 0, NULL, NULL, "one object for each eval, on a line"},
+    {"json", 0, NULL, NULL, "print one JSON object for each run, one a line"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
-    "CODE sees the names of the script that runs (__main__). What it prints and the value of "
-    "a last expression go to stdout; what it writes to stderr, and the traceback of an "
-    "exception, to stderr. The program's own output is not touched. - reads CODE from stdin.",
-    "It runs beside the program, on a thread of its own, and takes its turn with the other "
-    "threads of Python. When time is up, it is stopped by an exception; inside a call into C "
-    "that cannot be done: it is left to end by itself, and no other eval is taken before. "
-    "What had not begun by then is never run. --main waits for the main thread to come by "
-    "between two instructions.",
-    "With HOST:PID the code goes over your own ssh and runs there; ^C ends it there.",
-    "Only the user of the process, or root, may do this. --json is: pid ok stdout stderr "
-    "value error reason note. Exit status 1: an exception, or not done.",
+    "CODE sees the names of the script that runs (__main__). What it prints, and the value of "
+    "its last expression, go to stdout; what it writes to stderr, and the traceback of an "
+    "exception, go to stderr. The output of the program itself is not touched. With - CODE is "
+    "read from stdin.",
+    "CODE runs on a thread of its own and takes turns with Python's other threads. When the "
+    "time is up, it is stopped by an exception. Inside a call into C that is not possible: it "
+    "ends by itself, and no other eval is accepted until then. What has not started by then "
+    "never runs. --main waits until the main thread is between two instructions.",
+    "With HOST:PID the code goes over your own ssh and runs there; ^C ends it there. Only the "
+    "user of the process, or root, may do this.",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0\tsuccess",
+    "1\tan exception, or CODE did not run",
+    "2\twrong usage",
+    NULL,
+};
+
+static const char *const json_keys[] = {
+    "pid, ok\tthe process; whether CODE ran to its end",
+    "stdout, stderr, value\twhat CODE printed and its last value",
+    "error, reason, note\tthe exception; why it did not run; remarks",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark eval 4242 \"print(trainer.current_step)\"",
+    "tidemark eval 4711 \"print(trainer.current_step)\"",
     "look at a variable of the script",
-    "tidemark eval 4242 \"import gc; gc.collect()\"",
-    "collect garbage; the number of objects found is printed",
-    "tidemark eval 4242 - <snippet.py",
-    "run a file there",
-    "tidemark eval 4242 --every 5 --count 12 \"torch.cuda.memory_allocated()\"",
-    "for a minute, every five seconds",
-    "tidemark eval node7:4242 \"loss.item()\"",
-    "a job on another machine, over your own ssh",
+    "tidemark eval 4711 \"import gc; gc.collect()\"",
+    "collect garbage and print how many objects that freed",
+    "tidemark eval 4711 --every 5 --count 12 \"torch.cuda.memory_allocated()\"",
+    "every five seconds for a minute",
+    "tidemark eval node7:4711 - <snippet.py",
+    "run a file in a process on another machine",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_eval = {
     .name = "eval",
     .group = TMK_GROUP_LIVE,
-    .summary = "Run Python in a watched process and show what it prints",
-    .usage = "[HOST:]PID CODE|- [--main] [--timeout S] [--every S [--count N]] [--json]",
+    .summary = "Run Python in a recorded process and print its output",
+    .usage = "[HOST:]PID CODE|- [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),
@@ -294,6 +305,8 @@ const struct tmk_command tmk_cmd_eval = {
     .max_operands = 2,
     .n_targets = 1,
     .operand = TMK_OPERAND_PID,
+    .exit_status = exit_status,
+    .json = json_keys,
     .examples = examples,
     .run = run_eval,
 };

@@ -148,51 +148,58 @@ static int run_explain(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"rank", 0, "N", NULL, "of this rank alone (all of them)"},
-    {"json", 0, NULL, NULL, "one JSON object"},
-    {"post-mortem", 0, NULL, NULL, "only what `run` says at once of it"},
+    {"rank", 0, "N", NULL, "explain this rank only (all ranks)"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
+    {"post-mortem", 0, NULL, NULL, "print only what `tidemark run` prints after an OOM"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
-    "Of each allocation that was refused: what happened, the cause, the evidence in bytes, "
-    "and what would have helped, the best first. A job that never ran out but came near it "
-    "(the driver refused and torch made room, or 95 % of the card were in use) is explained "
-    "the same way.",
-    "Causes: demand (it needs more than there is), fragmentation (there was room, in "
-    "pieces), leak (more is kept with every step), outlier (this step is not like the "
-    "others), other_process (others are on the card), settings (the allocator's settings "
-    "waste it). docs/explain.md has the rules.",
-    "A fix is replayed (the allocator's calls were run again with it), measured (these bytes "
-    "were there) or an estimate (computed by a rule that it tells).",
-    "The exit status is 1 when it ran out.",
+    "For each request that failed: what happened, the cause, the evidence in bytes, and what "
+    "would have helped, best first. A job that came near an OOM is explained the same way: the "
+    "driver refused memory and torch made room, or 95 % of the GPU was in use.",
+    "demand\tthe job needs more memory than there is",
+    "fragmentation\tenough memory was free, in pieces that are too small",
+    "leak\tmore is kept after every step",
+    "outlier\tthis step needs more than the others",
+    "other_process\tother processes use the GPU",
+    "settings\tthe allocator's settings waste memory",
+    "The proof of a fix is replay (the allocator's calls were replayed with it), measured "
+    "(these bytes were there) or estimate (computed by the rule that it names). "
+    "docs/explain.md has the rules.",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json: {\"ooms\": [{\"time_ns\", \"step\", \"request_bytes\", \"cause\", "
-    "\"device\", \"rank\", \"pid\", \"evidence\": {...}, \"fixes\": [{\"text\", "
-    "\"saves_bytes\", \"proof\", \"kind\", \"conf\", \"avoids\", \"factor\"}]}], "
-    "\"near_misses\": [...], \"n_ooms\", \"ranks\": as `tidemark report --json` has "
-    "it}.",
+    "ooms\teach: time_ns step request_bytes cause device rank pid source stage module site "
+    "(file line function) evidence, fixes",
+    "fixes\tbest first: text saves_bytes proof kind conf avoids factor",
+    "near_misses\tthe same, of requests that nearly failed",
+    "n_ooms\thow many requests failed",
+    "ranks\tas in `tidemark report --json`",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0\tno OOM", "1\tthe run ran out of memory", "2\twrong usage", "3\ta trace that cannot be read",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark explain a.tmk",
-    "why it ran out of memory, and what to do",
-    "tidemark explain a.tmk --json",
+    "tidemark explain train.tmk",
+    "the cause of the OOM, its evidence, and replayed fixes",
+    "tidemark explain train.tmk --json",
     "the same for a script",
     "tidemark explain 4711",
-    "of a watched process that caught the error and runs on",
+    "a running process that caught the error",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_explain = {
     .name = "explain",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Say why it ran out of memory and which fixes would have helped",
-    .usage = "RUN|[HOST:]PID [--rank N] [--json] [--post-mortem]",
+    .summary = "Explain why a run ran out of memory and which fixes would help",
+    .usage = "RUN|[HOST:]PID [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),
@@ -201,6 +208,7 @@ const struct tmk_command tmk_cmd_explain = {
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_explain,
 };

@@ -453,47 +453,44 @@ static int run_export(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"to", 0, "FORMAT", "torch-snapshot|perfetto|speedscope|folded|csv|json|sqlite",
      "the format, see below"},
-    {"output", 'o', "FILE", NULL, "where to; - is stdout (RUN's name, here)"},
-    {"rank", 0, "N", NULL, "of this rank (the largest peak, or all)"},
+    {"output", 'o', "FILE", NULL, "the file; - is stdout (named after RUN, here)"},
+    TMK_REMOTE_OPTION,
+    TMK_OPTION_HEADING("what is written"),
+    {"rank", 0, "N", NULL, "this rank (the largest peak, or all)"},
     {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (all, or the largest peak)"},
     {"from", 0, "TIME|STEP", NULL, "from this moment on: 1.5s; 12, step:12"},
-    {"until", 0, "TIME|STEP", NULL, "up to this moment, or this step's end"},
-    {"at", 0, "TIME|STEP", NULL, "stacks of this moment (peak)"},
-    {"what", 0, "WHAT", "peak|allocated|left", "stacks of the peak, of all, of what is left"},
+    {"until", 0, "TIME|STEP", NULL, "up to this moment, or to the end of this step"},
+    {"at", 0, "TIME|STEP", NULL, "stacks that were live at this moment (peak)"},
+    {"what", 0, "WHAT", "peak|allocated|left",
+     "stacks live at the peak, allocated in all, or left"},
     {"table", 0, "TABLE", NULL, "of csv and json (allocations)"},
-    {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
-    TMK_REMOTE_OPTION,
+    {"csv-safe", 0, NULL, NULL, "csv: put an apostrophe before cells that begin a formula"},
 };
 
 static const char *const description[] = {
     "torch-snapshot\twhat torch.cuda.memory._dump_snapshot() writes, with categories, for "
-    "https://pytorch.org/memory_viz: one process, all its cards (or with --device one). "
-    "--from and --until make it small enough for the viewer.",
-    "perfetto\tfor https://ui.perfetto.dev: memory as counters, by category, steps, stages "
-    "and modules as slices, marks and OOMs; all ranks.",
-    "speedscope\tfor https://www.speedscope.app: bytes by stack, alive at peak (or --at), "
-    "allocated in all, and alive at the end.",
-    "folded\tthe same for flamegraph.pl, a line a stack: outer;inner BYTES.",
-    "csv, json\ta table: tidemark tables lists them. json is one object, as that of tidemark "
-    "query.",
-    "sqlite\tall tables in one file, for any tool that reads SQLite.",
-    "docs/export.md says what is in each. A file takes its name when it is whole.",
+    "https://pytorch.org/memory_viz: one process, all its GPUs or one (--device). --from and "
+    "--until make it small enough for the viewer.",
+    "perfetto\tfor https://ui.perfetto.dev: memory as counters by category; steps, stages and "
+    "modules as slices; marks and OOMs; all ranks",
+    "speedscope\tfor https://www.speedscope.app: bytes by stack, live at the peak (or --at), "
+    "allocated in all, and live at the end",
+    "folded\tthe same for flamegraph.pl, one stack a line: outer;inner BYTES",
+    "csv, json\tone table (tidemark tables lists them); json as in `tidemark query`",
+    "sqlite\tall tables in one file, for any tool that reads SQLite",
+    "A file gets its name when it is complete. docs/export.md describes the formats.",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark export a.tmk --to torch-snapshot",
-    "a.pickle, to be dropped on https://pytorch.org/memory_viz",
-    "tidemark export a.tmk --to torch-snapshot --from 100 --until 102",
-    "steps 100 to 102 of it alone",
-    "tidemark export a.tmk --to perfetto -o run.perfetto-trace",
+    "tidemark export train.tmk --to torch-snapshot",
+    "train.pickle, to drop on https://pytorch.org/memory_viz",
+    "tidemark export train.tmk --to perfetto -o train.perfetto-trace",
     "counters and steps on a time line, all ranks",
-    "tidemark export a.tmk --to folded -o - | flamegraph.pl >a.svg",
-    "who held the memory at the peak, as a picture",
-    "tidemark export a.tmk --to csv --table steps -o -",
+    "tidemark export train.tmk --to folded -o - | flamegraph.pl >peak.svg",
+    "what filled the memory at the peak, as a flame graph",
+    "tidemark export train.tmk --to csv --table steps -o -",
     "the history of steps on stdout",
-    "tidemark export a.tmk --to sqlite && sqlite3 a.sqlite \"SELECT * FROM steps\"",
-    "all tables without tidemark",
     NULL,
 };
 
@@ -501,7 +498,7 @@ const struct tmk_command tmk_cmd_export = {
     .name = "export",
     .group = TMK_GROUP_FILES,
     .summary = "Write a run in the format of another tool",
-    .usage = "RUN|[HOST:]PID --to FORMAT [-o FILE] [--rank N] [--device NAME] ...",
+    .usage = "RUN|[HOST:]PID --to FORMAT [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

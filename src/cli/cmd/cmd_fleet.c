@@ -279,52 +279,58 @@ static int run_fleet(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"prometheus", 0, "URL", NULL, "Prometheus' address (TIDEMARK_PROMETHEUS)"},
+    {"prometheus", 0, "URL", NULL, "address of Prometheus (TIDEMARK_PROMETHEUS)"},
     {"job", 0, "NAME", NULL, "one job: its ranks side by side"},
     {"sort", 0, "KEY", TMK_FLEET_SORTS, TMK_FLEET_SORTS " (risk)"},
-    {"rows", 0, "N", NULL, "lines of each table; 0: all (8; with --job all)"},
-    {"window", 0, "S", NULL, "how far back gaps and OOMs are looked for (1h)"},
-    {"watch", 0, "S", NULL, "look again every S seconds, until interrupted"},
-    {"json", 0, NULL, NULL, "one object; with --watch one a line"},
-    {"timeout", 0, "S", NULL, "seconds for each answer (10)"},
-    {"ca-file", 0, "FILE", NULL, "authorities for https (the system's)"},
+    {"rows", 0, "N", NULL, "rows of each table; 0: all (8; with --job all)"},
+    {"window", 0, "S", NULL, "how far back to look for gaps and OOMs (1h)"},
+    {"watch", 0, "S", NULL, "refresh every S seconds, until ^C"},
+    {"timeout", 0, "S", NULL, "seconds to wait for each answer (10)"},
+    {"json", 0, NULL, NULL, "print one JSON object; with --watch one a line"},
+    TMK_OPTION_HEADING("access"),
     {"user", 0, "NAME", NULL, "log in as NAME, with --password-file"},
-    {"password-file", 0, "FILE", NULL, "its password"},
-    {"token-file", 0, "FILE", NULL, "a bearer token"},
+    {"password-file", 0, "FILE", NULL, "the file with the password"},
+    {"token-file", 0, "FILE", NULL, "the file with a bearer token"},
+    {"ca-file", 0, "FILE", NULL, "certificate authorities for https (the system's)"},
 };
 
 static const char *const description[] = {
-    "Asks a Prometheus that scrapes tidemark agents, or what speaks its API "
-    "(VictoriaMetrics, Thanos, Mimir), and prints what is wrong, the worst first: ranks "
-    "heading for an OOM, leaks, jobs with one rank far above the others, ranks that are "
-    "missing, GPUs that are nearly full, agents that are silent, and times without samples. "
-    "With each comes the command that looks closer. Then nodes, GPUs, jobs and ranks. "
-    "docs/fleet.md says how to get there.",
-    "The questions are those of the shipped alerts, without their waiting time; no rules "
-    "have to be loaded. URL may have a path: https://HOST/prometheus. A password never "
-    "stands on the command line: it is in a file, or in the environment "
-    "(TIDEMARK_PROMETHEUS_USER, _PASSWORD, _TOKEN). Further headers, such as Mimir's tenant, "
-    "are in TIDEMARK_PROMETHEUS_HEADERS: X-Scope-OrgID=team-a. Redirects are not followed.",
+    "fleet asks a Prometheus that scrapes tidemark agents, or a server with its API "
+    "(VictoriaMetrics, Thanos, Mimir), and prints what is wrong, worst first: ranks heading "
+    "for an OOM, leaks, jobs with one rank far above the others, missing ranks, GPUs that are "
+    "nearly full, silent agents, and times without samples. Each finding comes with the "
+    "command that looks closer. Nodes, GPUs, jobs and ranks follow. docs/fleet.md explains the "
+    "setup.",
+    "The queries are those of the shipped alerts, without their waiting time; no rules have to "
+    "be loaded. URL may have a path: https://HOST/prometheus. Passwords never stand on the "
+    "command line: they are in a file, or in TIDEMARK_PROMETHEUS_USER, _PASSWORD and _TOKEN. "
+    "More headers, such as Mimir's tenant, are in TIDEMARK_PROMETHEUS_HEADERS: "
+    "X-Scope-OrgID=team-a. Redirects are not followed.",
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "0 nothing is critical, 1 something is (an OOM is less than 10 minutes "
-    "away), 2 wrong usage, 4 Prometheus gives no answer, or none that can be read.",
+    "0\tnothing is critical",
+    "1\tsomething is: an OOM is less than 10 minutes away",
+    "2\twrong usage",
+    "4\tPrometheus gives no answer, or none that can be read",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "--json: prometheus time window_seconds rules_loaded critical warnings; findings: kind "
-    "severity alert job rank host gpu pid instance value from to text evidence command; "
-    "nodes: host instance agent (up silent gone) version answered gpus processes used total; "
-    "gpus: host gpu uuid kind model used free total processes risk seconds_to_oom; jobs: job "
-    "ranks world_size missing nodes allocated peak limit median_peak imbalance "
-    "bytes_per_step risk seconds_to_oom; ranks: job rank host pid gpu uuid namespace pod "
-    "container run ended allocated reserved peak limit host_allocated bytes_per_step "
-    "peak_bytes_per_step against_median risk seconds_to_oom seconds_low seconds_high "
-    "confidence cause; gaps_not_looked_for. Sizes are bytes, times Unix seconds; null: not "
-    "known.",
+    "prometheus, time\tthe server, and when it was asked",
+    "window_seconds\talso rules_loaded critical warnings gaps_not_looked_for",
+    "findings\teach: kind severity alert job rank host gpu pid instance value from to text "
+    "evidence command",
+    "nodes\teach: host instance agent (up silent gone) version answered gpus processes used "
+    "total",
+    "gpus\teach: host gpu uuid kind model used free total processes risk seconds_to_oom",
+    "jobs\teach: job ranks world_size missing nodes allocated peak limit median_peak imbalance "
+    "bytes_per_step risk seconds_to_oom",
+    "ranks\teach: job rank host pid gpu uuid namespace pod container run ended allocated "
+    "reserved peak limit host_allocated bytes_per_step peak_bytes_per_step against_median risk "
+    "seconds_to_oom seconds_low seconds_high confidence cause",
+    "Sizes are bytes, times are Unix seconds; null: not known.",
     NULL,
 };
 
@@ -332,7 +338,7 @@ static const char *const examples[] = {
     "tidemark fleet --prometheus http://prometheus:9090",
     "what is wrong in the cluster, and what to do",
     "tidemark fleet --job llama-7b --sort peak --watch 5",
-    "a job's ranks side by side, looked at every five seconds",
+    "the ranks of a job side by side, every five seconds",
     "tidemark fleet --json | jq -r '.findings[].text'",
     "one line for each finding",
     NULL,
@@ -341,10 +347,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_fleet = {
     .name = "fleet",
     .group = TMK_GROUP_CLUSTER,
-    .summary = "Show the cluster as Prometheus knows it: who runs out, who leaks",
-    .usage = "--prometheus URL [--job NAME] [--sort KEY] [--rows N] [--window S] [--watch S] "
-             "[--timeout S] [--ca-file FILE] [--user NAME --password-file FILE] "
-             "[--token-file FILE] [--json]",
+    .summary = "Show the cluster as Prometheus sees it: OOMs ahead, leaks, gaps",
+    .usage = "--prometheus URL [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

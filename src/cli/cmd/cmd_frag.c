@@ -92,52 +92,50 @@ static int run_frag(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"at", 0, "TIME|STEP", NULL, "this moment: 1.5s, 300ms; 12, step:12; end"},
     {"device", 0, "NAME", NULL, "cuda:0 ... (all; json: the one with most reserved)"},
-    {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
-    {"json", 0, NULL, NULL, "one JSON object"},
+    {"rank", 0, "N", NULL, "this rank (the rank with the largest peak)"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
-    "The moment is the last refused allocation (OOM); without one, the first time that most "
-    "was reserved, which is when the allocator had to ask the driver once more although it "
-    "had memory free. A step stands for its own peak.",
-    "Every block lies, by its address, in a segment that the driver gave. What is between "
-    "blocks is free in the cache. A block of PyTorch's small pool serves requests up to 1 "
-    "MiB, larger ones go to the large pool; streams share nothing. A segment with a block in "
-    "it cannot go back to the driver: pinned lists those that are at least half free, and "
-    "the blocks that keep them. Where segments were not seen (attach, other backends) only "
-    "totals are known.",
+    "The moment is the last request that failed (OOM). Without one it is the first time that "
+    "the most memory was reserved: the allocator had to ask the driver again although it had "
+    "free memory. A step stands for its own peak.",
+    "Every block lies in a segment that the driver gave. The gaps between blocks are free in "
+    "the cache. PyTorch's small pool serves requests up to 1 MiB, its large pool the others; "
+    "streams do not share memory. A segment with a block in it cannot go back to the driver: "
+    "pinned lists the segments that are at least half free, and the blocks in them. Where no "
+    "segments were recorded (attach, other backends), only totals are known.",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json: {\"reserved\", \"allocated\", \"free\", \"largest_free\", "
-    "\"largest_allocatable\" (without new memory of the driver), \"pinned\": "
-    "[{\"segment\", \"size\", \"free\", \"by\": [{\"address\", \"size\", "
-    "\"category\", \"module\", \"step\", \"tensor\", \"stack\"}]}]}, then moment "
-    "(oom reserved allocated time step) time_ns step device rank pid request "
-    "largest_allocatable_new (with the driver) releasable (by empty_cache()) capacity "
-    "outside segments blocks free_blocks pools devices. null: not known.",
+    "reserved, allocated, free\tbytes",
+    "largest_free\tthe largest free block",
+    "largest_allocatable\tthe largest request that fits without new memory from the driver; "
+    "largest_allocatable_new: with it",
+    "pinned\teach: segment size free, by: address size category module step tensor stack",
+    "moment\toom reserved allocated time step; time_ns step device rank pid request",
+    "releasable\twhat empty_cache() would return",
+    "totals\tcapacity outside segments blocks free_blocks pools devices",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark frag a.tmk",
-    "how much is held but not used, and what is in the way of using it",
-    "tidemark frag a.tmk --at step:12",
+    "tidemark frag train.tmk",
+    "how much is cached, and which blocks keep it from being used",
+    "tidemark frag train.tmk --at step:12",
     "at the peak of step 12",
-    "tidemark frag a.tmk --at end --json",
+    "tidemark frag train.tmk --at end --json",
     "at the end, for a script",
-    "tidemark query a.tmk \"SELECT pool, free, largest_free FROM fragmentation\"",
-    "the same numbers by pool, in SQL",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_frag = {
     .name = "frag",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Show memory that is held but not used, and what pins it",
-    .usage = "RUN|[HOST:]PID [--at TIME|STEP] [--device NAME] [--rank N] [--json]",
+    .summary = "Show memory that is reserved but not allocated, and what pins it",
+    .usage = "RUN|[HOST:]PID [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

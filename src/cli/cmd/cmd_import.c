@@ -271,33 +271,37 @@ static int run_import(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"output", 'o', "RUN", NULL, "folder for the run (SNAPSHOT's name with .tmk, here)"},
+    {"output", 'o', "RUN", NULL, "the folder of the run (SNAPSHOT.tmk, here)"},
     {"force", 0, NULL, NULL, "replace a run of that name"},
-    {"no-limits", 0, NULL, NULL, "read it whatever memory and time it takes"},
+    {"no-limits", 0, NULL, NULL, "accept any use of memory and time"},
 };
 
 static const char *const description[] = {
-    "Reads what torch.cuda.memory._dump_snapshot() writes, gzipped or not (-: from standard "
-    "input), and makes a run of it that every command answers about. Blocks get their real "
-    "sizes, which the snapshot has only of those alive at its end; those that are older than "
-    "its history are found from its end. The file is parsed, never executed: one that refers "
-    "to code is refused. So is one that takes far more memory or time than its size lets "
-    "expect (docs/limits.md), unless --no-limits says that it may.",
-    "A snapshot has no steps, modules or categories. See docs/snapshots.md.",
+    "SNAPSHOT is what torch.cuda.memory._dump_snapshot() writes, gzipped or not; - is stdin. "
+    "The result is a run that every command can read. Blocks get their real sizes, which a "
+    "snapshot has only for blocks that are live at its end. Blocks older than its history are "
+    "found from its end.",
+    "The file is parsed, never executed: one that refers to code is refused. So is one that "
+    "takes far more memory or time than its size suggests (docs/limits.md), unless --no-limits "
+    "is given. A snapshot has no steps, modules or categories. docs/snapshots.md has more.",
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "0 done, 1 it could not be done, 2 wrong usage, 3 SNAPSHOT is damaged or no "
-    "snapshot.",
+    "0\tsuccess",
+    "1\tit could not be done",
+    "2\twrong usage",
+    "3\tSNAPSHOT is damaged, or not a snapshot",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark import snapshot.pickle",
-    "makes snapshot.tmk",
-    "tidemark import runs/oom.pickle.gz -o /tmp/oom.tmk",
-    "then tidemark report /tmp/oom.tmk: what filled the card when it ran out",
+    "make snapshot.tmk; then: tidemark report snapshot.tmk",
+    "tidemark import oom.pickle.gz -o /tmp/oom.tmk",
+    "choose the folder of the run",
+    "ssh node7 cat oom.pickle | tidemark import - -o oom.tmk",
+    "read a snapshot from stdin",
     NULL,
 };
 
@@ -305,7 +309,7 @@ const struct tmk_command tmk_cmd_import = {
     .name = "import",
     .group = TMK_GROUP_FILES,
     .summary = "Make a run of a torch memory snapshot",
-    .usage = "SNAPSHOT.pickle[.gz] [-o RUN] [--force] [--no-limits]",
+    .usage = "SNAPSHOT.pickle[.gz] [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

@@ -94,86 +94,94 @@ static int run_leak(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"check", 0, NULL, NULL, "look, judge and end: what it does anyway"},
-    {"threshold", 0, "MB", NULL, "growth that counts, MB of 1024^2 (devices 100, run 1)"},
-    {"devices", 0, "N...", NULL, "0 1, 0,1, 0:2 (a part), host, all (all cards)"},
-    {"duration", 0, "S", NULL, "seconds watched; 0: until ^C or kill (60; of a PID 5)"},
-    {"interval", 0, "S", NULL, "seconds between two samples (0.1)"},
-    {"warm-up", 0, "S", NULL, "seconds watched before growth is judged (30)"},
-    {"rank", 0, "N", NULL, "of a run: this rank alone"},
-    {"no-python", 0, NULL, NULL, "of a PID: do not count Python's objects"},
-    {"json", 0, NULL, NULL, "one JSON object"},
+    {"threshold", 0, "MB", NULL, "growth that counts, in MiB (devices 100, run 1)"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
     TMK_REMOTE_OPTION,
+    TMK_OPTION_HEADING("of a run or a process"),
+    {"rank", 0, "N", NULL, "of a run: judge this rank only"},
+    {"no-python", 0, NULL, NULL, "of a PID: do not count Python's objects"},
+    TMK_OPTION_HEADING("of devices"),
+    {"devices", 0, "N...", NULL, "0 1, 0,1, 0:2 (a MIG part), host, all (all GPUs)"},
+    {"duration", 0, "S", NULL, "seconds to watch; 0: until ^C (60; a PID 5)"},
+    {"interval", 0, "S", NULL, "seconds between two samples (0.1)"},
+    {"warm-up", 0, "S", NULL, "seconds to watch before growth is judged (30)"},
+    {"check", 0, NULL, NULL, "watch, judge and end (the default)"},
 };
 
 static const char *const description[] = {
-    "With a run, or the PID of a watched process: which lines of code keep more with every "
-    "step, how much, since when, what keeps it and what to do. A line leaks when blocks of "
-    "older and older steps are alive at its last moment, before most of them go at once: of "
-    "four steps or more, older than its blocks usually get. Caches that are full, warm-up, "
-    "gradient accumulation and what an evaluation gathers are no leaks. Named but not judged "
-    "is what few steps kept, fewer and fewer (a cache that fills), results that are "
-    "gathered, and work that grows. It takes ten finished steps; a process without steps is "
-    "cut into parts with as many blocks made in each. docs/leaks.md says how numbers are "
-    "made. Of a PID also the host's memory and Python's objects by type, up to ten looks in "
-    "--duration; a look holds Python up for about 0.3 s per million objects (--no-python: "
-    "none), and a verdict takes seven.",
-    "Without: the devices of this machine. Memory of a training goes up and down with its "
-    "steps. A leak is a floor that rises: in each third of the time watched, or faster and "
-    "faster, and with it the ceiling. One step up is none, nor is a rise that has ended. "
-    "Programs grow while they start, so less than --warm-up is not judged, nor are the first "
-    "--warm-up of a program that came meanwhile, nor one that came in the second half; one "
-    "that has ended is, over its own life. Let the time watched hold several steps. "
-    "Verdicts: LEAK; grows, by less than the threshold; swings, is higher now but not "
-    "steadily; rose, likewise, and never fell; ok. Of the host, processes of 16 MB or more "
-    "are looked at.",
+    "With a run or a PID: which lines keep more memory after every step, how much, since when, "
+    "what keeps it and what to do. A line leaks when its blocks from older and older steps are "
+    "still live at its last moment: blocks of four steps or more, older than its blocks "
+    "usually get. Full caches, warm-up, gradient accumulation and what an evaluation collects "
+    "are not leaks. The verdict needs ten finished steps. A process without steps is cut into "
+    "parts with the same number of allocations.",
+    "Some growth is named and not judged: caches that fill, results that are collected, work "
+    "that grows. docs/leaks.md has the rules.",
+    "Of a PID, also the host memory and Python's objects by type, in up to ten looks within "
+    "--duration. A look holds Python up for about 0.3 s per million objects (--no-python: no "
+    "looks). A verdict takes seven looks.",
+    "Without a run: the devices of this machine. The memory of a training goes up and down "
+    "with its steps, so a leak is a floor that rises in each third of the time, or faster and "
+    "faster, while the ceiling rises too. One single rise is no leak, nor is a rise that has "
+    "ended. Programs grow while they start: less than --warm-up is not judged, nor is a "
+    "program's first --warm-up, nor one that started in the second half. A program that ended "
+    "is judged over its own life. Let --duration cover several steps.",
+    "LEAK\tit grows steadily, by the threshold or more",
+    "grows\tit grows steadily, by less than the threshold",
+    "swings\tit is higher now, but did not rise steadily",
+    "rose\tit is higher now and never fell",
+    "ok\tit does not grow",
+    "On the host, processes of 16 MB or more are watched.",
     TMK_MONITORING_NOTES,
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "Of both: 0 clean; 1 when something leaks, or the run or the time was too "
-    "short to tell: what was not judged passes no gate.",
+    "0\tclean",
+    "1\tsomething leaks, or the run or the time was too short to tell",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json: verdict (leak, clean; null: too short), leaks, largest first: file line function "
-    "stack category module bytes_per_step blocks_per_step first_step (null: the process has "
-    "no steps) confidence device pid. Of a run also rank first_ns growth_bytes "
-    "bytes_per_second steps_left seconds_left (until the card is full) kept_by (graph "
-    "container hook cycle growing loader) held_by (what Python says has them; null: not "
-    "known) advice parts pace (even faster) every_steps kept_steps last_step let_go evidence "
-    "source made_in; and falls_back (grows and goes again) not_judged (reason: few slowing "
-    "joined result work state loading; text growth_bytes rises) steps below_threshold "
-    "threshold_mb host python. Of devices what is about lines is null, confidence is "
-    "Kendall's tau of the floors (1: always up), and there is process growth_bytes "
-    "bytes_per_second window_s ended last_bytes; verdict_reason (why it is null); watched: "
-    "all that was looked at; timestamp threshold_mb duration_s. pid null: the device as a "
-    "whole.",
+    "verdict\tleak, clean; null: too short to tell",
+    "leaks\tlargest first: file line function stack category module bytes_per_step "
+    "blocks_per_step first_step (null: the process has no steps) confidence device pid (null: "
+    "the device as a whole)",
+    "Of a run or a PID, each of leaks also has:",
+    "growth\trank first_ns growth_bytes bytes_per_second steps_left seconds_left (until the "
+    "GPU is full)",
+    "cause\tkept_by (graph container hook cycle growing loader) held_by (Python's referrers; "
+    "null: not known) advice source made_in",
+    "evidence\tevidence parts pace (even faster) every_steps kept_steps last_step let_go",
+    "and the whole has:",
+    "falls_back\tsites that grow and are freed again",
+    "not_judged\treason (few slowing joined result work state loading) text growth_bytes rises",
+    "totals\tsteps below_threshold threshold_mb host python",
+    "Of devices, the keys about lines are null; confidence is Kendall's tau of the floors (1: "
+    "always up):",
+    "leaks\talso process growth_bytes bytes_per_second window_s ended last_bytes",
+    "totals\tverdict_reason (why the verdict is null) watched (all that was watched) timestamp "
+    "threshold_mb duration_s",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark leak a.tmk",
-    "which lines of that run keep more with every step?",
-    "tidemark leak 4242 --duration 30",
-    "the same of a process that runs, and what grows in its Python",
+    "tidemark leak train.tmk",
+    "which lines keep more memory after every step?",
+    "tidemark leak 4711 --duration 30",
+    "the same for a running process, and its Python objects",
     "tidemark leak --check --threshold 100",
-    "does a card, or a process on it, grow by 100 MB in a minute?",
-    "tidemark leak --devices 0 --duration 600",
-    "ten minutes of card 0",
+    "does a GPU, or a process on it, grow by 100 MB in a minute?",
     "tidemark leak --devices host --duration 0",
-    "the machine's own memory until ^C, then the verdict",
+    "main memory of this machine until ^C, then the verdict",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_leak = {
     .name = "leak",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Find the lines that leak, or which devices and processes grow",
-    .usage = "[RUN|[HOST:]PID] [--check] [--threshold MB] [--devices N...] [--duration S] "
-             "[--interval S] [--warm-up S] [--rank N] [--no-python] [--json]",
+    .summary = "Find the lines that leak, or the devices and processes that grow",
+    .usage = "[RUN|[HOST:]PID] [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

@@ -110,46 +110,48 @@ static int run_model(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"no-scan", 0, NULL, NULL, "read names and shapes only, not the numbers"},
-    {"all", 0, NULL, NULL, "list all tensors, with least, largest, mean, std"},
-    {"top", 0, "N", NULL, "list so many of the largest (10)"},
+    {"all", 0, NULL, NULL, "list all tensors, with least, largest, mean and std"},
+    {"top", 0, "N", NULL, "list N of the largest tensors (10)"},
     {"lora-rank", 0, "N...", NULL, "estimate LoRA of these ranks (8 16 64)"},
-    {"no-limits", 0, NULL, NULL, "read it whatever memory and time it takes"},
-    {"json", 0, NULL, NULL, "one JSON object, with every tensor"},
+    {"no-limits", 0, NULL, NULL, "accept any use of memory and time"},
+    {"json", 0, NULL, NULL, "print one JSON object, with every tensor"},
 };
 
 static const char *const description[] = {
-    "FILE is a .safetensors file, what torch.save writes (.pt, .pth, .bin), an index of "
-    "shards (model.safetensors.index.json), or a folder of these. Neither torch nor Python "
-    "is needed, and pickles are parsed, never executed. A file that takes far more memory or "
-    "time than its size lets expect is refused (docs/limits.md).",
-    "Every number is looked at, at about the speed of the memory: NaN and infinity with the "
-    "index of the first, zeros, denormals; least, largest, mean and standard deviation of "
-    "those that are finite. Tensors that share their data count once. The memory for "
-    "training is an estimate without activations. See docs/model.md.",
+    "FILE is a .safetensors file, a file of torch.save (.pt, .pth, .bin), an index of shards "
+    "(model.safetensors.index.json), or a folder of these. Neither torch nor Python is needed. "
+    "Pickles are parsed, never executed. A file that takes far more memory or time than its "
+    "size suggests is refused (docs/limits.md).",
+    "Every number is read, at about the speed of the memory: NaN and infinity with the index "
+    "of the first, zeros, denormals; least, largest, mean and standard deviation of the finite "
+    "ones. Tensors that share data count once. The memory for training is an estimate without "
+    "activations. docs/model.md has more.",
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "0 fine, 1 there is a NaN or an infinity, or no tensor at all, 2 wrong "
-    "usage, 3 a file cannot be read, is damaged or of another kind.",
+    "0\tsuccess",
+    "1\tthere is a NaN or an infinity, or no tensor at all",
+    "2\twrong usage",
+    "3\ta file cannot be read, is damaged or of another kind",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark model model.safetensors",
-    "parameters, layers, types, NaN and infinity, and memory for training",
+    "parameters, layers, types, NaN, and memory for training",
     "tidemark model --no-scan ~/models/llama",
-    "of all shards in a folder, from their headers alone: at once",
+    "all shards in a folder, from their headers alone: at once",
     "tidemark model checkpoint.pt --lora-rank 4 32 --json",
-    "for a script: every tensor, and the estimate for LoRA of ranks 4 and 32",
+    "every tensor, and estimates for LoRA of ranks 4 and 32",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_model = {
     .name = "model",
     .group = TMK_GROUP_FILES,
-    .summary = "Show the parameters in safetensors and torch checkpoints",
-    .usage = "FILE... [--no-scan] [--all] [--lora-rank N...] [--json]",
+    .summary = "Show the parameters of safetensors and torch checkpoints",
+    .usage = "FILE... [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

@@ -124,10 +124,10 @@ static int run_monitor(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"all", 0, NULL, NULL, "oom, leak and fragmentation too; without it: profile"},
-    {"follow", 0, NULL, NULL, "all, for a program that reads along: lines of JSON"},
-    {"process", 0, "PID", NULL, "with --follow: the host's memory of this process too"},
-    {"tell-every", 0, "S", NULL, "with --follow: write samples no more often (each)"},
+    {"all", 0, NULL, NULL, "also oom, leak and fragmentation; without it: profile"},
+    {"follow", 0, NULL, NULL, "all of it for a program that reads along: lines of JSON"},
+    {"process", 0, "PID", NULL, "with --follow: also the host memory of this process"},
+    {"tell-every", 0, "S", NULL, "with --follow: seconds between lines of samples (each)"},
     {"threshold", 0, "PCT", NULL, "with --all: how full is too full, in percent (85)"},
     {"warm-up", 0, "S", NULL, "seconds watched before growth counts (60; leaks 30)"},
     TMK_MONITORING_OPTIONS("0"),
@@ -135,36 +135,46 @@ static const struct tmk_option options[] = {
 };
 
 static const char *const description[] = {
-    "Warns when a device gets 85 % full, as `oom` does, and at the end says what the devices "
-    "used, as `profile`, what grew by 100 MB, as `leak`, and how fragmented the memory of "
-    "the watched processes on each GPU is (tidemark run; see `frag`). Exit status with "
-    "--all: 1 when there was a warning or a leak.",
+    "With --all it warns when a device is 85 % full, as `tidemark oom` does. At the end it "
+    "reports what the devices used, as `profile`, what grew by 100 MB, as `leak`, and how "
+    "fragmented the memory of recorded processes is on each GPU, as `frag`.",
     TMK_MONITORING_NOTES,
+    "--follow writes one line for each round of samples and for each warning, and a report for "
+    "each line on stdin and at the end. It ends when stdin ends.",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json: as of `profile`; with --all each device has oom (as a prediction of `oom`) in "
-    "place of forecast, and fragmentation: reserved allocated free largest_free "
-    "largest_allocatable releasable stuck (free between blocks) percent (stuck, of reserved) "
-    "segments blocks free_blocks, summed over processes, a list with the same for each pid, "
-    "rank and device; or null, and why in fragmentation_reason. The whole has verdict, "
-    "verdict_reason, leaks and watched, as of `leak`.",
-    "--follow writes a line for each round of samples {\"samples\": [...]}, for each "
-    "warning {\"warning\": a prediction of `oom`, \"actions\": [...], \"actions_zh\": "
-    "[...]} (what to do, in English and in Chinese), and a report for each line on stdin and "
-    "at the end, with --process also process: pid rss_before rss rss_max growth_bytes "
-    "bytes_per_second window_s verdict. It ends with stdin.",
+    "devices, summary\tas in `tidemark profile --json`; with --all each device has oom (a "
+    "prediction as in `oom`) in place of forecast, and fragmentation",
+    "fragmentation\treserved allocated free largest_free largest_allocatable releasable stuck "
+    "(free between blocks) percent (stuck, of reserved) segments blocks free_blocks, summed "
+    "over processes, and a list with the same for each pid, rank and device; null: "
+    "fragmentation_reason says why",
+    "verdict\talso verdict_reason leaks watched, as in `tidemark leak --json`",
+    "Lines of --follow:",
+    "samples\ta list, one entry a device",
+    "warning\ta prediction as in `oom`; actions, actions_zh: what to do, in English and in "
+    "Chinese",
+    "process\tin a report, with --process: pid rss_before rss rss_max growth_bytes "
+    "bytes_per_second window_s verdict",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0\tsuccess",
+    "1\twith --all: a warning or a leak",
+    "2\twrong usage",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark monitor --all",
-    "everything, until ^C; then the report",
+    "watch everything until ^C, then report",
     "tidemark monitor --all --duration 300 --output status.json",
-    "five minutes, the report in a file too",
-    "sleep 2 | tidemark monitor --follow | jq -c .samples",
-    "two seconds of samples, for a script",
+    "five minutes, with the report in a file",
+    "tidemark monitor --follow | jq -c .samples",
+    "a stream of samples for a program",
     NULL,
 };
 
@@ -172,15 +182,13 @@ const struct tmk_command tmk_cmd_monitor = {
     .name = "monitor",
     .group = TMK_GROUP_LIVE,
     .summary = "Watch devices with all monitors at once",
-    .usage = "[--all|--follow] [--process PID] [--tell-every S] [--threshold PCT] [--warm-up S] "
-             "[--duration S] "
-             "[--interval S] "
-             "[--devices N...] [--output FILE] [--plot FILE] [--json]",
+    .usage = "[--all|--follow] [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),
     .operand = TMK_OPERAND_NONE,
     .json = json_keys,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_monitor,
 };

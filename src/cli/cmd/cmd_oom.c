@@ -154,62 +154,66 @@ static int run_oom(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"threshold", 0, "PCT", NULL, "how full is too full, in percent (85)"},
-    {"monitor", 0, NULL, NULL, "go on looking; without it: one look"},
-    {"exec", 0, "CMD", NULL, "a line for sh, run each time a device gets too full"},
+    {"monitor", 0, NULL, NULL, "keep watching; without it: one look"},
+    {"exec", 0, "CMD", NULL, "a shell command to run when a device gets too full"},
     {"warm-up", 0, "S", NULL, "seconds watched before an OOM is forecast (60)"},
     TMK_MONITORING_OPTIONS("0"),
-    {"json", 0, NULL, NULL, "one JSON object at the end; warnings go to stderr"},
+    {"json", 0, NULL, NULL, "print one JSON object at the end; warnings go to stderr"},
 };
 
 static const char *const description[] = {
     "With --monitor it also warns, whatever the threshold, when the use of a device grows so "
-    "that it will run out. That takes a minute of samples (--warm-up), since what starts "
-    "grows too, unless less than half a minute is left. It warns again when the device is "
-    "full, and when a watched process (tidemark run) runs out of memory on it. From the "
-    "threshold on the risk is critical, whatever the trend. docs/forecast.md says what risk "
-    "and confidence mean.",
-    "CMD finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, _PERCENT, _THRESHOLD, "
-    "_RISK, _SECONDS (to the predicted OOM, where one is) and _PID (who has most of it, "
-    "where that is known) in its environment; what it prints goes to stderr; ^C is not for "
-    "it. With --monitor it runs beside.",
+    "that it will run out of memory. That takes a minute of samples (--warm-up), because "
+    "programs grow while they start, unless less than half a minute is left. It warns again "
+    "when the device is full, and when a request of a recorded process fails on it. From the "
+    "threshold on, the risk is critical whatever the trend. docs/forecast.md explains risk and "
+    "confidence.",
+    "The threshold is for memory that nobody can allocate any more: used, or kept by the "
+    "driver. A device warns again only after it was 2 points below the threshold (below a "
+    "threshold of 4: half of it).",
+    "The command of --exec finds TIDEMARK_OOM_DEVICE, _NAME, _USED_BYTES, _TOTAL_BYTES, "
+    "_PERCENT, _THRESHOLD, _RISK, _SECONDS (until the predicted OOM) and _PID (the process "
+    "with the most memory, where known) in its environment. Its output goes to stderr, and ^C "
+    "does not reach it. With --monitor it runs in the background.",
     TMK_MONITORING_NOTES,
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "1 when a device was at the threshold or over it, was forecast to run out "
-    "(risk high or critical), or did not answer, else 0. What counts is what nobody can have "
-    "any more: used, or kept by the driver for itself. A device warns again only after it "
-    "was 2 points below the threshold; of one under 4, half of it.",
+    "0\tno device is at the threshold",
+    "1\ta device was at the threshold, was forecast to run out (risk high or critical), or did "
+    "not answer",
+    "2\twrong usage",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json: timestamp verdict (over, below; null: no device answered) threshold, predictions: "
-    "a list of device_id risk_level predicted_oom_time (seconds) confidence current_usage "
-    "(percent) trend_slope (bytes a second) recommended_actions name allocated total "
-    "threshold over_threshold times_passed error taken_percent (with what the driver keeps: "
-    "what the threshold is for) predicted_low predicted_high cause ooms last_oom (timestamp "
-    "pid requested: of watched processes, with --monitor). What is not known is null.",
+    "verdict\tover, below; null: no device answered",
+    "timestamp, threshold\twhen, and the percentage",
+    "predictions\teach: device_id risk_level predicted_oom_time (seconds) confidence "
+    "current_usage (percent) trend_slope (bytes a second) recommended_actions name allocated "
+    "total threshold over_threshold times_passed error predicted_low predicted_high cause",
+    "taken_percent\tin predictions: with what the driver keeps; the threshold is for this",
+    "ooms, last_oom\tin predictions, with --monitor: OOMs of recorded processes: timestamp pid "
+    "requested",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark oom --devices 0 --threshold 90",
-    "one look at card 0; exit status 1 when it is 90 % full",
-    "tidemark oom --threshold 85 --monitor",
-    "warn, until ^C, whenever a card gets 85 % full or is about to",
+    "tidemark oom --threshold 90",
+    "one look at all devices; exit status 1 when one is 90 % full",
+    "tidemark oom --monitor --devices 0",
+    "warn until ^C when GPU 0 gets full or is about to",
     "tidemark oom --monitor --exec 'kill -USR1 $TIDEMARK_OOM_PID'",
-    "tell the process that has most to save its work",
+    "tell the process with the most memory to save its work",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_oom = {
     .name = "oom",
     .group = TMK_GROUP_LIVE,
-    .summary = "Warn when a device is almost out of memory",
-    .usage = "[--threshold PCT] [--monitor [--duration S] [--interval S] [--warm-up S]] "
-             "[--devices N...] [--exec CMD] [--json]",
+    .summary = "Warn before a device runs out of memory",
+    .usage = "[options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

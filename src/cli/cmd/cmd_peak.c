@@ -213,50 +213,56 @@ static int run_peak(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"at", 0, "TIME|STEP", NULL, "not the peak but this moment: 1.5s, 300ms; 12, step:12"},
+    {"at", 0, "TIME|STEP", NULL, "this moment instead: 1.5s, 300ms; 12, step:12"},
     {"by", 0, "KEY", "category|module|component|stage|step|stack|tensor",
-     "category (the default) or another key, see below"},
-    {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the one with the largest peak)"},
-    {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
-    {"json", 0, NULL, NULL, "one JSON object"},
+     "category (default) or another key, see below"},
+    {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the device with the largest peak)"},
+    {"rank", 0, "N", NULL, "this rank (the rank with the largest peak)"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
     "A step stands for its own peak. Times count from the start of the run.",
-    "Keys: category, module, component (attention, mlp, embedding ...), stage, step (that a "
-    "block was made in), stack and tensor. docs/owners.md says how a block gets them, and "
-    "how a file that TIDEMARK_COMPONENTS names adds components.",
-    "A stack is shown from the line that allocated outwards, callers behind '<'.",
+    "category\tparameter, gradient, optimizer_state, activation, input ...",
+    "module\tthe nn.Module that allocated the block, by its dotted path",
+    "component\tattention, mlp, embedding, normalization, lora ...",
+    "stage\tforward, backward, optimizer or another stage",
+    "step\tthe training step in which the block was allocated",
+    "stack\tthe allocation site, then its callers after '<'",
+    "tensor\tthe name of the tensor, where it has one",
+    "docs/owners.md says how a block gets these keys. The file that TIDEMARK_COMPONENTS names "
+    "adds components.",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json: {\"time_ns\", \"step\", \"allocated\", \"reserved\", \"device\", "
-    "\"rank\", \"pid\", \"kept\", \"by\": [{\"key\", \"bytes\", \"blocks\"}]}. "
-    "`by` is what was alive at that moment; when the trace no longer has it (--max-size), "
-    "`kept` says which moment `by` is about: time_ns, step, allocated; else it is null. Rows "
-    "of --by stack have \"stack\" too: all frames, innermost first.",
+    "time_ns, step\tthe moment",
+    "allocated, reserved\tbytes at that moment",
+    "device, rank, pid\twhere",
+    "by\ta list of key bytes blocks; with --by stack also stack: all frames, innermost first",
+    "kept\tnull, or the moment that `by` describes (time_ns step allocated) when the trace no "
+    "longer has the details of the peak (--max-size)",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark peak a.tmk",
-    "what filled the memory at its fullest, by category",
-    "tidemark peak a.tmk --by stack",
-    "the same by the line that allocated it",
-    "tidemark peak a.tmk --by component",
-    "the same by what part of the model it belongs to",
-    "tidemark peak a.tmk --at step:12 --by module --json",
-    "the peak of step 12 by module, for a script",
+    "tidemark peak train.tmk",
+    "what filled the memory at the peak, by category",
+    "tidemark peak train.tmk --by stack",
+    "the same by the lines that allocated it",
+    "tidemark peak train.tmk --by module --at step:12",
+    "what filled it at the peak of step 12, by module",
+    "tidemark peak 4711 --json",
+    "a running process, for a script",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_peak = {
     .name = "peak",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Show what was alive at the high-water mark",
-    .usage = "RUN|[HOST:]PID [--at TIME|STEP] [--by KEY] [--device NAME] [--rank N] [--json]",
+    .summary = "Show what was live at the peak of memory",
+    .usage = "RUN|[HOST:]PID [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

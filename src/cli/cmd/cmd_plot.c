@@ -242,41 +242,39 @@ static const struct tmk_option options[] = {
     {"kind", 'k', "KIND", "timeline|heatmap|components|operations|ranks|forecast|overview",
      "which picture, see below"},
     {"output", 'o', "FILE", NULL, "where to: .png, .svg or .pdf"},
-    {"by", 0, "KEY", "category|component|module|stage|owner", "pile up by this instead"},
+    {"by", 0, "KEY", "category|component|module|stage|owner",
+     "stack by this key instead of category"},
     {"steps", 0, "N|N-M", NULL, "timeline and heatmap: these steps only"},
-    {"axis", 0, "AXIS", "step|time", "of these: steps equally wide (the default) or time"},
-    {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the one with the largest peak)"},
-    {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
-    {"theme", 0, "THEME", "light|dark", "light (the default) or dark"},
-    {"title", 0, "TEXT", NULL, "instead of the picture's own"},
+    {"axis", 0, "AXIS", "step|time", "of these: steps equally wide (step, default) or time"},
+    {"device", 0, "NAME", NULL, "cpu, cuda:0 ... (the device with the largest peak)"},
+    {"rank", 0, "N", NULL, "this rank (the rank with the largest peak)"},
+    {"theme", 0, "THEME", "light|dark", "light (default) or dark"},
+    {"title", 0, "TEXT", NULL, "title instead of the picture's own"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
-    "timeline\t(the default) what was allocated over time, piled up by category, with what "
-    "the allocator held, the device's use, and refusals; by owner: what the driver gave, and "
-    "to whom (torch, nccl, jax ...)",
-    "heatmap\twho held how much when: modules from top to bottom, in the step of the peak "
-    "(--steps: in others)",
-    "components\twhat was alive at the peak: attention, mlp ... by category",
+    "timeline\tthe default: allocated memory over time, stacked by category, with reserved "
+    "memory, the device's use, and failed requests; --by owner: what the driver gave, and to "
+    "whom (torch, nccl, jax ...)",
+    "heatmap\twhich module used how much when, in the step of the peak (--steps: in others)",
+    "components\twhat was live at the peak: attention, mlp ..., by category",
     "operations\tforward, backward, optimizer and other stages: peak and allocated",
     "ranks\tthe peaks of all processes side by side",
-    "forecast\tpeaks of the steps, where they lead, and what there is",
-    "Of a sweep's folder: overview (the default: peak against each parameter), heatmap (peak "
-    "of each configuration), components and operations (of each).",
-    "Drawn by gnuplot (apt-get install gnuplot-nox). docs/plot.md shows them all.",
+    "forecast\tthe peaks of the steps, where they lead, and the limit",
+    "Of a sweep: overview (the default: peak against each parameter), heatmap (peak of each "
+    "configuration), components and operations (of each configuration). docs/plot.md shows all "
+    "pictures.",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark plot a.tmk -o a.png",
-    "memory over time by category",
-    "tidemark plot a.tmk --steps 3-5 -o steps.svg",
-    "three steps of it, as SVG",
-    "tidemark plot a.tmk --kind heatmap -o layers.png --theme dark",
-    "which layer holds how much in the peak's step",
-    "tidemark plot a.tmk --kind components --by module -o peak.pdf",
-    "what was alive at the peak, by module",
+    "tidemark plot train.tmk -o memory.png",
+    "memory over time, by category",
+    "tidemark plot train.tmk --steps 3-5 -o steps.svg",
+    "three steps of it",
+    "tidemark plot train.tmk --kind components --by module -o peak.pdf",
+    "what was live at the peak, by module",
     "tidemark plot sweep-results --kind heatmap -o fits.png",
     "which configurations of a sweep fit",
     NULL,
@@ -285,9 +283,8 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_plot = {
     .name = "plot",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Draw a run or a sweep: over time, by part, by rank, where it leads",
-    .usage = "RUN|[HOST:]PID|SWEEP [--kind KIND] -o FILE [--by KEY] [--steps N|N-M] [--axis AXIS] "
-             "[--device NAME] [--rank N] [--theme THEME] [--title TEXT]",
+    .summary = "Draw a run or a sweep as PNG, SVG or PDF",
+    .usage = "RUN|[HOST:]PID|SWEEP -o FILE [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

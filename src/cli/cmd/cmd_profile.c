@@ -34,23 +34,26 @@ static const char *const description[] = {
 };
 
 static const char *const json_keys[] = {
-    "json: timestamp (local time), devices {\"0\": {current_usage: allocated free total "
-    "utilization_percent reserved; statistics: avg_utilization max_utilization samples_count "
-    "min_allocated avg_allocated max_allocated max_time_s gaps_count; name kind id "
-    "limited_by error; forecast: of a prediction of `oom` what is forecast}}, summary: "
-    "total_devices total_memory_gb (1024^3 bytes) overall_utilization; started duration_s "
-    "interval_s missed_samples. Sizes are bytes; allocated is what all programs together "
-    "have, as the driver says.",
+    "timestamp\tlocal time; started duration_s interval_s missed_samples",
+    "devices\tan object by device number, each with:",
+    "current_usage\tallocated (what all processes together use, says the driver) free total "
+    "utilization_percent reserved",
+    "statistics\tavg_utilization max_utilization samples_count min_allocated avg_allocated "
+    "max_allocated max_time_s gaps_count",
+    "device\tname kind id limited_by error",
+    "forecast\tthe forecast part of a prediction of `oom`",
+    "and the whole has:",
+    "summary\ttotal_devices total_memory_gb (1024^3 bytes) overall_utilization",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark profile --duration 60 --output profile.json",
-    "a minute of all cards, as a table and as JSON",
+    "a minute of all GPUs, as a table and as JSON",
     "tidemark profile --devices 0 1 --duration 0 --plot memory.png",
-    "two cards until ^C, then a picture",
+    "two GPUs until ^C, then a picture",
     "tidemark profile --duration 1 --json | jq .summary",
-    "for a script",
+    "one second, for a script",
     NULL,
 };
 
@@ -58,8 +61,7 @@ const struct tmk_command tmk_cmd_profile = {
     .name = "profile",
     .group = TMK_GROUP_LIVE,
     .summary = "Sample the memory of devices and sum it up",
-    .usage = "[--duration S] [--interval S] [--devices N...] [--output FILE] [--plot FILE] "
-             "[--json]",
+    .usage = "[options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

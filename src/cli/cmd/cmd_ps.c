@@ -160,46 +160,54 @@ static int run_ps(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"json", 0, NULL, NULL, "one object: processes, failed"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
-    "The processes of this user that record now (root: of all users), with what they have "
-    "allocated on the device where most was: now, and at most so far. A process is watched "
-    "from its first allocation on. Nothing is asked of the processes.",
-    "FORECAST is the risk that it runs out of that device's memory, and in what time if it "
-    "grows; docs/forecast.md says how that is found.",
-    "With HOSTs: the processes of those machines, asked over your own ssh, eight at a time. "
-    "HOST is what `ssh HOST` takes; tidemark must be installed there, nothing listens. One "
-    "HOST may ask for a password, several never do: log in first, with `tidemark ps HOST`; "
-    "the connection stays for ten minutes. A HOST that does not answer is named on stderr, "
-    "and the exit status is 1.",
+    "ps lists the processes of this user (root: of all users) that are recorded now, with what "
+    "they have allocated on the device where they have most: now, and at their peak so far. A "
+    "process is listed from its first allocation on. Nothing is asked of the processes. "
+    "FORECAST is the risk that a process runs out of memory, and when; docs/forecast.md has "
+    "the rules.",
+    "With HOSTs, it asks those machines over your own ssh, eight at a time. HOST is what `ssh "
+    "HOST` takes; tidemark must be installed there. One HOST may ask for a password, several "
+    "never do: log in first with `tidemark ps HOST`; the connection stays for ten minutes. A "
+    "HOST that does not answer is named on stderr.",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "--json: host (null: this machine) pid rank run device allocated peak command forecast "
-    "(risk seconds_to_oom seconds_low seconds_high steps_to_oom confidence cause advice; "
-    "null: not known); failed: host reason of each HOST without answer.",
+    "processes\teach: host (null: this machine) pid rank run device allocated peak command "
+    "forecast",
+    "forecast\trisk seconds_to_oom seconds_low seconds_high steps_to_oom confidence cause "
+    "advice; null: not known",
+    "failed\teach: host reason",
+    NULL,
+};
+
+static const char *const exit_status[] = {
+    "0\tsuccess",
+    "1\ta HOST did not answer",
+    "2\twrong usage",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark ps",
-    "who is watched, and where the traces are",
-    "tidemark peak $(tidemark ps --json | jq .processes[0].pid)",
-    "the peak of the first of them, so far",
+    "who is recorded, how much is allocated, and where the traces are",
     "tidemark ps node7 node8",
-    "the same of two other machines; then: tidemark report node7:PID",
+    "the same on two other machines; then: tidemark report node7:PID",
+    "tidemark peak $(tidemark ps --json | jq .processes[0].pid)",
+    "the peak so far of the first process",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_ps = {
     .name = "ps",
     .group = TMK_GROUP_LIVE,
-    .summary = "List the processes that are being watched",
-    .usage = "[HOST]... [--json]",
+    .summary = "List the processes that are being recorded",
+    .usage = "[HOST]... [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),
@@ -207,6 +215,7 @@ const struct tmk_command tmk_cmd_ps = {
     .takes_hosts = true,
     .operand = TMK_OPERAND_NONE,
     .json = json_keys,
+    .exit_status = exit_status,
     .examples = examples,
     .run = run_ps,
 };

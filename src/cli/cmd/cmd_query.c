@@ -202,41 +202,42 @@ static int run_query(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"format", 0, "FORMAT", "table|json|csv", "table (the default), json or csv"},
-    {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
+    {"format", 0, "FORMAT", "table|json|csv", "table (default), json or csv"},
+    {"csv-safe", 0, NULL, NULL, "csv: put an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
-    "The tables and their columns: tidemark tables. Sizes are in bytes, times in ns since "
-    "the run's start; what is not known is NULL. SQL can only read: ATTACH, CREATE, VACUUM "
-    "and the like are refused.",
+    "`tidemark tables` lists the tables and their columns. Sizes are in bytes, times in ns "
+    "since the run's start; NULL is not known. SQL can only read: ATTACH, CREATE, VACUUM and "
+    "the like are refused.",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json is one object: columns, a list of names, and rows, a list of objects.",
+    "columns\ta list of names",
+    "rows\ta list of objects, one a row",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark query a.tmk \"SELECT * FROM peak\"",
-    "the high-water mark",
-    "tidemark query a.tmk \"SELECT count(*) FROM live_at(1000000000)\"",
-    "how many blocks were alive after one second",
-    "tidemark query a.tmk \"SELECT * FROM steps\" --format csv >steps.csv",
-    "the history of steps for a spreadsheet",
-    "tidemark query 4242 \"SELECT sum(size) FROM allocations WHERE free_ns IS NULL\"",
-    "what process 4242 has allocated at this moment",
+    "tidemark query train.tmk \"SELECT * FROM peak\"",
+    "the peak of memory",
+    "tidemark query train.tmk \"SELECT * FROM steps\" --format csv >steps.csv",
+    "the history of steps, for a spreadsheet",
+    "tidemark query train.tmk \"SELECT sum(size) FROM live_at(1000000000)\"",
+    "bytes that were live after one second",
+    "tidemark query 4711 \"SELECT sum(size) FROM allocations WHERE free_ns IS NULL\"",
+    "what a running process has allocated now",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_query = {
     .name = "query",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Ask a run in SQL",
-    .usage = "RUN|[HOST:]PID SQL [--format table|json|csv] [--csv-safe]",
+    .summary = "Query a run in SQL",
+    .usage = "RUN|[HOST:]PID SQL [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

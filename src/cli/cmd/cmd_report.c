@@ -101,77 +101,90 @@ static int run_report(const struct tmk_args *args)
 
 static const struct tmk_option options[] = {
     {"format", 0, "FORMAT", "text|json|csv|md|line",
-     "text (the default), json, csv, md, line (all in one)"},
-    {"csv-safe", 0, NULL, NULL, "csv: an apostrophe before cells that begin a formula"},
+     "text (default), json, csv, md, line (one line)"},
+    {"csv-safe", 0, NULL, NULL, "csv: put an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
-    {"output", 'o', "FILE", NULL, "write to FILE instead of the screen"},
-    {"rank", 0, "N", NULL, "whose details to show (the largest peak)"},
+    {"output", 'o', "FILE", NULL, "write to FILE instead of stdout"},
+    {"rank", 0, "N", NULL, "show the details of this rank (the largest peak)"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const json_keys[] = {
-    "json is one object: run, tidemark, started_utc, duration_ns, chosen (number of the "
-    "process with the largest peak, or of --rank), not_recorded (why, in words), explain (of "
-    "the chosen process, as `tidemark explain --json` has it; null when it never ran out of "
-    "memory), ranks (null without any) and processes, a list of:",
-    "file\tpid rank world_size host command start_ns end_ns trace_bytes",
-    "events\tallocations frees live_blocks live_bytes (live: at the end)",
-    "peak\ttime_ns step allocated reserved device, by_category by_module by_component "
-    "by_stage by_step by_tensor by_line: lists of key bytes blocks; kept: null, or time_ns "
-    "step allocated of the moment that the lists are about when those of the peak are no "
-    "longer in the trace",
+    "run, tidemark\tthe run's folder; the version that recorded it",
+    "started_utc, duration_ns\tits start and length",
+    "chosen\tindex of the process with the largest peak, or of --rank",
+    "not_recorded\tprocesses that were not recorded, and why, in words",
+    "explain\tof the chosen process, as `tidemark explain --json`; null: no OOM",
+    "ranks\tnull without ranks; its keys follow below",
+    "processes\ta list of objects, with the keys that follow",
+    "Each of processes has:",
+    "identity\tfile pid rank world_size host command start_ns end_ns trace_bytes",
+    "counts\tevents allocations frees live_blocks live_bytes (live at the end)",
+    "peak\ttime_ns step allocated reserved device; by_category by_module by_component by_stage "
+    "by_step by_tensor by_line: lists of key bytes blocks; kept: null, or the moment (time_ns "
+    "step allocated) that the lists describe when those of the peak are no longer in the trace",
     "timeline\t64 parts: start_ns end_ns max_allocated min_allocated end_allocated step",
-    "steps\tcount mean_ns trend (steady growing shrinking varying too_short) bytes_per_step, "
-    "rows (the first, the last and the largest, at most 100): step start_ns end_ns finished "
+    "steps\tcount mean_ns trend (steady growing shrinking varying too_short) bytes_per_step; "
+    "rows, the first, last and largest steps, at most 100: step start_ns end_ns finished "
     "peak_allocated end_allocated allocations frees bytes",
     "forecast\tdevice risk seconds_to_oom seconds_low seconds_high steps_to_oom confidence "
-    "cause capacity advice; null: not known",
-    "sites\tfile line function allocations bytes live_blocks live_bytes: the 100 that "
-    "allocate most; live_sites: the same, of the 100 with most alive at the end",
-    "oom_count\tooms: time_ns step device request_bytes allocated capacity file line function "
+    "cause capacity advice",
+    "sites\tthe 100 sites that allocate most: file line function allocations bytes live_blocks "
+    "live_bytes; live_sites: the 100 with most live at the end",
+    "oom_count, ooms\ttime_ns step device request_bytes allocated capacity file line function "
     "module stage source segments device_used device_total by_category by_module by_line",
-    "accounting\tdevice moment (peak last) time_ns total used, segments: owner bytes "
-    "segments; context others unexplained allocated reserved",
-    "leak_verdict\t(leak clean null) leaks: file line function category module bytes_per_step "
-    "blocks_per_step first_step confidence growth_bytes device kept_by bytes_per_second",
+    "accounting\tdevice moment (peak last) time_ns total used; segments: owner bytes segments; "
+    "context others unexplained allocated reserved",
+    "leak_verdict\tleak, clean or null; leaks: file line function category module "
+    "bytes_per_step blocks_per_step first_step confidence growth_bytes device kept_by "
+    "bytes_per_second",
     "fragmentation\tdevice time_ns step reserved allocated free largest_free "
     "largest_allocatable releasable pinned_segments moment (oom reserved allocated) "
     "free_blocks",
-    "mark_count\tmarks: time_ns step name text",
+    "mark_count, marks\ttime_ns step name text",
     "quality\tcomplete live merged unfinished stopped dropped given_up detail_from_ns "
     "untracked without_details unnamed replaced unknown_frees lost_segments damaged_chunks "
-    "stray_bytes header_damaged, doubts (the same in words)",
-    "ranks is an object: verdict (balanced imbalanced null) n world_size missing "
-    "median_peak; highest: rank host pid peak device time_ns step times_median compared_with "
-    "more_bytes; why: category module stage (key more_bytes) batch_factor; first_oom: rank "
-    "host pid time_ns step only_died_of_it; ended_early: rank host pid time_ns step end all; "
-    "next_oom: rank host pid forecast; clocks: hosts within_ns moved_ns steps; groups of "
-    "processes that are alike: ranks processes first least_peak most_peak end ran_out; says "
-    "(the verdict in words). docs/ranks.md has the rules. line is for a batch system's log: "
-    "the largest peak, its limit where that is known, and whose it is; an OOM; ranks that "
-    "are imbalanced, used less than half of the peak, ended early or are missing. csv has "
-    "the same figures, one a row: section,item,key,value. Section is the path of names, item "
-    "the numbers of the list elements on it: processes.peak.by_category,0.2,bytes,4096",
+    "stray_bytes header_damaged; doubts: the same in words",
+    "ranks has:",
+    "verdict\tbalanced, imbalanced or null; says: the verdict in words",
+    "counts\tn world_size missing median_peak",
+    "highest\trank host pid peak device time_ns step times_median compared_with more_bytes",
+    "why\tcategory module stage (key more_bytes) batch_factor",
+    "first_oom\trank host pid time_ns step only_died_of_it",
+    "ended_early\trank host pid time_ns step end all",
+    "next_oom\trank host pid forecast",
+    "clocks\thosts within_ns moved_ns steps",
+    "groups\tof processes that are alike: ranks processes first least_peak most_peak end "
+    "ran_out. docs/ranks.md has the rules.",
+    NULL,
+};
+
+static const char *const description[] = {
+    "line is for the log of a batch system: the largest peak, its limit where that is known, "
+    "and its rank; an OOM; ranks that are imbalanced, used less than half of the peak, ended "
+    "early or are missing.",
+    "csv has the figures of json, one a row: section,item,key,value. The section is the path "
+    "of names, the item the indices on that path: processes.peak.by_category,0.2,bytes,4096.",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark report a.tmk",
-    "peak, timeline, steps and the lines that allocate most",
-    "tidemark report a.tmk --format md -o report.md",
-    "the same to put into an issue",
-    "tidemark report a.tmk --json | jq .processes[0].peak.allocated",
+    "tidemark report train.tmk",
+    "what used the memory, when, and which lines allocated it",
+    "tidemark report train.tmk --format md -o report.md",
+    "the same as Markdown, for an issue",
+    "tidemark report train.tmk --json | jq .processes[0].peak.allocated",
     "for a script",
-    "tidemark report a.tmk --format line",
-    "the job's end in a line: peak 71.3 of 80.0 GiB on rank 5; ...",
+    "tidemark report train.tmk --format line",
+    "one line for a job log: peak 71.3 of 80.0 GiB on rank 5",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_report = {
     .name = "report",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Show everything about a run on one page",
-    .usage = "RUN|[HOST:]PID [--format text|json|csv|md|line] [-o FILE] [--rank N] [--csv-safe]",
+    .summary = "Report on a run: peak, timeline, steps, leaks and allocation sites",
+    .usage = "RUN|[HOST:]PID [options]",
     .options = options,
     .n_options = TMK_N(options),
     .min_operands = 1,
@@ -179,6 +192,7 @@ const struct tmk_command tmk_cmd_report = {
     .n_targets = 1,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
+    .description = description,
     .examples = examples,
     .run = run_report,
 };

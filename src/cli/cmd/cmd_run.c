@@ -107,47 +107,51 @@ static int run_run(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"output", 'o', "RUN", NULL, "the folder for the traces (PROGRAM-DATE-TIME.tmk)"},
+    {"output", 'o', "RUN", NULL, "the folder to record into (COMMAND-DATE-TIME.tmk)"},
+    {"quiet", 'q', NULL, NULL, "print no summary at the end"},
+    TMK_OPTION_HEADING("what is recorded"),
     TMK_WATCH_OPTIONS,
-    {"quiet", 'q', NULL, NULL, "no summary at the end"},
 };
 
 static const char *const description[] = {
-    "The program runs as it would alone: its output, its input, its signals and its exit "
-    "status are its own. All that it starts is watched too, each process in a trace of its "
-    "own. A program that reports no allocation leaves no file.",
-    "When RUN is an ended run of yours, it is moved to RUN.1, RUN.2 ...; an empty folder of "
-    "yours is recorded into. A run that somebody still records into, and whatever else has "
-    "that name, is left as it is, and the program is not started.",
-    "Signals sent to tidemark are handed on to the program, all but SIGKILL and SIGSTOP. "
-    "When SIGKILL ends tidemark, the program runs on, and is recorded on.",
-    "When a trace reaches --max-size, its oldest detail is given up; totals, the history of "
-    "steps and what fits of the blocks alive are kept. All processes together never take "
-    "more than a tenth of the free disk, nor of /dev/shm.",
+    "COMMAND runs as it would alone: its output, input, signals and exit status are its own. "
+    "Every process that it starts is recorded too, each into its own trace in RUN. A process "
+    "that reports no allocation leaves no file.",
+    "If RUN is a run of yours that has ended, it is renamed to RUN.1, RUN.2 and so on. An "
+    "empty folder of yours is used as it is. If RUN is still being recorded, or is anything "
+    "else, it is left alone and COMMAND is not started.",
+    "tidemark passes every signal on to COMMAND except SIGKILL and SIGSTOP. If tidemark itself "
+    "is killed, COMMAND runs on and is still recorded.",
+    "When a trace reaches --max-size, its oldest details are dropped. Totals, the history of "
+    "steps and the live blocks, as far as they fit, are kept. All processes of a run together "
+    "take at most a tenth of the free disk space and of /dev/shm.",
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "The program's; 128 + N when signal N ended it, 127 when it was not found, "
-    "126 when it cannot be run, 1 or 2 when tidemark could not start it.",
+    "N\tthe exit status of COMMAND",
+    "128 + N\tsignal N ended COMMAND",
+    "127\tCOMMAND was not found",
+    "126\tCOMMAND cannot be executed",
+    "1, 2\ttidemark could not start COMMAND",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark run -- ./train --steps 100",
-    "run ./train watched; the run is train-DATE-TIME.tmk",
-    "tidemark run -o a.tmk --max-size 512MiB -- mpirun -n 4 ./train",
-    "four ranks, a trace of at most 512 MiB each, in a.tmk",
+    "tidemark run -- python train.py",
+    "record the training into python-DATE-TIME.tmk",
+    "tidemark run -o llama.tmk -- torchrun --nproc-per-node 8 train.py",
+    "record all eight ranks into one run",
+    "tidemark run --max-size 512MiB -- python -m pytest tests",
+    "at most 512 MiB of trace for each process",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_run = {
     .name = "run",
     .group = TMK_GROUP_RECORD,
-    .summary = "Run a program and record every allocation that it reports",
-    .usage = "[-o RUN] [--max-size SIZE] [--ranks LIST] [--cpu-tensors] [--native] [--no-stacks] "
-             "[--no-modules] [--no-categories] [--step-at FILE:LINE] "
-             "[--quiet] -- PROGRAM [ARGUMENT...]",
+    .summary = "Run a command and record its GPU memory (PyTorch, JAX, CUDA)",
+    .usage = "[options] -- COMMAND [ARGUMENT...]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

@@ -74,66 +74,70 @@ static int run_sweep_command(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
+    TMK_OPTION_HEADING("configurations"),
     {"param", 'p', "NAME=V ...", NULL, "values: 8,16 or 1..8 or 0..64..8 or 8..64*2"},
-    {"where", 0, "CONDITION ...", NULL, "only configurations for which it holds"},
+    {"where", 0, "CONDITION ...", NULL, "only the configurations for which it holds"},
     {"repeats", 0, "N", NULL, "run each configuration N times (1)"},
+    {"skip-hopeless", 0, NULL, NULL, "skip what cannot fit, judging by what was measured"},
+    {"capacity", 0, "SIZE", NULL, "the GPU's memory to judge by (the device's own)"},
+    {"dry-run", 'n', NULL, NULL, "list the configurations in order and run none"},
+    TMK_OPTION_HEADING("running"),
+    {"devices", 'd', "LIST", NULL, "one configuration at a time on each of these: 0,1 or all"},
+    {"jobs", 'j', "N", NULL, "N configurations at a time, without devices (1)"},
     {"timeout", 0, "TIME", NULL, "end a configuration that takes longer, e.g. 10min"},
+    {"resume", 0, "DIR", NULL, "continue the sweep in DIR"},
+    {"retry-failed", 0, NULL, NULL, "run again what failed, timed out or was skipped"},
+    {"retry-oom", 0, NULL, NULL, "run again what ran out of memory"},
+    TMK_OPTION_HEADING("results"),
     {"output", 'o', "DIR", NULL, "the folder for results (sweep-DATE-TIME)"},
-    {"resume", 0, "DIR", NULL, "go on with the sweep in DIR"},
-    {"retry-failed", 0, NULL, NULL, "those that failed, timed out or were skipped once more"},
-    {"retry-oom", 0, NULL, NULL, "those that ran out of memory once more"},
-    {"devices", 'd', "LIST", NULL, "one configuration on each of these at once: 0,1 or all"},
-    {"jobs", 'j', "N", NULL, "N configurations at once, without devices (1)"},
-    {"skip-hopeless", 0, NULL, NULL, "leave out what cannot fit, by what was measured"},
-    {"capacity", 0, "SIZE", NULL, "of the card that is asked about (the device's own)"},
     {"detailed", 0, NULL, NULL, "stages, components and operations in files of their own"},
-    {"dry-run", 'n', NULL, NULL, "list the configurations in order, run none"},
-    {"keep-traces", 0, "WHICH", "all|failed|none", "keep these runs' traces (all)"},
-    {"no-pictures", 0, NULL, NULL, "files and tables only"},
-    {"redact", 0, "WORD ...", NULL, "never write WORD; env:NAME: what that variable holds"},
-    {"title", 0, "TEXT", NULL, "for pictures and pages (the command)"},
+    {"keep-traces", 0, "WHICH", "all|failed|none", "keep the traces of these runs (all)"},
+    {"no-pictures", 0, NULL, NULL, "write files and tables only"},
+    {"redact", 0, "WORD ...", NULL, "never write WORD; env:NAME: the value of that variable"},
+    {"title", 0, "TEXT", NULL, "title of pictures and pages (the command)"},
+    TMK_OPTION_HEADING("what is recorded"),
     TMK_WATCH_OPTIONS,
 };
 
 static const char *const description[] = {
-    "Values are words or numbers; 1..8 is 1, 2 ... 8, with 0..64..8 in steps of 8 and with "
-    "8..64*2 each twice the one before. {NAME} in the command is the parameter's value, and "
-    "so is TIDEMARK_NAME (in capitals) in its environment; {{ is a brace. Conditions know "
-    "parameters, numbers, 'texts', + - * / %, comparisons, and, or, not and brackets.",
-    "Each configuration is run as `tidemark run` would, its trace in DIR/runs, what it "
-    "prints in DIR/logs. One that runs out of memory, fails or takes too long is noted as "
-    "such, and the next begins; none of its processes is left behind. The smallest comes "
-    "first, then the corners of the grid, then what lies between, the largest last.",
-    "What has ended is in DIR/sweep.jsonl at once. After ^C, a crash or kill -9 the same "
-    "command with the same -o, or --resume DIR, goes on from there.",
+    "Values are words or numbers. 1..8 is 1, 2 ... 8; 0..64..8 goes in steps of 8; 8..64*2 "
+    "doubles each time. {NAME} in COMMAND is the value of the parameter, and so is "
+    "TIDEMARK_NAME (in capitals) in its environment; {{ is a brace. Conditions know "
+    "parameters, numbers, 'texts', + - * / %, comparisons, and, or, not and parentheses.",
+    "Each configuration runs as under `tidemark run`, with its trace in DIR/runs and its "
+    "output in DIR/logs. If one runs out of memory, fails or takes too long, that is noted, "
+    "its processes are ended, and the next one starts. The smallest runs first, then the "
+    "corners of the grid, then what lies between, the largest last.",
+    "Results are in DIR/sweep.jsonl as soon as a configuration ends. After ^C, a crash or kill "
+    "-9 the same command with the same -o, or --resume DIR, continues from there.",
     NULL,
 };
 
 static const char *const exit_status[] = {
-    "0 when all configurations ended well or ran out of memory, 1 when one "
-    "failed otherwise, 126 or 127 when the command cannot be run, 130 after ^C.",
+    "0\tall configurations ended well or ran out of memory",
+    "1\tone failed otherwise",
+    "126, 127\tCOMMAND cannot be run",
+    "130\tafter ^C",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark sweep -p seq=128..512*2 -p b=8,16 -- ./train --seq {seq} --batch {b}",
-    "six configurations, one after the other",
-    "tidemark sweep -o s -p b=8,16 -p m=1..16*2 --where 'm <= b' -- ./train.sh",
-    "nine, of ten; train.sh reads TIDEMARK_B and TIDEMARK_M",
-    "tidemark sweep --devices all --skip-hopeless -p b=1..256*2 -- ./train {b}",
-    "one on each card at once; what cannot fit is not tried",
-    "tidemark sweep --resume s --retry-failed",
-    "go on with the sweep in s, and try again what failed",
+    "tidemark sweep -p batch=8..64*2 -- python train.py --batch-size {batch}",
+    "four runs: batch sizes 8, 16, 32 and 64",
+    "tidemark sweep -p seq=512,1024 -p b=8,16 -- python train.py {seq} {b}",
+    "four runs: every pair of the two parameters",
+    "tidemark sweep --devices all --skip-hopeless -p b=1..256*2 -- python t.py {b}",
+    "one run on each GPU at once; skip what cannot fit",
+    "tidemark sweep --resume sweep-20261119-101500 --retry-failed",
+    "continue a sweep, and run again what failed",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_sweep = {
     .name = "sweep",
     .group = TMK_GROUP_RECORD,
-    .summary = "Run a grid of configurations and learn how memory grows",
-    .usage = "--param NAME=V ... [--where CONDITION] [--repeats N] [--timeout TIME] [-o DIR] "
-             "[--devices LIST | --jobs N] [--skip-hopeless] [--capacity SIZE] [--detailed] "
-             "[--dry-run] -- PROGRAM [ARGUMENT...] | --resume DIR [--retry-failed]",
+    .summary = "Run a grid of configurations and fit how memory grows",
+    .usage = "--param NAME=V ... [options] -- COMMAND [ARGUMENT...] | --resume DIR [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

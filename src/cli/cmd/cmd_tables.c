@@ -89,26 +89,32 @@ static int run_tables(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"json", 0, NULL, NULL, "one object: tables, with name meaning example columns"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
+};
+
+static const char *const json_keys[] = {
+    "tables\teach: name meaning example, columns: name type meaning",
+    NULL,
 };
 
 static const char *const examples[] = {
     "tidemark tables",
-    "all tables, their columns and a query to try on each",
+    "every table, its columns and a query to try on each",
     "tidemark tables allocations",
-    "one of them",
+    "one table",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_tables = {
     .name = "tables",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "List the tables that `tidemark query` can ask",
-    .usage = "[TABLE] [--json]",
+    .summary = "List the tables of `tidemark query`, with their columns",
+    .usage = "[TABLE] [options]",
     .options = options,
     .n_options = TMK_N(options),
     .max_operands = 1,
     .operand = TMK_OPERAND_NONE,
+    .json = json_keys,
     .examples = examples,
     .run = run_tables,
 };

@@ -181,47 +181,50 @@ static int run_top(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"interval", 'i', "S", NULL, "look every S seconds (1)"},
-    {"filter", 0, "TEXT", NULL, "processes whose command, user or PID has this (all)"},
-    {"once", 0, NULL, NULL, "print one picture and end"},
-    {"json", 0, NULL, NULL, "with --once: one object: devices, processes, jobs"},
+    {"interval", 'i', "S", NULL, "refresh every S seconds (1)"},
+    {"filter", 0, "TEXT", NULL, "only processes whose command, user or PID has TEXT"},
+    {"once", 0, NULL, NULL, "print one screen and exit"},
+    {"json", 0, NULL, NULL, "with --once: print one JSON object"},
 };
 
 static const char *const description[] = {
-    "Devices with what is used of their memory, the processes that use them, and what "
-    "watched processes have allocated; Enter shows one of these in full. ? lists the keys. "
-    "Nothing is asked of the processes: their traces are read, each as often as it costs "
-    "little. Works over ssh from 80x24 on, without colours too (NO_COLOR).",
-    "USED is what the driver counts for a process, HOST its resident memory. ALLOC, "
-    "RESERVED, PEAK and STEP are of watched processes, on the device where they had most. "
-    "What is not known is shown as -.",
+    "top shows the devices and their used memory, the processes on them, and what recorded "
+    "processes have allocated. Enter opens one of them. It asks nothing of the processes: it "
+    "reads their traces, each as often as that costs little. It works over ssh from 80x24 on, "
+    "and without colours (NO_COLOR).",
+    "USED\twhat the driver counts for a process",
+    "HOST\tthe resident memory of a process",
+    "ALLOC, RESERVED, PEAK, STEP\tof recorded processes, on the device where they have most",
+    "-\tnot known",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "--json, sizes in bytes: host, problem; devices: device kind name id total used reserved "
-    "reason processes_left_out processes_reason; processes: pid user command watched used "
-    "host, devices: device used; jobs: pid rank run device allocated reserved peak step "
-    "forecast (risk seconds_to_oom seconds_low seconds_high steps_to_oom confidence cause "
-    "advice; null: not known) command.",
+    "host, problem\tthis machine, and why devices are missing; null: none are",
+    "devices\teach: device kind name id total used reserved reason processes_left_out "
+    "processes_reason",
+    "processes\teach: pid user command watched used host, devices: device used",
+    "jobs\teach: pid rank run device allocated reserved peak step forecast command",
+    "forecast\trisk seconds_to_oom seconds_low seconds_high steps_to_oom confidence cause "
+    "advice",
     NULL,
 };
 
 static const char *const examples[] = {
     "tidemark top",
-    "look at this machine, every second; q quits",
+    "this machine, every second; q quits, ? lists the keys",
+    "tidemark top --filter train.py",
+    "only the processes that run train.py",
     "tidemark top --once --json | jq '.devices[] | .used / .total'",
     "how full each device is, for a script",
-    "watch -n 60 tidemark top --once",
-    "a picture a minute, without keys",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_top = {
     .name = "top",
     .group = TMK_GROUP_LIVE,
-    .summary = "Show devices, processes and watched jobs, live",
-    .usage = "[--interval S] [--filter TEXT] [--once [--json]]",
+    .summary = "Show GPUs, processes and recorded jobs live, full screen",
+    .usage = "[options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

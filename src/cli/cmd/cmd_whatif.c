@@ -250,60 +250,57 @@ static int run_whatif(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
-    {"alloc-conf", 0, "C...", NULL, "settings to try, as in PYTORCH_CUDA_ALLOC_CONF; several"},
-    {"capacity", 0, "SIZE", NULL, "a card of this size: does it fit? 24GiB, 80GiB"},
-    {"allowed", 0, "SIZE", NULL, "what torch's allocator may have, whatever the card"},
-    {"device", 0, "NAME", NULL, "cuda:0 ... (the one with the largest peak); or cpu"},
-    {"rank", 0, "N", NULL, "of this rank (the one with the largest peak)"},
-    {"json", 0, NULL, NULL, "one JSON object"},
+    {"alloc-conf", 0, "C...", NULL, "settings to try, as in PYTORCH_CUDA_ALLOC_CONF"},
+    {"capacity", 0, "SIZE", NULL, "the memory of the GPU to try: 24GiB, 80GiB"},
+    {"allowed", 0, "SIZE", NULL, "limit of torch's allocator, whatever the GPU has"},
+    {"device", 0, "NAME", NULL, "cuda:0 ... (the device with the largest peak); or cpu"},
+    {"rank", 0, "N", NULL, "this rank (the rank with the largest peak)"},
+    {"json", 0, NULL, NULL, "print one JSON object"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
-    "Every allocation and free of the device goes through an exact model of torch 2.11's "
-    "native caching allocator, under the recorded settings first: beside what was measured "
-    "they show how good the model is. Then the settings asked for, or a table of sensible "
-    "ones. Nothing is run again, no GPU is needed.",
-    "reserved: the most that torch held of the driver at once. wasted: how much more that is "
-    "than blocks ever needed at once. retries: how often it gave back all that it had cached "
-    "and asked again, which is slow.",
-    "--capacity is of the whole card: what the process holds beside torch's memory, if the "
-    "trace tells, is taken off. --allowed is torch's own limit, as with "
-    "set_per_process_memory_fraction. Without either the limit is the recorded one. "
-    "garbage_collection_threshold does nothing in torch without that function; here it works "
-    "towards the limit.",
-    "--device cpu replays blocks of the host as if they were on a card: for planning and for "
-    "trying this out without one.",
+    "Every allocation and free of the device goes through an exact model of the native caching "
+    "allocator of torch 2.11. The recorded settings come first: beside the measured figures "
+    "they show how good the model is. The settings asked for follow, or a table of common "
+    "ones. Nothing is run again, and no GPU is needed.",
+    "reserved\tthe most that torch had reserved at once",
+    "wasted\thow much more that is than the blocks ever needed at once",
+    "retries\thow often torch released its cache and asked again, which is slow",
+    "--capacity is of the whole GPU: what the process uses outside torch's memory is "
+    "subtracted, if the trace has it. --allowed is torch's own limit, as with "
+    "set_per_process_memory_fraction. Without either, the recorded limit holds. "
+    "garbage_collection_threshold works towards that limit here; torch ignores it without the "
+    "function.",
+    "--device cpu replays blocks of the host as if they were on a GPU: for planning, and to "
+    "try this without one.",
     NULL,
 };
 
 static const char *const json_keys[] = {
-    "json: {\"settings\": [{\"conf\", \"capacity\", \"peak_allocated\", "
-    "\"peak_reserved\", \"retries\", \"oom\": null or {\"event\", "
-    "\"request_bytes\", \"time_ns\", \"step\", \"recorded\"}, \"limit\", "
-    "\"wasted\", \"segments\", \"ooms\", \"smallest_limit\"}], \"best\", "
-    "\"measured\", ...}, the recorded settings first. event counts the device's "
-    "allocations, frees and recorded OOMs from 0. docs/whatif.md has more.",
+    "settings\tthe recorded ones first: conf capacity peak_allocated peak_reserved retries oom "
+    "limit wasted segments ooms smallest_limit",
+    "oom\tnull, or event request_bytes time_ns step recorded; event counts the device's "
+    "allocations, frees and recorded OOMs from 0",
+    "best, measured\tthe best setting, and the recorded figures. docs/whatif.md has the rest.",
     NULL,
 };
 
 static const char *const examples[] = {
-    "tidemark whatif a.tmk",
-    "which allocator settings would have needed less memory?",
-    "tidemark whatif a.tmk --capacity 24GiB",
-    "does it fit on a card of 24 GiB, and if not, where does it run out?",
-    "tidemark whatif a.tmk --alloc-conf max_split_size_mb:64 --json",
-    "one setting, for a script",
+    "tidemark whatif train.tmk",
+    "which allocator settings would need less memory?",
+    "tidemark whatif train.tmk --capacity 24GiB",
+    "does it fit on a GPU of 24 GiB, and if not, where does it fail?",
+    "tidemark whatif train.tmk --alloc-conf expandable_segments:True",
+    "one setting against the recorded ones",
     NULL,
 };
 
 const struct tmk_command tmk_cmd_whatif = {
     .name = "whatif",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Replay the allocations with other settings or another card",
-    .usage =
-        "RUN|[HOST:]PID [--alloc-conf C...] [--capacity SIZE] [--allowed SIZE] [--device NAME] "
-        "[--rank N] [--json]",
+    .summary = "Replay the allocations with other settings or another GPU",
+    .usage = "RUN|[HOST:]PID [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

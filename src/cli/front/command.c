@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cli/front/usage.h"
 #include "cli/output/say.h"
 #include "kit/language.h"
 
@@ -77,34 +78,6 @@ static const struct tmk_option *find_option(const struct tmk_command *c, const c
     return NULL;
 }
 
-static int complain_unknown(const struct tmk_command *c, const char *argument)
-{
-    const char *nearest = argument[1] == '-' ? tmk_nearest_option(c, argument + 2) : NULL;
-    if (nearest)
-        tmk_say("%s has no option '%s'; did you mean --%s?", c->name, argument, nearest);
-    else
-        tmk_say("%s has no option '%s'; see: tidemark %s --help", c->name, argument, c->name);
-    return TMK_EXIT_USAGE;
-}
-
-static int complain_value(const struct tmk_command *c, const struct tmk_option *o,
-                          const char *value)
-{
-    char buffer[TMK_LONGEST_NEAR + 1];
-    const char *nearest =
-        o->choices && value ? tmk_nearest_choice(o->choices, value, buffer) : NULL;
-    if (!o->value)
-        tmk_say("--%s takes no value", o->name);
-    else if (!value)
-        tmk_say("--%s wants a value: tidemark %s %s", o->name, c->name, c->usage);
-    else if (nearest)
-        tmk_say("--%s: '%s' is not one of %s; did you mean %s?", o->name, value, o->choices,
-                nearest);
-    else
-        tmk_say("--%s: '%s' is not one of %s", o->name, value, o->choices);
-    return TMK_EXIT_USAGE;
-}
-
 /* Returns whether a word is an option. SQL may begin with a comment: "-- text" is none. */
 static bool is_option(const char *argument)
 {
@@ -163,7 +136,7 @@ static unsigned take_option(struct tmk_args *args, char **argv)
     const char *value = NULL;
     const struct tmk_option *o = find_option(c, argv[0], &value);
     if (!o) {
-        complain_unknown(c, argv[0]);
+        tmk_usage_unknown_option(c, argv[0]);
         return 0;
     }
     unsigned n = 1;
@@ -173,7 +146,7 @@ static unsigned take_option(struct tmk_args *args, char **argv)
     }
     if ((o->value && !value) || (!o->value && value) ||
         (o->choices && value && !tmk_is_choice(o->choices, value))) {
-        complain_value(c, o, value);
+        tmk_usage_wrong_value(c, o, value);
         return 0;
     }
     int more = 0;
@@ -203,7 +176,7 @@ int tmk_take_language(char **argv)
     if (name)
         tmk_say("--lang: '%s' is no language; it takes zh, en or a locale's name", name);
     else
-        tmk_say("--lang wants a value: zh, en or a locale's name");
+        tmk_say("--lang needs a value: zh, en or a locale's name");
     return -1;
 }
 
@@ -224,15 +197,10 @@ bool tmk_args_want_data(const struct tmk_args *args)
 static int check_operands(const struct tmk_args *args)
 {
     const struct tmk_command *c = args->command;
-    if (args->n_operands < c->min_operands) {
-        tmk_say("usage: tidemark %s %s", c->name, c->usage);
-        return TMK_EXIT_USAGE;
-    }
-    if (args->n_operands > c->max_operands) {
-        tmk_say("'%s' is one argument too many; usage: tidemark %s %s",
-                args->operands[c->max_operands], c->name, c->usage);
-        return TMK_EXIT_USAGE;
-    }
+    if (args->n_operands < c->min_operands)
+        return tmk_usage_missing_operand(c, args->n_operands);
+    if (args->n_operands > c->max_operands)
+        return tmk_usage_extra_operand(c, args->operands[c->max_operands]);
     return 0;
 }
 

@@ -34,13 +34,13 @@ static unsigned edit_distance(const char *a, const char *b)
     return d[na][nb];
 }
 
-/* Take `name` if it is nearer than the best so far. It may have two errors at most, and fewer than
- * it has letters. */
+/* Take `name` if it is nearer than the best so far. It may have two errors at most, a name of four
+ * letters or fewer one, and fewer than it has letters. */
 static void consider_name(const char *typed, const char *name, unsigned *best,
                           const char **ret_name)
 {
-    unsigned n = edit_distance(typed, name);
-    if (n <= 2 && n < *best && n < strlen(name)) {
+    unsigned n = edit_distance(typed, name), most = strlen(name) > 4 ? 2 : 1;
+    if (n <= most && n < *best && n < strlen(name)) {
         *best = n;
         *ret_name = name;
     }

@@ -10,10 +10,10 @@
 
 /* Rows for a command's table of options. */
 #define TMK_MONITOR_REPORT_OPTIONS                                                                 \
-    {"output", 'o', "FILE", NULL, "write the report there, as JSON (-: to stdout)"},               \
-        {"plot", 0, "FILE", NULL, "draw memory over time: F.png, F.svg or F.pdf"},                 \
+    {"output", 'o', "FILE", NULL, "write the report to FILE as JSON (-: stdout)"},                 \
+        {"plot", 0, "FILE", NULL, "draw memory over time: .png, .svg or .pdf"},                    \
     {                                                                                              \
-        "json", 0, NULL, NULL, "the report on stdout instead of the table"                         \
+        "json", 0, NULL, NULL, "print the report as JSON instead of the table"                     \
     }
 
 /* Check that the files which the options name can be written, before hours are spent. 0, or an exit

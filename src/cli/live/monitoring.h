@@ -18,20 +18,22 @@
 
 /* Rows for a command's table of options. `duration` names the default. */
 #define TMK_MONITORING_OPTIONS(duration)                                                           \
-    {"devices", 0, "N...", NULL, "0 1, 0:2 (a part), host, all, visible, GPU-..."},                \
-        {"duration", 0, "S", NULL, "seconds; 0: until ^C or kill (" duration ")"},                 \
+    {"devices", 0, "N...", NULL, "0 1, 0:2 (a MIG part), host, all, visible, GPU-..."},            \
+        {"duration", 0, "S", NULL, "seconds to watch; 0: until ^C (" duration ")"},                \
     {                                                                                              \
         "interval", 0, "S", NULL, "seconds between two samples (0.1)"                              \
     }
 
 /* Paragraphs for their manuals. */
 #define TMK_MONITORING_NOTES                                                                       \
-    "Devices are numbered as the driver does; behind NVIDIA's cards come AMD's. 0:2 is part 2 of " \
-    "card 0 (MIG). Without a card the host is device 0; in a container with a memory limit, that " \
-    "limit is its size. --devices visible: the cards that CUDA_VISIBLE_DEVICES leaves to "         \
-    "programs started here, numbered as they number them, visible:0 or cuda:0 the first of "       \
-    "these. One that is not there is said, and left out.",                                         \
-        "A device that does not answer leaves a gap, not a zero. Of each at most 5 MB are kept."
+    "Devices are numbered as the driver numbers them, NVIDIA's first, then AMD's. 0:2 is "         \
+    "part 2 of GPU 0 (MIG). Without a GPU, device 0 is the host; in a container with a "           \
+    "memory limit, that limit is its size. `--devices visible` is what "                           \
+    "CUDA_VISIBLE_DEVICES leaves to programs started here, numbered as they number them; "         \
+    "visible:0 or cuda:0 is the first of these. A device that is not there is named on "           \
+    "stderr and left out.",                                                                        \
+        "A device that does not answer leaves a gap, not a zero. At most 5 MB of samples are "     \
+        "kept for each device."
 
 struct tmk_monitoring {
     struct tmk_device_roots roots;

@@ -16,7 +16,7 @@
 
 #define TMK_REMOTE_OPTION                                                                          \
     {                                                                                              \
-        "remote-path", 0, "PROGRAM", NULL, "HOST's tidemark, or a command for it (tidemark)"       \
+        "remote-path", 0, "PROGRAM", NULL, "the tidemark command on HOST (tidemark)"               \
     }
 
 /* Run the command on the machine that its target names. False: its target is here, and nothing was

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/filters.h"
+#include "cli/front/usage.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/filters_tried.h"
@@ -155,6 +156,10 @@ struct tmk_outcome tmk_watch_not_started(const char *program, int reason)
         tmk_say("%s: there is no such program on the PATH", program);
     else
         tmk_say("cannot run %s: %s", program, strerror(reason));
+    char *script = tmk_usage_script(program);
+    if (script)
+        tmk_say("to record a Python script: tidemark run -- %s", script);
+    free(script);
     return (struct tmk_outcome){.status = missing ? 127 : 126};
 }
 

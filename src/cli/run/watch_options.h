@@ -8,18 +8,18 @@
 
 /* Rows for a command's table of options. */
 #define TMK_WATCH_OPTIONS                                                                          \
-    {"max-size", 0, "SIZE", NULL, "most for each trace, e.g. 512MiB (2GiB)"},                      \
-        {"ranks", 0, "LIST", NULL, "watch these ranks only, e.g. 0,8-15 (all)"},                   \
-        {"cpu-tensors", 0, NULL, NULL, "CPU tensors too, when an accelerator is in use"},          \
+    {"max-size", 0, "SIZE", NULL, "limit of each trace, e.g. 512MiB (2GiB)"},                      \
+        {"ranks", 0, "LIST", NULL, "these ranks only, e.g. 0,8-15 (all)"},                         \
+        {"cpu-tensors", 0, NULL, NULL, "CPU tensors too, even when a GPU is in use"},              \
         {"native", 0, NULL, NULL, "C and C++ frames in stacks"}, TMK_WATCH_LESS
 
 /* The rows that `attach` has too. */
 #define TMK_WATCH_LESS                                                                             \
-    {"step-at", 0, "FILE:LINE", NULL, "a step begins where Python reaches this line (3.12+)"},     \
-        {"no-stacks", 0, NULL, NULL, "torch's blocks without the lines that asked for them"},      \
-        {"no-modules", 0, NULL, NULL, "torch's blocks without the modules they belong to"},        \
+    {"step-at", 0, "FILE:LINE", NULL, "start a step at this line of Python (3.12+)"},              \
+        {"no-stacks", 0, NULL, NULL, "no stacks of torch's blocks"},                               \
+        {"no-modules", 0, NULL, NULL, "no modules of torch's blocks"},                             \
     {                                                                                              \
-        "no-categories", 0, NULL, NULL, "without parameters, gradients, optimizer state by name"   \
+        "no-categories", 0, NULL, NULL, "no names of parameters, gradients, optimizer state"       \
     }
 
 /* The place of --step-at in *ret, NULL without the option. False after a message. */
