@@ -16,6 +16,19 @@ KEYWORDS = {
     "tmk_sheet_heading": (2,), "tmk_sheet_text": (2,),
     "tmk_progress_init": (3,), "tmk_heartbeat_start": (2,),
 }
+# Those of one file: static functions, of which the names occur elsewhere too.
+FILE_KEYWORDS = {
+    "src/passes/imbalance/imbalance_line.c": {"add_words": (2,)},
+    "src/passes/imbalance/imbalance_tell.c": {"tell_ranks": (2,)},
+    "src/passes/verify.c": {"find": (3,), "note": (2,), "find_difference": (3,)},
+    "src/cli/run/run_content.c": {"tell_content": (2,), "tell_recorded": (2,)},
+    "src/cli/answers/diff_text.c": {"add_total": (2,)},
+    "src/interop/weights/checkpoint_pickle.c": {"fail_machine": (3,)},
+    "src/interop/weights/checkpoint_zip.c": {"fail_damaged_zip": (3,)},
+    "src/kit/json_in.c": {"note_json_problem": (2,), "open_level": (3,), "take_json_byte": (3,)},
+    "src/sweep/results_in.c": {"complain_about_json": (2,)},
+    "src/sweep/where.c": {"fail_at": (4,), "complain_about_node": (4,)},
+}
 # Texts at `X(TMK_ENOMEM, -1, "out of memory")` and in arrays: (file, how the array begins).
 LISTS = (("src/base/error.h", "#define TMK_ERRORS(X)"), ("src/base/error.c", "os_texts[]"))
 # Arrays of these types, wherever they are: every text in them is translated by who prints it.
@@ -114,12 +127,13 @@ def texts_of(source, macros=None):
     return out
 
 
-def is_translated(text):
+def is_translated(text, path=""):
     """Whether it is what a function of KEYWORDS translates. Parentheses around it change nothing."""
+    here = FILE_KEYWORDS.get(path, {})
     for name, number in reversed(text.calls):
         if name == "(":
             continue
-        return number in KEYWORDS.get(name, ())
+        return number in here.get(name, KEYWORDS.get(name, ()))
     return False
 
 
@@ -169,7 +183,7 @@ def messages_of(sources):
         one = None
         for text in texts_of(source, macros):
             in_table = any(begin <= text.begin < end for begin, end in regions)
-            if not is_translated(text) and not in_table:
+            if not is_translated(text, path) and not in_table:
                 rest.setdefault(path, []).append(text)
                 continue
             if not says_something(text.value) and not (text.calls and text.calls[-1][0] == "_"):

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kit/amount.h"
+#include "kit/language.h"
 
 enum { PATH_BYTES = 512 };
 
@@ -38,6 +39,8 @@ void tmk_tree_init_rows(struct tmk_tree *t, FILE *out, bool is_safe)
 static void enter_level(struct tmk_tree *t, const char *key, bool is_list)
 {
     assert(t->depth < TMK_JSON_MAX_DEPTH);
+    if (t->depth == 0)
+        tmk_language_begin_data();
     assert(t->form < TMK_TREE_TITLES || (t->depth == 0 && !is_list)); /* rows are flat */
     if (t->depth > 0 && t->levels[t->depth - 1].is_list)
         t->levels[t->depth - 1].n++;
@@ -68,6 +71,8 @@ void tmk_tree_end(struct tmk_tree *t)
         tmk_csv_end_row(&t->csv);
     if (t->form == TMK_TREE_TITLES)
         t->form = TMK_TREE_ROWS;
+    if (t->depth == 0)
+        tmk_language_end_data();
 }
 
 /* ---- values ---- */

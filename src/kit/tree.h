@@ -8,8 +8,9 @@
  *     tmk_tree_bytes(&t, "reserved", reserved_bytes);
  *     tmk_tree_end(&t);
  *
- * A value that is not known is written all the same: as null in JSON, as an empty cell in CSV. Each
- * function below says which value stands for "unknown"; the caller never writes a null.
+ * While a tree is open, texts are made in English (kit/language.h). A value that is not known is
+ * written all the same: as null in JSON, as an empty cell in CSV. Each function below says which
+ * value stands for "unknown"; the caller never writes a null.
  *
  * Forms:
  * - JSON.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "device/device.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 
 static int add_device_leak_row(struct tmk_leaks *leaks, const struct tmk_leak_row *row)
 {
@@ -86,7 +87,7 @@ const char *tmk_leaks_reason(const struct tmk_leaks *leaks, uint64_t elapsed_ns,
     if (leaks->n_known)
         return NULL;
     snprintf(buffer, TMK_LEAKS_REASON_BYTES,
-             "too short to tell: watched for %.1f s; a verdict takes %g s and %d samples",
+             _("too short to tell: watched for %.1f s; a verdict takes %g s and %d samples"),
              (double)elapsed_ns / 1e9, (double)leaks->least_ns / 1e9, TMK_GROWTH_LEAST_SAMPLES);
     return buffer;
 }

@@ -3,6 +3,7 @@
 #include "passes/quality.h"
 
 #include "base/error.h"
+#include "kit/language.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/replay.h"
@@ -63,9 +64,9 @@ struct tmk_quality tmk_quality_of(const struct tmk_process *p, const struct tmk_
 const char *tmk_quality_ring_text(const struct tmk_process *p)
 {
     if (tmk_reader_info(p->reader, "ring") || tmk_reader_damage(p->reader)->info_lost)
-        return "its ring is gone: what was in it is missing";
-    return "its ring had no file, because there was no room for one or files may not be so large "
-           "(ulimit -f): what was in it is missing";
+        return _("its ring is gone: what was in it is missing");
+    return _("its ring had no file, because there was no room for one or files may not be so large "
+             "(ulimit -f): what was in it is missing");
 }
 
 /* A checkpoint with room for all blocks lists all of them; so does a trace that has its

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 #include "passes/quality.h"
 #include "trace/defs.h"
 #include "trace/events.h"
@@ -69,7 +70,7 @@ __attribute__((format(printf, 3, 4))) static void find(struct tmk_verify *v, uin
     char text[MAX_TEXT];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof text, _(format), args);
     va_end(args);
     if (v->verdict.n_findings++ < MAX_KEPT)
         keep_finding(v, &v->findings, offset, text);
@@ -81,7 +82,7 @@ __attribute__((format(printf, 2, 3))) static void note(struct tmk_verify *v, con
     char text[MAX_TEXT];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof text, _(format), args);
     va_end(args);
     keep_finding(v, &v->notes, 0, text);
 }
@@ -91,7 +92,7 @@ static bool find_difference(struct tmk_verify *v, uint64_t offset, const char *w
                             uint64_t replayed)
 {
     if (here != replayed)
-        find(v, offset, "%s: %" PRIu64 " is written, replaying gives %" PRIu64, what, here,
+        find(v, offset, "%s: %" PRIu64 " is written, replaying gives %" PRIu64, _(what), here,
              replayed);
     return here != replayed;
 }
@@ -214,14 +215,14 @@ static void compare_reserved(struct tmk_verify *v, uint64_t offset, const char *
                              const struct tmk_context_device *here, const struct tmk_device_use *d)
 {
     char what[64];
-    snprintf(what, sizeof what, "bytes reserved on %s", name);
+    snprintf(what, sizeof what, _("bytes reserved on %s"), name);
     if (here->has_reserved != d->has_reserved)
         find(v, offset, "%s: %s here, replaying says otherwise", what,
-             here->has_reserved ? "known" : "not known");
+             here->has_reserved ? _("known") : _("not known"));
     if (!here->has_reserved || !d->has_reserved)
         return;
     find_difference(v, offset, what, here->reserved_bytes, d->reserved_bytes);
-    snprintf(what, sizeof what, "most bytes reserved on %s", name);
+    snprintf(what, sizeof what, _("most bytes reserved on %s"), name);
     find_difference(v, offset, what, here->max_reserved_bytes, d->max_reserved_bytes);
 }
 
@@ -234,10 +235,10 @@ static void compare_devices(struct tmk_verify *v, uint64_t offset,
         char name[24], what[64];
         tmk_device_name(head->devices[i].device, name);
         compare_reserved(v, offset, name, &head->devices[i], &s->devices[i]);
-        snprintf(what, sizeof what, "bytes allocated on %s", name);
+        snprintf(what, sizeof what, _("bytes allocated on %s"), name);
         find_difference(v, offset, what, head->devices[i].allocated_bytes,
                         s->devices[i].allocated_bytes);
-        snprintf(what, sizeof what, "most bytes allocated on %s", name);
+        snprintf(what, sizeof what, _("most bytes allocated on %s"), name);
         find_difference(v, offset, what, head->devices[i].max_bytes, s->devices[i].max_bytes);
     }
 }

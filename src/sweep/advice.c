@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "sweep/fit.h"
 #include "sweep/params.h"
 #include "sweep/results.h"
@@ -112,16 +113,16 @@ static const char *influence_text(const struct tmk_influence *i)
 {
     switch (i->shape) {
     case TMK_INFLUENCE_HARDLY:
-        return "hardly matters";
+        return _("hardly matters");
     case TMK_INFLUENCE_LINEAR:
-        return i->effect.n_values > 2 ? "makes it grow linearly"
-                                      : "makes it grow, linearly as far as two values can tell";
+        return i->effect.n_values > 2 ? _("makes it grow linearly")
+                                      : _("makes it grow, linearly as far as two values can tell");
     case TMK_INFLUENCE_PARTLY:
-        return "makes it grow, in part quadratically";
+        return _("makes it grow, in part quadratically");
     case TMK_INFLUENCE_QUADRATIC:
-        return "makes it grow quadratically";
+        return _("makes it grow quadratically");
     case TMK_INFLUENCE_FALLS:
-        return "makes it fall";
+        return _("makes it fall");
     default:
         return "";
     }
@@ -181,8 +182,8 @@ static const char *unexplained_sentence(const struct tmk_survey *g, const struct
     char less[TMK_AMOUNT_BYTES], more[TMK_AMOUNT_BYTES];
     find_measured_change(g, i->param, &m);
     return tmk_arena_format(arena,
-                            "%s matters, and the fit does not explain how: %s with %s, %s with "
-                            "%s",
+                            _("%s matters, and the fit does not explain how: %s with %s, %s with "
+                              "%s"),
                             g->r->params[i->param].name,
                             tmk_size_text(m.less->cell->peak_allocated, less), m.less->name,
                             tmk_size_text(m.more->cell->peak_allocated, more), m.more->name);
@@ -195,7 +196,7 @@ static const char *size_at_text(uint64_t measured, double fitted, double value, 
 {
     char size[TMK_AMOUNT_BYTES];
     bool is_fitted = measured == TMK_BYTES_UNKNOWN;
-    snprintf(buffer, AT_BYTES, "%s%s at %g", is_fitted ? "about " : "",
+    snprintf(buffer, AT_BYTES, _("%s%s at %g"), is_fitted ? _("about ") : "",
              tmk_size_text(is_fitted ? tmk_size_whole(fitted) : measured, size), value);
     return buffer;
 }
@@ -213,13 +214,13 @@ static const char *influence_sentence(const struct tmk_survey *g, const struct t
     const struct tmk_fit_effect *e = &i->effect;
     char from[AT_BYTES], to[AT_BYTES], size[TMK_AMOUNT_BYTES], square[64] = "";
     if (i->shape == TMK_INFLUENCE_UNKNOWN)
-        return tmk_arena_format(arena, "%s: too few cells to say what it does", name);
+        return tmk_arena_format(arena, _("%s: too few cells to say what it does"), name);
     if (i->shape == TMK_INFLUENCE_UNEXPLAINED)
         return unexplained_sentence(g, i, arena);
     if (i->shape == TMK_INFLUENCE_NONE)
-        return tmk_arena_format(arena, "%s changes nothing", name);
+        return tmk_arena_format(arena, _("%s changes nothing"), name);
     if (i->shape == TMK_INFLUENCE_PARTLY || i->shape == TMK_INFLUENCE_QUADRATIC)
-        snprintf(square, sizeof square, "; %.0f %% of the growth is by its square",
+        snprintf(square, sizeof square, _("; %.0f %% of the growth is by its square"),
                  100 * e->squared / (e->linear + e->squared));
     uint64_t less = measured_at(g, i->param, e->from);
     uint64_t more = measured_at(g, i->param, e->to);
@@ -227,7 +228,7 @@ static const char *influence_sentence(const struct tmk_survey *g, const struct t
     size_at_text(more, e->bytes_to, e->to, to);
     if (less != TMK_BYTES_UNKNOWN && more != TMK_BYTES_UNKNOWN && more > less &&
         is_same_size(less, more))
-        snprintf(to, sizeof to, "%s more at %g", tmk_size_text(more - less, size), e->to);
+        snprintf(to, sizeof to, _("%s more at %g"), tmk_size_text(more - less, size), e->to);
     return tmk_arena_format(arena, "%s %s: %s, %s%s", name, influence_text(i), from, to, square);
 }
 

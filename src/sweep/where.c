@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "sweep/params.h"
 
 /* A row of operators becomes a tree as deep as the row is long, so its length is bounded too. */
@@ -70,7 +71,7 @@ static const struct where_node *read_or(struct where_reading *r);
 static int fail_with(struct tmk_error *err, uint64_t at, const char *name, const char *what)
 {
     int rc = tmk_fail(err, TMK_EINVAL, "%s%s%s%s", name ? "'" : "", name ? name : "",
-                      name ? "' " : "", what);
+                      name ? "' " : "", _(what));
     if (err)
         err->offset = at;
     return rc;

@@ -9,6 +9,7 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "model/run.h"
 #include "passes/diff/align.h"
@@ -44,11 +45,11 @@ static const char *usual_reason(const struct tmk_diff_cause *c, bool is_even)
     if (is_of_batch(c->category) && is_adapter)
         return NULL; /* both a rank and a batch do */
     if (is_of_batch(c->category))
-        return c->most_factor > 1 ? "as a larger batch or longer sequence does"
-                                  : "as a smaller batch or shorter sequence does";
+        return c->most_factor > 1 ? _("as a larger batch or longer sequence does")
+                                  : _("as a smaller batch or shorter sequence does");
     if (is_adapter)
-        return c->most_factor > 1 ? "as a higher rank does" : "as a lower rank does";
-    return fabs(c->most_factor - 0.5) < 0.01 ? "as half the precision does" : NULL;
+        return c->most_factor > 1 ? _("as a higher rank does") : _("as a lower rank does");
+    return fabs(c->most_factor - 0.5) < 0.01 ? _("as half the precision does") : NULL;
 }
 
 static void write_resized(FILE *out, const struct tmk_diff_cause *c)
@@ -57,17 +58,17 @@ static void write_resized(FILE *out, const struct tmk_diff_cause *c)
     bool is_even = c->most_factor - c->least_factor <= 0.01 * c->most_factor;
     const char *reason = usual_reason(c, is_even);
     bool is_all = c->n_resized == c->n_blocks[0] && c->n_blocks[0] == c->n_blocks[1];
-    tmk_print(out, "%s%s", is_all ? "the same " : "", tmk_count_text(c->n_resized, count));
+    tmk_print(out, "%s%s", is_all ? _("the same ") : "", tmk_count_text(c->n_resized, count));
     if (!is_all)
-        tmk_print(out, " of %s", tmk_count_text(c->n_blocks[1], count));
-    tmk_print(out, " block%s, %s", c->n_blocks[1] == 1 ? "" : "s",
-              c->n_resized > 1 && is_even ? "each " : "");
+        tmk_print(out, _(" of %s"), tmk_count_text(c->n_blocks[1], count));
+    tmk_print(out, _(" block%s, %s"), c->n_blocks[1] == 1 ? "" : "s",
+              c->n_resized > 1 && is_even ? _("each ") : "");
     write_factor_text(out, c->least_factor);
     if (!is_even) {
-        tmk_print(out, " to ");
+        tmk_print(out, _(" to "));
         write_factor_text(out, c->most_factor);
     }
-    tmk_print(out, " times as large%s%s%s", reason ? " (" : "", reason ? reason : "",
+    tmk_print(out, _(" times as large%s%s%s"), reason ? " (" : "", reason ? reason : "",
               reason ? ")" : "");
 }
 
@@ -76,7 +77,7 @@ static void write_part(FILE *out, const char *what, int64_t bytes, bool *is_firs
     char text[TMK_AMOUNT_BYTES];
     if (bytes == 0)
         return;
-    tmk_print(out, "%s%s %s", *is_first ? "" : ", ", what, tmk_change_text(bytes, text));
+    tmk_print(out, "%s%s %s", *is_first ? "" : ", ", _(what), tmk_change_text(bytes, text));
     *is_first = false;
 }
 
@@ -87,16 +88,16 @@ static void write_parts(FILE *out, const struct tmk_diff_split *s)
     if (!s->resized && !s->added && !s->gone)
         return;
     tmk_print(out, ": ");
-    write_part(out, "other sizes", s->resized, &is_first);
-    write_part(out, s->recounted < 0 ? "fewer" : "more", s->recounted, &is_first);
-    write_part(out, "new places", s->added, &is_first);
-    write_part(out, "places gone", s->gone, &is_first);
+    write_part(out, N_("other sizes"), s->resized, &is_first);
+    write_part(out, s->recounted < 0 ? N_("fewer") : N_("more"), s->recounted, &is_first);
+    write_part(out, N_("new places"), s->added, &is_first);
+    write_part(out, N_("places gone"), s->gone, &is_first);
 }
 
 static void write_block_change(FILE *out, uint64_t n)
 {
     char count[TMK_AMOUNT_BYTES];
-    tmk_print(out, "%s block%s", tmk_count_text(n, count), n == 1 ? "" : "s");
+    tmk_print(out, _("%s block%s"), tmk_count_text(n, count), n == 1 ? "" : "s");
 }
 
 /* Write about blocks that only one side has. */
@@ -105,9 +106,9 @@ static void write_only(FILE *out, const struct tmk_diff_cause *c, enum tmk_side 
     uint64_t n = c->n_parameters[side];
     write_block_change(out, c->n_blocks[side]);
     if (n && c->n_blocks[side] % n == 0)
-        tmk_print(out, " (%" PRIu64 " for each of %" PRIu64 " parameters)", c->n_blocks[side] / n,
-                  n);
-    tmk_print(out, ", none in %s", side == TMK_SIDE_A ? "B" : "A");
+        tmk_print(out, _(" (%" PRIu64 " for each of %" PRIu64 " parameters)"),
+                  c->n_blocks[side] / n, n);
+    tmk_print(out, _(", none in %s"), side == TMK_SIDE_A ? "B" : "A");
 }
 
 /* Write how the change came about. */
@@ -157,11 +158,11 @@ static void write_owners(FILE *out, const struct tmk_diff_answer *x, uint64_t i,
 {
     const char *first = tmk_diff_cause(x->diff, i)->owner;
     size_t same = n > 1 ? common_start(x, i, n) : 0;
-    tmk_print(out, " of %.*s%s%s", (int)same, first, n > 1 ? "{" : "", first + same);
+    tmk_print(out, _(" of %.*s%s%s"), (int)same, first, n > 1 ? "{" : "", first + same);
     for (uint64_t k = 1; k < n && k < SHOWN_OWNERS; k++)
         tmk_print(out, ", %s", tmk_diff_cause(x->diff, i + k)->owner + same);
     if (n > SHOWN_OWNERS)
-        tmk_print(out, " and %" PRIu64 " more", n - SHOWN_OWNERS);
+        tmk_print(out, _(" and %" PRIu64 " more"), n - SHOWN_OWNERS);
     tmk_print(out, n > 1 ? "}" : "");
 }
 
@@ -172,14 +173,14 @@ static void write_causes(FILE *out, const struct tmk_diff_answer *x, uint64_t i,
     char frame[TMK_FRAME_TEXT_BYTES];
     bool has_site = tmk_stack_site(x->shown->sides[c->stack_side].p, c->stack, &f);
     bool is_known = c->category != TIDEMARK_UNKNOWN;
-    fputs(is_known ? tmk_category_name(c->category) : "blocks", out);
+    fputs(is_known ? _(tmk_category_name(c->category)) : _("blocks"), out);
     if (c->owner)
         write_owners(out, x, i, n);
     else if (has_site)
-        tmk_print(out, " made at %s", tmk_frame_text(&f, true, frame));
+        tmk_print(out, _(" made at %s"), tmk_frame_text(&f, true, frame));
     else if (!is_known)
-        fputs(" of unknown origin", out);
-    tmk_print(out, n > 1 ? ": in each " : ": ");
+        fputs(_(" of unknown origin"), out);
+    tmk_print(out, n > 1 ? _(": in each ") : ": ");
     write_how(out, c);
 }
 
@@ -262,7 +263,7 @@ static void print_others(const struct tmk_sheet *sheet, const struct bunch *bunc
         add_to_sum(bunches[i].change > 0 ? &more : &less, bunches[i].change);
     if (n == 0)
         return;
-    char *text = tmk_xformat("%" PRIu64 " smaller changes: %s, %s", n, tmk_change_text(more, up),
+    char *text = tmk_xformat(_("%" PRIu64 " smaller changes: %s, %s"), n, tmk_change_text(more, up),
                              tmk_change_text(less, down));
     add_to_sum(&both, more);
     add_to_sum(&both, less);
@@ -273,8 +274,8 @@ static void print_others(const struct tmk_sheet *sheet, const struct bunch *bunc
 static void print_heading(struct tmk_sheet *sheet, double attributed)
 {
     double percent = floor(1000 * attributed) / 10;
-    char *text = tmk_xformat(percent == 100 ? "Why (%.0f %% of the change is attributed)"
-                                            : "Why (%.1f %% of the change is attributed)",
+    char *text = tmk_xformat(percent == 100 ? _("Why (%.0f %% of the change is attributed)")
+                                            : _("Why (%.1f %% of the change is attributed)"),
                              percent);
     tmk_sheet_heading(sheet, text);
     free(text);
@@ -319,6 +320,6 @@ void tmk_diff_causes_text(const struct tmk_diff_answer *x, struct tmk_sheet *she
     free(bunches);
     if (rest != 0)
         print_cause(sheet, tmk_change_text(rest, change),
-                    "in blocks that the trace no longer has, or never could follow");
+                    _("in blocks that the trace no longer has, or never could follow"));
     print_notes(sheet, x);
 }

@@ -12,6 +12,7 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "model/run.h"
 #include "passes/diff/diff.h"
 #include "passes/diff/gates.h"
@@ -75,10 +76,10 @@ static void add_leaked_bytes(const struct tmk_leakage *l, uint16_t device,
     m->known[1] = !most || most->first_step != TMK_NO_STEP;
     m->bytes[1] = bytes < 1e18 ? (uint64_t)ceil(bytes) : (uint64_t)1e18;
     if (!m->known[1])
-        *ret_note = tmk_xformat("it leaks %s a second and has no steps",
+        *ret_note = tmk_xformat(_("it leaks %s a second and has no steps"),
                                 tmk_size_text(tmk_size_whole(per_second), size));
     else if (most && most->has_site)
-        *ret_note = tmk_xformat("most at %s", tmk_frame_text(&most->site, true, frame));
+        *ret_note = tmk_xformat(_("most at %s"), tmk_frame_text(&most->site, true, frame));
 }
 
 /* Measure what B leaks, in a sweep of its own. 0, or an exit status after a message. */
@@ -99,7 +100,7 @@ static int measure_leak(const struct tmk_diff_answer *c, struct tmk_gate_measure
         tmk_replay_fini(&rp);
     }
     if (rc == 0 && tmk_leakage_verdict(leakage) == TMK_LEAK_TOO_SHORT)
-        *ret_note = tmk_xformat("%" PRIu64 " steps have ended, it takes %d",
+        *ret_note = tmk_xformat(_("%" PRIu64 " steps have ended, it takes %d"),
                                 tmk_leakage_n_steps(leakage), TMK_LEAK_MIN_STEPS);
     else if (rc == 0)
         add_leaked_bytes(leakage, tmk_moment_answer_device(l), m, ret_note);

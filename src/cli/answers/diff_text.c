@@ -13,6 +13,7 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/table.h"
 #include "model/run.h"
@@ -46,7 +47,7 @@ const char *tmk_growth_text(uint64_t a, uint64_t b, char *buffer)
     if (a == b)
         return strcpy(buffer, "=");
     if (a == 0 || b == 0)
-        return strcpy(buffer, a == 0 ? "new" : "gone");
+        return strcpy(buffer, a == 0 ? _("new") : _("gone"));
     if (fabs(percent) < 0.05)
         return strcpy(buffer, percent < 0 ? "-<0.1 %" : "+<0.1 %");
     if (percent > 999)
@@ -74,7 +75,7 @@ static void add_total(struct tmk_table *t, const char *what, const struct tmk_tw
 {
     if (!two->known[0] && !two->known[1])
         return;
-    tmk_table_cell(t, what);
+    tmk_table_cell(t, _(what));
     add_sizes(t, two->known, two->bytes);
 }
 
@@ -136,11 +137,11 @@ static void add_side_cells(struct tmk_table *t, const struct tmk_diff_answer *c,
     tmk_table_cell(t, side ? "B" : "A");
     tmk_table_cell(t, name_of_side(c, side));
     if (l->p->rank >= 0)
-        tmk_table_cellf(t, "rank %" PRId64, l->p->rank);
+        tmk_table_cellf(t, _("rank %" PRId64), l->p->rank);
     else
         tmk_table_cell(t, "");
     tmk_table_cell(t, tmk_device_name(tmk_moment_answer_device(l), device));
-    tmk_table_cellf(t, "%s%s%safter %s", c->is_peak[side] ? "at the peak, " : "", step,
+    tmk_table_cellf(t, _("%s%s%safter %s"), c->is_peak[side] ? _("at the peak, ") : "", step,
                     step[0] ? ", " : "", tmk_time_text(tmk_moment_answer_ns(l), time));
 }
 
@@ -166,7 +167,7 @@ static bool are_names_equal(const char *a, const char *b)
 
 static char *place_text(const char *stage, const char *module)
 {
-    return tmk_xformat("%s%s%s", stage ? stage : "no stage", module ? " of " : "",
+    return tmk_xformat("%s%s%s", stage ? stage : _("no stage"), module ? _(" of ") : "",
                        module ? module : "");
 }
 
@@ -261,7 +262,7 @@ static void print_diff_rows(struct tmk_sheet *sheet, const struct tmk_diff_answe
         {"B", TMK_RIGHT, TMK_FIXED},        {"change", TMK_RIGHT, TMK_FIXED},
         {"", TMK_RIGHT, TMK_FIXED},
     };
-    char *heading = tmk_xformat("By %s", c->by_name);
+    char *heading = tmk_xformat(_("By %s"), c->by_name);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     uint64_t n_same = 0, same[2] = {0, 0};
     for (uint64_t i = 0; i < tmk_diff_n_rows(c->diff); i++) {
@@ -275,7 +276,7 @@ static void print_diff_rows(struct tmk_sheet *sheet, const struct tmk_diff_answe
         add_sizes(t, both_known, row->bytes);
     }
     if (n_same) {
-        tmk_table_cellf(t, "(%" PRIu64 " unchanged)", n_same);
+        tmk_table_cellf(t, _("(%" PRIu64 " unchanged)"), n_same);
         add_sizes(t, both_known, same);
     }
     if (tmk_table_n_rows(t) > 0)
@@ -345,9 +346,9 @@ char *tmk_verdict_text(const struct tmk_gate_verdict *v)
     bool is_leak = v->gate.kind == TMK_GATE_LEAK;
     tmk_size_text(m->bytes[1], b);
     if (!m->known[1] || (!is_leak && !m->known[0]))
-        return tmk_xformat("not known%s%s", v->note ? ": " : "", note);
+        return tmk_xformat(_("not known%s%s"), v->note ? ": " : "", note);
     if (is_leak)
-        return tmk_xformat("%s a step%s%s", b, comma, note);
+        return tmk_xformat(_("%s a step%s%s"), b, comma, note);
     return tmk_xformat("%s -> %s, %s, %s%s%s", tmk_size_text(m->bytes[0], a), b,
                        tmk_change_text(tmk_diff_change(m->bytes[0], m->bytes[1]), change),
                        tmk_growth_text(m->bytes[0], m->bytes[1], growth), comma, note);
@@ -364,7 +365,7 @@ static void print_gates(struct tmk_sheet *sheet, const struct tmk_diff_answer *c
     for (unsigned i = 0; i < c->n_verdicts; i++) {
         const struct tmk_gate_verdict *v = &c->verdicts[i];
         char *text = tmk_verdict_text(v);
-        tmk_table_cell(t, v->passed ? "passed" : "FAILED");
+        tmk_table_cell(t, v->passed ? _("passed") : _("FAILED"));
         tmk_table_cell(t, v->gate.text);
         tmk_table_cellf(t, "%s%s%s", text, c->n_pairs > 1 ? ", " : "",
                         c->n_pairs > 1 ? tmk_process_label(v->of, label) : "");

@@ -13,6 +13,7 @@
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/table.h"
 #include "model/owners.h"
@@ -35,12 +36,12 @@ static void say_moment(const struct tmk_frag_answer *a, const struct tmk_frag_de
     char device[24], time[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
     tmk_print(stdout, "%s", tmk_device_name(d->device, device));
     if (d->is_oom)
-        tmk_print(stdout, " when %s were refused", tmk_size_text(d->request_bytes, size));
+        tmk_print(stdout, _(" when %s were refused"), tmk_size_text(d->request_bytes, size));
     else if (a->moment.kind == TMK_FRAG_WORST)
-        tmk_print(stdout, " when most was reserved");
+        tmk_print(stdout, _(" when most was reserved"));
     else if (a->moment.kind == TMK_FRAG_STEP)
-        tmk_print(stdout, " at the step's peak");
-    tmk_print(stdout, ", after %s%s\n", tmk_time_text(d->time_ns + a->p->offset_ns, time),
+        tmk_print(stdout, _(" at the step's peak"));
+    tmk_print(stdout, _(", after %s%s\n"), tmk_time_text(d->time_ns + a->p->offset_ns, time),
               tmk_step_text(a->p, d->step, ", ", step));
 }
 
@@ -54,13 +55,13 @@ static void say_sum(const struct tmk_frag_device *d)
     tmk_percent_text(s->free_bytes, s->reserved_bytes, share);
     char *text =
         d->has_segments
-            ? tmk_xformat("Of %s that are held, %s (%s) are not used: %s piece%s, the largest of "
-                          "%s. A request of more than %s needs new memory of the driver.",
+            ? tmk_xformat(_("Of %s that are held, %s (%s) are not used: %s piece%s, the largest of "
+                            "%s. A request of more than %s needs new memory of the driver."),
                           held, unused, share, tmk_count_text(s->n_free, pieces),
                           s->n_free == 1 ? "" : "s", tmk_size_text(s->largest_bytes, largest),
                           tmk_size_text(s->allocatable_bytes, serves))
-            : tmk_xformat("Of %s that are held, %s (%s) are not used. In how many pieces is not "
-                          "known: no segment of the driver that blocks lie in was seen.",
+            : tmk_xformat(_("Of %s that are held, %s (%s) are not used. In how many pieces is not "
+                            "known: no segment of the driver that blocks lie in was seen."),
                           held, unused, share);
     tmk_sheet_wrap(stdout, text, "  ");
     free(text);
@@ -74,10 +75,10 @@ static void say_driver_room(const struct tmk_frag_device *d)
         return;
     char *more = d->allocatable_new_bytes == TMK_BYTES_UNKNOWN
                      ? tmk_xstrdup("")
-                     : tmk_xformat(" With it, %s would have been served (the card has %s).",
+                     : tmk_xformat(_(" With it, %s would have been served (the card has %s)."),
                                    tmk_size_text(d->allocatable_new_bytes, size),
                                    tmk_size_text(d->capacity_bytes, total));
-    char *text = tmk_xformat("torch.cuda.empty_cache() would give %s back.%s",
+    char *text = tmk_xformat(_("torch.cuda.empty_cache() would give %s back.%s"),
                              tmk_size_text(d->sum.whole_bytes, whole), more);
     tmk_sheet_wrap(stdout, text, "  ");
     free(text);
@@ -99,11 +100,11 @@ static void show_pools(const struct tmk_frag_answer *a, const struct tmk_frag_de
     for (uint64_t i = 0; i < d->n_pools; i++) {
         const struct tmk_frag_pool_row *row = &d->pools[i];
         uint64_t handle;
-        tmk_table_cell(t, row->pool == TMK_FRAG_SMALL ? "small" : "large");
+        tmk_table_cell(t, row->pool == TMK_FRAG_SMALL ? _("small") : _("large"));
         if (!tmk_frag_stream(a->p, row, &handle))
             tmk_table_cell(t, NULL);
         else if (handle == 0)
-            tmk_table_cell(t, "default");
+            tmk_table_cell(t, _("default"));
         else
             tmk_table_cellf(t, "0x%" PRIx64, handle);
         tmk_table_count(t, row->sum.n_segments);
@@ -198,7 +199,7 @@ static void print_pins(const struct pins *pins, struct tmk_sheet *sheet)
     }
     tmk_sheet_table(sheet, t);
     if (pins->n > SHOWN_PINS)
-        tmk_print(stdout, "  and %" PRIu64 " more lines; --json has the segments\n",
+        tmk_print(stdout, _("  and %" PRIu64 " more lines; --json has the segments\n"),
                   pins->n - SHOWN_PINS);
 }
 
@@ -216,10 +217,10 @@ static void show_pinned(const struct tmk_frag_answer *a, uint64_t device, struct
     }
     qsort(pins.rows, (size_t)pins.n, sizeof *pins.rows, by_pin_free);
     char size[TMK_AMOUNT_BYTES];
-    char *text = tmk_xformat("Pinned: %" PRIu64 " segment%s at least half free, %s in all, and "
-                             "cannot go back because of blocks in %s:",
+    char *text = tmk_xformat(_("Pinned: %" PRIu64 " segment%s at least half free, %s in all, and "
+                               "cannot go back because of blocks in %s:"),
                              n, n == 1 ? " is" : "s are", tmk_size_text(bytes, size),
-                             n == 1 ? "it" : "them");
+                             n == 1 ? _("it") : _("them"));
     tmk_print(stdout, "\n");
     tmk_sheet_wrap(stdout, text, "  ");
     print_pins(&pins, sheet);
@@ -273,13 +274,13 @@ static void show_time(const struct tmk_frag_answer *a, const struct tmk_frag_dev
     }
     if (!known)
         return;
-    tmk_print(stdout, "\n  Held beyond what blocks took at their most, over time:\n");
+    tmk_print(stdout, _("\n  Held beyond what blocks took at their most, over time:\n"));
     tmk_sheet_chart(sheet, values, n, a->p->offset_ns, a->p->end_ns + a->p->offset_ns);
     const struct tmk_step_row *worst = worst_step(a->p, d->device);
     char reserved[TMK_AMOUNT_BYTES], blocks[TMK_AMOUNT_BYTES];
     if (worst)
-        tmk_print(stdout, "  worst step: %" PRId64 ", %s held, at most %s in blocks\n", worst->step,
-                  tmk_size_text(worst->peak_reserved_bytes, reserved),
+        tmk_print(stdout, _("  worst step: %" PRId64 ", %s held, at most %s in blocks\n"),
+                  worst->step, tmk_size_text(worst->peak_reserved_bytes, reserved),
                   tmk_size_text(worst->peak_bytes, blocks));
 }
 

@@ -10,6 +10,7 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/progress.h"
 #include "model/run.h"
 #include "passes/steps.h"
@@ -132,8 +133,8 @@ void tmk_moment_answer_fini(struct tmk_moment_answer *a)
 void tmk_moment_answer_say_lost(const struct tmk_moment_answer *a)
 {
     char kept[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
-    const char *why = a->quality.n_given_up ? "was given up to stay under --max-size"
-                                            : "is in a part of the trace that cannot be read";
+    const char *why = a->quality.n_given_up ? _("was given up to stay under --max-size")
+                                            : _("is in a part of the trace that cannot be read");
     if (!tmk_peak_found(a->peak)) {
         tmk_say("what was alive then %s", why);
         return;

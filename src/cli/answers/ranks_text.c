@@ -11,6 +11,7 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/table.h"
 #include "model/run.h"
@@ -70,10 +71,10 @@ static void add_group_label(struct tmk_table *t, const struct tmk_imbalance *b, 
     if (g->n == 1)
         tmk_table_cellf(t, "%s%s", tmk_process_label(tmk_run_process(run, g->first), label), star);
     else if (b->rows[g->first].is_main)
-        tmk_table_cellf(t, "ranks %s%s", tmk_rank_list_text(b, tmk_rank_is_in_group, group, list),
-                        star);
+        tmk_table_cellf(t, _("ranks %s%s"),
+                        tmk_rank_list_text(b, tmk_rank_is_in_group, group, list), star);
     else
-        tmk_table_cellf(t, "%" PRIu32 " processes%s", g->n, star);
+        tmk_table_cellf(t, _("%" PRIu32 " processes%s"), g->n, star);
 }
 
 static bool is_one_host(const struct tmk_imbalance *b, uint32_t group)
@@ -91,7 +92,7 @@ static void add_group_line(struct tmk_table *t, const struct tmk_imbalance *b, s
     char device[24], time[TMK_AMOUNT_BYTES];
     const struct tmk_rank_facts *f = &b->rows[highest_of_group(b, group)].facts;
     add_group_label(t, b, run, group, b->rows[chosen].group == group);
-    tmk_table_cell(t, !is_one_host(b, group) ? "several" : f->host[0] ? f->host : NULL);
+    tmk_table_cell(t, !is_one_host(b, group) ? _("several") : f->host[0] ? f->host : NULL);
     tmk_table_size(t, f->has_peak ? f->peak_bytes : TMK_BYTES_UNKNOWN);
     tmk_table_cell(t, f->has_peak ? tmk_device_name(f->device, device) : NULL);
     tmk_table_cell(t, f->has_peak ? tmk_time_text(f->peak_ns, time) : NULL);

@@ -13,6 +13,7 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/whatif/whatif.h"
@@ -38,14 +39,14 @@ const struct tmk_whatif_row *tmk_whatif_best(const struct tmk_whatif_answer *v)
 
 static const char *conf_text(const char *conf)
 {
-    return conf && *conf ? conf : "torch's defaults";
+    return conf && *conf ? conf : _("torch's defaults");
 }
 
 static void add_change_cell(struct tmk_table *t, uint64_t bytes, uint64_t from)
 {
     double change = from ? 100.0 * ((double)bytes - (double)from) / (double)from : 0;
     if (bytes == from)
-        tmk_table_cell(t, "same");
+        tmk_table_cell(t, _("same"));
     else if (!from)
         tmk_table_cell(t, NULL);
     else
@@ -55,11 +56,11 @@ static void add_change_cell(struct tmk_table *t, uint64_t bytes, uint64_t from)
 static void add_fits(struct tmk_table *t, const struct tmk_whatif_result *r)
 {
     if (!r->has_oom)
-        tmk_table_cell(t, "yes");
+        tmk_table_cell(t, _("yes"));
     else if (r->oom.step == TMK_NO_STEP)
-        tmk_table_cell(t, "no");
+        tmk_table_cell(t, _("no"));
     else
-        tmk_table_cellf(t, "no, step %" PRId64, r->oom.step);
+        tmk_table_cellf(t, _("no, step %" PRId64), r->oom.step);
 }
 
 /* The columns that are shown. Columns with the same value in all rows are left out: settings need
@@ -83,7 +84,7 @@ static void add_setting_row(struct tmk_table *t, const struct tmk_whatif_answer 
 {
     const struct tmk_whatif_result *r = &row->result;
     bool is_as_recorded = row == v->rows && !v->recorded->is_async;
-    tmk_table_cell(t, is_as_recorded ? "as recorded" : conf_text(row->conf));
+    tmk_table_cell(t, is_as_recorded ? _("as recorded") : conf_text(row->conf));
     tmk_table_size(t, r->peak_reserved_bytes);
     add_change_cell(t, r->peak_reserved_bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_size(t, r->wasted_bytes);
@@ -99,14 +100,14 @@ static void add_measured(struct tmk_table *t, const struct tmk_whatif_answer *v,
     uint64_t bytes = v->recorded->peak_reserved_bytes;
     if (bytes == TMK_BYTES_UNKNOWN)
         return;
-    tmk_table_cell(t, "  measured then");
+    tmk_table_cell(t, _("  measured then"));
     tmk_table_size(t, bytes);
     add_change_cell(t, bytes, v->rows[0].result.peak_reserved_bytes);
     tmk_table_cell(t, NULL);
     if (shown->retries)
         tmk_table_cell(t, NULL);
     if (shown->fits) /* not in what is asked about */
-        tmk_table_cell(t, v->is_asked ? NULL : v->recorded->n_ooms ? "no" : "yes");
+        tmk_table_cell(t, v->is_asked ? NULL : v->recorded->n_ooms ? _("no") : _("yes"));
 }
 
 static void print_setting_table(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
@@ -141,7 +142,7 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_answer *
                    "at most %s in blocks. Recorded with %s.",
                    tmk_count_text(f->n_events, count), tmk_device_name(v->device, device),
                    tmk_size_text(f->peak_allocated_bytes, peak),
-                   f->is_async ? "backend:cudaMallocAsync" : conf_text(v->rows[0].conf));
+                   f->is_async ? _("backend:cudaMallocAsync") : conf_text(v->rows[0].conf));
 }
 
 /* Print the limit, and how it is known. */
@@ -181,13 +182,14 @@ static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answe
     const struct tmk_whatif_recorded *f = v->recorded;
     if (!f->n_returns || v->is_asked)
         return;
-    char *text = tmk_xformat(
-        "%s time%s torch gave back what it had cached and took new memory at once: it met a limit "
-        "that is not known (or the program empties the cache). That would be %s or more, and less "
-        "than %s: --allowed %" PRIu64 " replays with it.",
-        tmk_count_text(f->n_returns, count), f->n_returns == 1 ? "" : "s",
-        tmk_size_text(f->peak_reserved_bytes, least), tmk_size_text(f->limit_below_bytes, below),
-        f->peak_reserved_bytes);
+    char *text = tmk_xformat(_("%s time%s torch gave back what it had cached and took new memory "
+                               "at once: it met a limit "
+                               "that is not known (or the program empties the cache). That would "
+                               "be %s or more, and less "
+                               "than %s: --allowed %" PRIu64 " replays with it."),
+                             tmk_count_text(f->n_returns, count), f->n_returns == 1 ? "" : "s",
+                             tmk_size_text(f->peak_reserved_bytes, least),
+                             tmk_size_text(f->limit_below_bytes, below), f->peak_reserved_bytes);
     tmk_sheet_item(sheet, text);
     free(text);
 }
@@ -209,40 +211,45 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_answe
     const struct tmk_whatif_recorded *f = v->recorded;
     print_returns(sheet, v);
     if (v->ignores_fraction)
-        tmk_sheet_item(sheet, "per_process_memory_fraction of the recorded settings has no effect "
-                              "here: the card's size was not recorded. --capacity tells it.");
+        tmk_sheet_item(sheet,
+                       _("per_process_memory_fraction of the recorded settings has no effect "
+                         "here: the card's size was not recorded. --capacity tells it."));
     if (f->is_conf_inferred && f->is_async)
         tmk_sheet_item(sheet,
-                       "The settings were not recorded; that the backend was cudaMallocAsync "
-                       "is seen in the driver's pool.");
+                       _("The settings were not recorded; that the backend was cudaMallocAsync "
+                         "is seen in the driver's pool."));
     else if (f->is_conf_inferred)
-        tmk_sheet_item(sheet, "The settings were not recorded; that segments were expandable is "
-                              "seen in them.");
+        tmk_sheet_item(sheet, _("The settings were not recorded; that segments were expandable is "
+                                "seen in them."));
     else if (!f->alloc_conf)
-        tmk_sheet_item(sheet, "The settings were not recorded: torch's defaults are taken.");
+        tmk_sheet_item(sheet, _("The settings were not recorded: torch's defaults are taken."));
     if (f->is_conf_wrong)
-        tmk_sheet_item(sheet, "The recorded settings make no sense to torch 2.11: its defaults are "
-                              "taken.");
+        tmk_sheet_item(sheet,
+                       _("The recorded settings make no sense to torch 2.11: its defaults are "
+                         "taken."));
     if (f->is_async)
-        tmk_sheet_item(sheet, "cudaMallocAsync is not modelled: this is what the native backend "
-                              "would have held.");
+        tmk_sheet_item(sheet, _("cudaMallocAsync is not modelled: this is what the native backend "
+                                "would have held."));
     if (f->n_seeded) {
-        char *text = tmk_xformat("%s blocks were there before recording began: replay begins with "
-                                 "them, as if allocated then.",
-                                 tmk_count_text(f->n_seeded, count));
+        char *text =
+            tmk_xformat(_("%s blocks were there before recording began: replay begins with "
+                          "them, as if allocated then."),
+                        tmk_count_text(f->n_seeded, count));
         tmk_sheet_item(sheet, text);
         free(text);
     }
     if (v->device == TIDEMARK_HOST)
-        tmk_sheet_item(sheet, "These are blocks of the host, replayed as if they were on a card.");
+        tmk_sheet_item(sheet,
+                       _("These are blocks of the host, replayed as if they were on a card."));
     else if (!f->knows_requests && !v->rows[0].setting.conf.expandable_segments)
         tmk_sheet_item(sheet,
-                       "Blocks' sizes are known, not what was asked for: figures are good to "
-                       "1 % with the settings it was recorded with, to a few percent with "
-                       "others.");
+                       _("Blocks' sizes are known, not what was asked for: figures are good to "
+                         "1 % with the settings it was recorded with, to a few percent with "
+                         "others."));
     else if (has_unplaced(v))
-        tmk_sheet_item(sheet, "Recorded with expandable segments: where the driver would have put "
-                              "others is not known, and near a limit that can make some percent.");
+        tmk_sheet_item(sheet,
+                       _("Recorded with expandable segments: where the driver would have put "
+                         "others is not known, and near a limit that can make some percent."));
 }
 
 /* ---- what to do ---- */
@@ -255,16 +262,16 @@ static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v
     const struct tmk_whatif_oom *oom = &row->result.oom;
     if (!row->result.has_oom)
         return;
-    char *least = row->has_smallest ? tmk_xformat(" It would need %s for torch.",
+    char *least = row->has_smallest ? tmk_xformat(_(" It would need %s for torch."),
                                                   tmk_size_text(row->smallest_bytes, need))
                                     : tmk_xstrdup("");
     tmk_sheet_text(sheet,
                    "With %s it runs out of memory%s, about %s after the start, asking for %s%s.%s",
-                   row == v->rows ? "the recorded settings" : row->conf,
+                   row == v->rows ? _("the recorded settings") : row->conf,
                    tmk_step_text(v->p, oom->step, " ", step),
                    tmk_time_text(oom->time_ns + v->p->offset_ns, time),
                    tmk_size_text(oom->requested_bytes, request),
-                   oom->is_recorded ? ", as it did when recorded" : "", least);
+                   oom->is_recorded ? _(", as it did when recorded") : "", least);
     free(least);
 }
 
@@ -273,7 +280,7 @@ static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
 {
     char need[TMK_AMOUNT_BYTES], card[TMK_AMOUNT_BYTES];
     uint64_t outside = v->recorded->outside_bytes;
-    const char *name = row == v->rows ? "the recorded settings" : conf_text(row->conf);
+    const char *name = row == v->rows ? _("the recorded settings") : conf_text(row->conf);
     if (!row->has_smallest || row->result.has_oom)
         return;
     tmk_size_text(row->smallest_bytes, need);

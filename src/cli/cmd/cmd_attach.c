@@ -29,6 +29,7 @@
 #include "inject/subject.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "model/watched.h"
 #include "trace/layout.h"
 
@@ -185,9 +186,9 @@ static void say_details(const struct attach *a, const struct tmk_injected *done)
             "together %s; the others 0",
             (int)done->borrowed, done->n_held, done->n_held == 1 ? " was" : "s were",
             tmk_time_text(done->longest_held_ns, one), tmk_time_text(done->held_ns, all));
-    tmk_say("the library %s", done->was_loaded  ? "was there already"
-                              : done->by_memory ? "was put into its memory (memfd)"
-                                                : "was loaded from its file");
+    tmk_say("the library %s", done->was_loaded  ? _("was there already")
+                              : done->by_memory ? _("was put into its memory (memfd)")
+                                                : _("was loaded from its file"));
     if (a->subject.inner_pid != a->subject.pid)
         tmk_say("in its own namespace it is process %d", (int)a->subject.inner_pid);
 }
@@ -208,9 +209,9 @@ static void say_attached(const struct attach *a, const struct tmk_injected *done
     if (!a->presence.has_torch)
         tmk_say("note: there is no torch in it%s; what is recorded is what it reports itself, and "
                 "torch once that is loaded",
-                a->presence.has_python ? " yet" : ", nor Python");
+                a->presence.has_python ? _(" yet") : _(", nor Python"));
     tmk_say("the run is %s%s%s; next: tidemark report %s", a->name,
-            tmk_watched_host() ? " on " : "", tmk_watched_host() ? tmk_watched_host() : "",
+            tmk_watched_host() ? _(" on ") : "", tmk_watched_host() ? tmk_watched_host() : "",
             tmk_xshell_word(&words, tmk_watched_host() ? name : a->name));
     tmk_say("until it ends, or: tidemark detach %s", name);
     tmk_arena_fini(&words);
@@ -248,7 +249,7 @@ static int attach_to_process(struct attach *a, const char *library)
         return already_watched(a);
     if (done.result < 0) {
         tmk_say("process %d is not watched: %s", (int)a->subject.pid,
-                done.message[0] ? done.message : "the recorder gave no reason");
+                done.message[0] ? done.message : _("the recorder gave no reason"));
         return TMK_EXIT_FINDING;
     }
     say_attached(a, &done);

@@ -11,6 +11,7 @@
 #include "cli/output/say.h"
 #include "cli/remote/remote.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/progress.h"
 #include "kit/tree.h"
@@ -25,19 +26,19 @@ static void print_check_text(const struct tmk_process *p, const struct tmk_trace
     char events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES], frees[TMK_AMOUNT_BYTES];
     char rows[TMK_AMOUNT_BYTES];
     if (d->n_findings == 0)
-        tmk_print(stdout,
-                  "%s: ok: %s events, %s allocations, %s frees, %s step rows, %" PRIu32 " chunks\n",
-                  p->file, tmk_count_text(d->n_events, events), tmk_count_text(d->n_allocs, allocs),
-                  tmk_count_text(d->n_frees, frees), tmk_count_text(d->n_step_rows, rows),
-                  d->n_chunks);
+        tmk_print(
+            stdout,
+            _("%s: ok: %s events, %s allocations, %s frees, %s step rows, %" PRIu32 " chunks\n"),
+            p->file, tmk_count_text(d->n_events, events), tmk_count_text(d->n_allocs, allocs),
+            tmk_count_text(d->n_frees, frees), tmk_count_text(d->n_step_rows, rows), d->n_chunks);
     for (uint64_t i = 0; i < d->n_kept; i++)
-        tmk_print(stdout, "%s: byte %" PRIu64 ": %s\n", p->file, d->findings[i].offset,
+        tmk_print(stdout, _("%s: byte %" PRIu64 ": %s\n"), p->file, d->findings[i].offset,
                   d->findings[i].text);
     if (d->n_findings > d->n_kept)
-        tmk_print(stdout, "%s: and %" PRIu64 " findings more\n", p->file,
+        tmk_print(stdout, _("%s: and %" PRIu64 " findings more\n"), p->file,
                   d->n_findings - d->n_kept);
     for (uint64_t i = 0; i < d->n_notes; i++)
-        tmk_print(stdout, "%s: note: %s\n", p->file, d->notes[i].text);
+        tmk_print(stdout, _("%s: note: %s\n"), p->file, d->notes[i].text);
 }
 
 /* ---- JSON ---- */
@@ -104,7 +105,7 @@ static void print_refused(void *arg, const char *text)
     if (json)
         tmk_tree_text(json, NULL, text);
     else
-        printf("note: not recorded: %s\n", text);
+        printf(_("note: not recorded: %s\n"), text);
 }
 
 static int check_run(struct tmk_run *target, const char *folder, bool wants_json)

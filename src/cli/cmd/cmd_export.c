@@ -22,6 +22,7 @@
 #include "interop/out/tables_out.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "kit/progress.h"
 #include "model/run.h"
 #include "model/watched.h"
@@ -382,7 +383,7 @@ static void say_exported(const struct job *j)
         return;
     tmk_say("%s: %s %s, %s%s%s", j->file.name, tmk_count_text(j->notes.n_events, count),
             j->format->unit, tmk_size_text((uint64_t)found.st_size, size),
-            j->format->open_with ? "; to be opened with " : "",
+            j->format->open_with ? _("; to be opened with ") : "",
             j->format->open_with ? j->format->open_with : "");
 }
 

@@ -13,6 +13,7 @@
 #include "base/filters.h"
 #include "base/text.h"
 #include "cli/output/xalloc.h"
+#include "kit/language.h"
 #include "trace/refusals.h"
 #include "trace/stops.h"
 
@@ -28,20 +29,20 @@ static bool is_refused_alike(const struct tmk_refusal *a, const struct tmk_refus
 static char *nameless_sentence(const struct tmk_refusal *r, size_t n)
 {
     if (r->reason == TMK_STOP_SANDBOX)
-        return tmk_xformat("at least %zu program%s", n, n == 1 ? "" : "s");
-    return tmk_xformat("%zu process%s", n, n == 1 ? "" : "es");
+        return tmk_xformat(_("at least %zu program%s"), n, n == 1 ? "" : "s");
+    return tmk_xformat(_("%zu process%s"), n, n == 1 ? "" : "es");
 }
 
 static char *sentence_of_refusal(const struct tmk_refusal *r, size_t n_others)
 {
-    char *others = n_others ? tmk_xformat(" and %zu other%s", n_others, n_others == 1 ? "" : "s")
+    char *others = n_others ? tmk_xformat(_(" and %zu other%s"), n_others, n_others == 1 ? "" : "s")
                             : tmk_xstrdup("");
     char *error = r->os_error ? tmk_xformat(" (%s)", strerror(r->os_error)) : tmk_xstrdup("");
     const char *advice = r->reason == TMK_STOP_SANDBOX
                              ? "; to record all the same: " TMK_FILTERS_VARIABLE
                                "=" TMK_FILTERS_TRUST
                              : "";
-    char *who = r->pid ? tmk_xformat("process %u%s", (unsigned)r->pid, others)
+    char *who = r->pid ? tmk_xformat(_("process %u%s"), (unsigned)r->pid, others)
                        : nameless_sentence(r, n_others + 1);
     char *text = tmk_xformat("%s: %s%s%s", who, tmk_stop_text(r->reason), error, advice);
     free(who);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "passes/steps.h"
 
 static void say_target_refused(void *arg, const char *text)
@@ -63,9 +64,9 @@ static bool has_steps(const struct tmk_process *p)
 const char *tmk_step_text(const struct tmk_process *p, int64_t step, const char *lead, char *buffer)
 {
     if (step != TMK_NO_STEP)
-        snprintf(buffer, TMK_STEP_TEXT_BYTES, "%sin step %" PRId64, lead, step);
+        snprintf(buffer, TMK_STEP_TEXT_BYTES, _("%sin step %" PRId64), lead, step);
     else if (has_steps(p))
-        snprintf(buffer, TMK_STEP_TEXT_BYTES, "%sbefore the first step", lead);
+        snprintf(buffer, TMK_STEP_TEXT_BYTES, _("%sbefore the first step"), lead);
     else
         buffer[0] = '\0';
     return buffer;
@@ -78,7 +79,7 @@ const char *tmk_process_label(const struct tmk_process *p, char *buffer)
     else if (p->pid)
         snprintf(buffer, 40, "pid %" PRIu64, p->pid);
     else
-        snprintf(buffer, 40, "process");
+        snprintf(buffer, 40, _("process"));
     return buffer;
 }
 
@@ -165,6 +166,6 @@ bool tmk_target_device(const struct tmk_process *p, const char *name, uint16_t *
         }
         strcat(strcat(all, i ? ", " : ""), text);
     }
-    tmk_say("--device: nothing was allocated on '%s'; there is: %s", name, n ? all : "nothing");
+    tmk_say("--device: nothing was allocated on '%s'; there is: %s", name, n ? all : _("nothing"));
     return false;
 }

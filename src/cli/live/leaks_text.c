@@ -6,6 +6,7 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/table.h"
 #include "monitor/device_leaks.h"
@@ -19,11 +20,11 @@ static void say_growth_verdict(const struct tmk_leaks *leaks, uint64_t elapsed_n
     double threshold_mb = (double)leaks->threshold_bytes / TMK_MB;
     tmk_time_text(elapsed_ns, time);
     if (leaks->n_leaks)
-        tmk_print(stdout, "leak: %llu of %llu grew steadily by %g MB or more in %s\n",
+        tmk_print(stdout, _("leak: %llu of %llu grew steadily by %g MB or more in %s\n"),
                   (unsigned long long)leaks->n_leaks, (unsigned long long)leaks->n, threshold_mb,
                   time);
     else if (leaks->n_known)
-        tmk_print(stdout, "clean: nothing grew steadily by %g MB or more in %s\n", threshold_mb,
+        tmk_print(stdout, _("clean: nothing grew steadily by %g MB or more in %s\n"), threshold_mb,
                   time);
     else
         tmk_print(stdout, "%s\n", tmk_leaks_reason(leaks, elapsed_ns, reason));
@@ -43,11 +44,11 @@ static void add_amount(struct tmk_table *t, int64_t bytes, const char *behind)
 static const char *verdict_of_growth(const struct tmk_leak_row *row, uint64_t threshold_bytes)
 {
     if (row->is_leak)
-        return row->growth.is_faster ? "LEAK, faster and faster" : "LEAK";
+        return row->growth.is_faster ? _("LEAK, faster and faster") : _("LEAK");
     if (row->growth.is_steady)
-        return "grows";
+        return _("grows");
     bool is_large = row->growth.bytes > 0 && (uint64_t)row->growth.bytes >= threshold_bytes;
-    return !is_large ? "ok" : row->growth.falls ? "swings" : "rose";
+    return !is_large ? _("ok") : row->growth.falls ? _("swings") : _("rose");
 }
 
 static void add_growth_row(struct tmk_table *t, const struct tmk_leak_row *row,
@@ -59,19 +60,19 @@ static void add_growth_row(struct tmk_table *t, const struct tmk_leak_row *row,
         tmk_table_cellf(t, "%d", (int)row->process->now.pid);
         tmk_table_cell(t, row->process->now.name[0] ? row->process->now.name : NULL);
     } else {
-        tmk_table_cell(t, "all");
+        tmk_table_cell(t, _("all"));
         tmk_table_cell(t, row->device->device->name);
     }
     if (!g->is_known) {
         tmk_table_cell(t, NULL);
         tmk_table_cell(t, NULL);
-        tmk_table_cell(t, "too short");
+        tmk_table_cell(t, _("too short"));
         return;
     }
     add_amount(t, g->bytes, "");
     add_amount(t, g->span_ns ? (int64_t)((double)g->bytes * 60e9 / (double)g->span_ns) : 0, "/min");
     tmk_table_cellf(t, "%s%s", verdict_of_growth(row, threshold_bytes),
-                    row->process && row->process->has_ended ? ", ended" : "");
+                    row->process && row->process->has_ended ? _(", ended") : "");
 }
 
 void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
@@ -88,6 +89,6 @@ void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
         add_growth_row(t, &leaks->rows[i], leaks->threshold_bytes);
     tmk_sheet_table(&sheet, t);
     if (leaks->n > SHOWN_ROWS)
-        tmk_print(stdout, "  and %llu more; --json has all\n",
+        tmk_print(stdout, _("  and %llu more; --json has all\n"),
                   (unsigned long long)(leaks->n - SHOWN_ROWS));
 }

@@ -11,6 +11,7 @@
 #include "cli/output/sheet.h"
 #include "cli/plot/gnuplot.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/table.h"
 #include "kit/tree.h"
@@ -104,18 +105,18 @@ static void print_fragmentation(const struct tmk_watched_device *u, const struct
     char stuck[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES], largest[TMK_AMOUNT_BYTES];
     struct tmk_job_fragmentation sum = tmk_device_jobs_sum(d);
     if (!d->n_jobs) {
-        tmk_print(stdout, "fragmentation of %s: not known: %s\n", u->label, d->reason);
+        tmk_print(stdout, _("fragmentation of %s: not known: %s\n"), u->label, _(d->reason));
         return;
     }
     uint64_t bytes = tmk_job_stuck_bytes(&sum);
     tmk_print(stdout,
-              "fragmentation of %s: %s of %s reserved (%.1f %%) lie free between blocks; the "
-              "largest free block is %s\n",
+              _("fragmentation of %s: %s of %s reserved (%.1f %%) lie free between blocks; the "
+                "largest free block is %s\n"),
               u->label, tmk_size_text(bytes, stuck), tmk_size_text(sum.reserved_bytes, reserved),
               sum.reserved_bytes ? 100.0 * (double)bytes / (double)sum.reserved_bytes : 0.0,
               tmk_size_text(sum.largest_bytes, largest));
     if (d->reason[0])
-        tmk_print(stdout, "  without %s\n", d->reason);
+        tmk_print(stdout, _("  without %s\n"), _(d->reason));
 }
 
 void tmk_fragmentation_text(const struct tmk_monitor_status *status)

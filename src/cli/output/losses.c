@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "trace/layout.h"
 
 void tmk_losses_add(struct tmk_losses *sum, const struct tmk_quality *q)
@@ -41,7 +42,7 @@ const char *tmk_losses_text(const struct tmk_losses *sum, char text[TMK_LOSSES_T
     struct tmk_text t;
     const char *comma = "";
     tmk_text_init(&t, text, TMK_LOSSES_TEXT_BYTES);
-    tmk_text_add(&t, "in %llu other process%s: ", (unsigned long long)sum->n_processes,
+    tmk_text_add(&t, _("in %llu other process%s: "), (unsigned long long)sum->n_processes,
                  sum->n_processes == 1 ? "" : "es");
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         char count[TMK_AMOUNT_BYTES];
@@ -51,6 +52,6 @@ const char *tmk_losses_text(const struct tmk_losses *sum, char text[TMK_LOSSES_T
                      parts[i].n == 1 ? parts[i].one : parts[i].many);
         comma = ", ";
     }
-    tmk_text_string(&t, " (tidemark check says in which)");
+    tmk_text_string(&t, _(" (tidemark check says in which)"));
     return text;
 }

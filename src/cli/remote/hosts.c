@@ -26,6 +26,7 @@
 #include "cli/remote/request.h"
 #include "cli/remote/ssh.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 
 enum { MOST_AT_ONCE = 8, MOST_BYTES = 64 << 20, PATIENCE_S = 30 };
 #define PATIENCE_NS (PATIENCE_S * 1000000000ull)
@@ -139,12 +140,12 @@ static void finish_talk(struct host_talk *talk, int wait_status)
     answer->status = sentence ? -1 : status;
     bool has_said_why = !sentence || WEXITSTATUS(wait_status) == 255; /* tidemark there, or ssh */
     if (talk->is_late)
-        answer->reason = tmk_xformat("it did not answer within %d s", PATIENCE_S);
+        answer->reason = tmk_xformat(_("it did not answer within %d s"), PATIENCE_S);
     else if (answer->status != 0 && has_said_why)
         answer->reason = last_said_line(answer->said);
     if (answer->status != 0 && !answer->reason)
         answer->reason = sentence ? tmk_xstrdup(sentence)
-                                  : tmk_xformat("tidemark there ended with status %d", status);
+                                  : tmk_xformat(_("tidemark there ended with status %d"), status);
     talk->pid = 0;
     close_talk(talk);
 }

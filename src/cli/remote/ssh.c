@@ -28,6 +28,7 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/private_folder.h"
+#include "kit/language.h"
 
 extern char **environ;
 
@@ -241,7 +242,7 @@ static const char *sentence_of(struct tmk_ssh *s, int code)
 {
     const char *name = s->remote_path ? s->remote_path : "tidemark";
     if (code == SSH_FAILED)
-        return tmk_xarena_format(&s->texts, "%s cannot be reached over ssh%s; try: ssh %s true",
+        return tmk_xarena_format(&s->texts, _("%s cannot be reached over ssh%s; try: ssh %s true"),
                                  s->host, s->is_batch ? ", without asking for a password" : "",
                                  s->host);
     if (code == NOT_FOUND && s->remote_path)
@@ -249,18 +250,18 @@ static const char *sentence_of(struct tmk_ssh *s, int code)
                                  s->host, name);
     if (code == NOT_FOUND)
         return tmk_xarena_format(&s->texts,
-                                 "%s has no tidemark on the PATH of ssh, nor in ~/.local/bin: "
-                                 "install it there (docs/install.md), or say where it is: "
-                                 "--remote-path /PATH/tidemark",
+                                 _("%s has no tidemark on the PATH of ssh, nor in ~/.local/bin: "
+                                   "install it there (docs/install.md), or say where it is: "
+                                   "--remote-path /PATH/tidemark"),
                                  s->host);
-    return tmk_xarena_format(&s->texts, "%s on %s cannot be run", name, s->host);
+    return tmk_xarena_format(&s->texts, _("%s on %s cannot be run"), name, s->host);
 }
 
 int tmk_ssh_status(struct tmk_ssh *s, int wait_status, const char **ret_reason)
 {
     *ret_reason = NULL;
     if (WIFSIGNALED(wait_status)) {
-        *ret_reason = tmk_xarena_format(&s->texts, "%s: ssh was ended by signal %d", s->host,
+        *ret_reason = tmk_xarena_format(&s->texts, _("%s: ssh was ended by signal %d"), s->host,
                                         WTERMSIG(wait_status));
         return TMK_EXIT_FINDING;
     }

@@ -28,6 +28,7 @@
 #include "base/file_lock.h"
 #include "cli/output/xalloc.h"
 #include "kit/kernel_files.h"
+#include "kit/language.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/refusals.h"
@@ -62,7 +63,7 @@ __attribute__((format(printf, 2, 3))) static void tell_content(struct content_lo
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(l->text, TMK_RUN_CONTENT_TEXT_BYTES, format, args);
+    vsnprintf(l->text, TMK_RUN_CONTENT_TEXT_BYTES, _(format), args);
     va_end(args);
 }
 
@@ -297,11 +298,11 @@ static enum tmk_run_content look_into(struct content_look *l)
 
 static const char *kind_of_file_text(mode_t mode)
 {
-    return S_ISLNK(mode)    ? "is a symbolic link"
-           : S_ISREG(mode)  ? "is a file, not a run"
-           : S_ISSOCK(mode) ? "is a socket, not a run"
-           : S_ISFIFO(mode) ? "is a FIFO, not a run"
-                            : "is a device, not a run";
+    return S_ISLNK(mode)    ? _("is a symbolic link")
+           : S_ISREG(mode)  ? _("is a file, not a run")
+           : S_ISSOCK(mode) ? _("is a socket, not a run")
+           : S_ISFIFO(mode) ? _("is a FIFO, not a run")
+                            : _("is a device, not a run");
 }
 
 enum tmk_run_content tmk_run_content_look(const char *folder, char *text)

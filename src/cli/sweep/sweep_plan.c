@@ -19,6 +19,7 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "sweep/journal_out.h"
 #include "sweep/params.h"
 #include "sweep/words.h"
@@ -456,8 +457,8 @@ int tmk_sweep_plan_init(struct tmk_sweep_plan *p, const struct tmk_args *args)
     if (status != 0 || p->dry_run)
         return status;
     const char *folder = tmk_xshell_word(p->results->arena, p->results->folder);
-    p->resume = p->results->has_secret ? tmk_xformat("the same command with -o %s", folder)
-                                       : tmk_xformat("tidemark sweep --resume %s", folder);
+    p->resume = p->results->has_secret ? tmk_xformat(_("the same command with -o %s"), folder)
+                                       : tmk_xformat(_("tidemark sweep --resume %s"), folder);
     status = make_sweep_folder(p->results->folder);
     return status == 0 ? lock_journal(p) : status;
 }

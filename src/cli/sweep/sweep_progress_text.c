@@ -10,6 +10,7 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/table.h"
 #include "kit/utf8.h"
 #include "sweep/params.h"
@@ -31,7 +32,7 @@ static const char *line_text(const struct tmk_sweep_progress *v, const struct tm
     for (uint32_t p = 0; p < r->n_params; p++)
         tmk_text_add(&t, "%s%s", p ? ", " : "", r->params[p].values[c->choice[p]]);
     if (r->n_repeats > 1)
-        tmk_text_add(&t, " repeat %u of %u", c->repeat + 1, r->n_repeats);
+        tmk_text_add(&t, _(" repeat %u of %u"), c->repeat + 1, r->n_repeats);
     return buffer;
 }
 
@@ -80,7 +81,7 @@ static const char *time_left(const struct tmk_sweep_progress *v, char *buffer, s
     char time[TMK_AMOUNT_BYTES];
     buffer[0] = '\0';
     if (seconds >= 2)
-        snprintf(buffer, size, "about %s left", clock_text(seconds, time));
+        snprintf(buffer, size, _("about %s left"), clock_text(seconds, time));
     return buffer;
 }
 
@@ -93,7 +94,7 @@ static const char *peak_text(const struct tmk_cell *c, char *buffer)
 
 static const char *outcome_text(const struct tmk_cell *c)
 {
-    return c->outcome == TMK_CELL_OOM ? "OOM" : tmk_cell_outcome_name(c->outcome);
+    return c->outcome == TMK_CELL_OOM ? _("OOM") : tmk_cell_outcome_name(c->outcome);
 }
 
 /* Print a line of foreign text; nothing in it can control the terminal. */
@@ -122,12 +123,12 @@ static void say_param_names(struct tmk_sweep_progress *v)
     if (!v->is_short || v->has_named)
         return;
     v->has_named = true;
-    fputs("Lines have ", stderr);
+    fputs(_("Lines have "), stderr);
     for (uint32_t p = 0; p < v->r->n_params; p++) {
         fputs(p ? ", " : "", stderr);
         tmk_utf8_write(stderr, v->r->params[p].name, SIZE_MAX);
     }
-    fputs("; outcome, peak, time:\n", stderr);
+    fputs(_("; outcome, peak, time:\n"), stderr);
 }
 
 void tmk_sweep_progress_cell(struct tmk_sweep_progress *v, const struct tmk_cell *c,
@@ -162,12 +163,12 @@ void tmk_sweep_progress_running(struct tmk_sweep_progress *v, unsigned n_running
     if (!v->is_terminal || ns < 1000000000u)
         return;
     if (n_running > 1)
-        snprintf(more, sizeof more, " and %u more", n_running - 1);
+        snprintf(more, sizeof more, _(" and %u more"), n_running - 1);
     time_left(v, left, sizeof left);
     say_param_names(v);
     fputs("\r\033[K  ... ", stderr);
     tmk_utf8_write(stderr, line_text(v, c, text), WIDEST_TEXT);
-    fprintf(stderr, "%s, for %s%s%s", more, clock_text((double)(ns / 1000000000u), time),
+    fprintf(stderr, _("%s, for %s%s%s"), more, clock_text((double)(ns / 1000000000u), time),
             *left ? "; " : "", left);
     fflush(stderr);
     v->shown = true;

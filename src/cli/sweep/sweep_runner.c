@@ -23,6 +23,7 @@
 #include "cli/sweep/sweep_cell.h"
 #include "cli/sweep/sweep_progress_text.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "sweep/fit.h"
 #include "sweep/journal_out.h"
 #include "sweep/order.h"
@@ -118,7 +119,7 @@ static bool write_down(struct sweep_runner *run, uint32_t cell)
     if (tmk_journal_add(run->p->journal, run->r, cell, &err) == 0)
         return true;
     tmk_sweep_progress_clear(&run->progress);
-    tmk_say("%s", err.text[0] ? err.text : "out of memory");
+    tmk_say("%s", err.text[0] ? err.text : _("out of memory"));
     run->status = TMK_EXIT_FINDING;
     return false;
 }
@@ -283,7 +284,7 @@ static void excluded_text(const struct sweep_runner *run, char *text, size_t siz
     const struct tmk_results *r = run->r;
     struct tmk_text t;
     tmk_text_init(&t, text, size);
-    tmk_text_add(&t, ", %u excluded by ", r->n_cells - run->n);
+    tmk_text_add(&t, _(", %u excluded by "), r->n_cells - run->n);
     for (uint32_t i = 0; i < r->n_wheres; i++)
         tmk_text_add(&t, "%s%s", i > 0 ? " and " : "", r->wheres[i]);
 }
@@ -306,7 +307,7 @@ static void say_cells_begin(const struct sweep_runner *run)
                 run->r->folder, run->n - pending, run->n, excluded);
     else
         tmk_say("%u configuration%s%s%s; results in %s", run->n, run->n == 1 ? "" : "s", excluded,
-                run->p->n_jobs > 1 ? ", several at once" : "", run->r->folder);
+                run->p->n_jobs > 1 ? _(", several at once") : "", run->r->folder);
 }
 
 static void say_cells_end(struct sweep_runner *run)

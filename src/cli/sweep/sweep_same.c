@@ -6,6 +6,7 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_plan.h"
+#include "kit/language.h"
 #include "sweep/params.h"
 #include "sweep/results.h"
 
@@ -22,7 +23,7 @@ static void say_texts(const char *what, const char *const *texts, uint32_t n, co
     fprintf(stderr, "    %s", what);
     for (uint32_t i = 0; i < n; i++)
         fprintf(stderr, "%s%s", i ? between : "", texts[i]);
-    fputs(n ? "\n" : "(none)\n", stderr);
+    fputs(n ? "\n" : _("(none)\n"), stderr);
 }
 
 static int say_differs(const struct tmk_results *then, const char *what)

@@ -12,6 +12,7 @@
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "kit/shell.h"
 #include "kit/table.h"
 #include "kit/utf8.h"
@@ -58,10 +59,11 @@ static const char *say_other(struct tmk_sweep_answer *v, const struct tmk_cell *
     const struct tmk_share *layer = most_of(&c->components, true);
     if (text)
         text = tmk_arena_format(
-            &v->arena, "%s No layer owns it (in a language model: logits and loss, mostly).", text);
+            &v->arena, _("%s No layer owns it (in a language model: logits and loss, mostly)."),
+            text);
     if (!text || !layer)
         return text;
-    return tmk_arena_format(&v->arena, "%s Of the layers %s is the largest: %s, %s.", text,
+    return tmk_arena_format(&v->arena, _("%s Of the layers %s is the largest: %s, %s."), text,
                             layer->key, gb_text(layer->bytes, c->peak_allocated, size),
                             tmk_percent_text(layer->bytes, c->peak_allocated, percent));
 }
@@ -82,7 +84,7 @@ const char *tmk_sweep_look_command(struct tmk_sweep_answer *v)
         return NULL;
     const char *path = tmk_arena_format(&v->arena, "%s/%s", v->r->folder, c->run);
     const char *word = path ? tmk_shell_word(&v->arena, path) : NULL;
-    return word ? tmk_arena_format(&v->arena, "tidemark peak %s --by stack", word) : NULL;
+    return word ? tmk_arena_format(&v->arena, _("tidemark peak %s --by stack"), word) : NULL;
 }
 
 const char *tmk_sweep_say_largest(struct tmk_sweep_answer *v)
@@ -92,7 +94,7 @@ const char *tmk_sweep_say_largest(struct tmk_sweep_answer *v)
     if (!most)
         return NULL;
     const struct tmk_cell *c = v->g->largest->cell;
-    const char *text = tmk_arena_format(&v->arena, "%s is the largest: %s, %s of the peak.",
+    const char *text = tmk_arena_format(&v->arena, _("%s is the largest: %s, %s of the peak."),
                                         most->key, gb_text(most->bytes, c->peak_allocated, size),
                                         tmk_percent_text(most->bytes, c->peak_allocated, percent));
     return strcmp(most->key, "other") == 0 ? say_other(v, c, text) : text;
@@ -101,9 +103,9 @@ const char *tmk_sweep_say_largest(struct tmk_sweep_answer *v)
 static const char *judgement(double median)
 {
     return median <= 0.05   ? ""
-           : median <= 0.15 ? " Estimates are rough."
-                            : " Do not rely on estimates: something else than these parameters "
-                              "decides.";
+           : median <= 0.15 ? _(" Estimates are rough.")
+                            : _(" Do not rely on estimates: something else than these parameters "
+                                "decides.");
 }
 
 /* The percentage to show: an exact fit leaves only rounding errors. */
@@ -122,10 +124,11 @@ static const char *say_edge(struct tmk_sweep_answer *v, const char *text)
     const struct tmk_survey_config *c = tmk_survey_at(v->g, v->r->cells[cell].choice);
     return tmk_arena_format(
         &v->arena,
-        "%s %s does not follow the others: it needs %s, and the fit %s. Something else decides "
-        "from "
-        "there on (a later stage has the peak, say), so nothing beyond is estimated. Measure more "
-        "of the large ones.",
+        _("%s %s does not follow the others: it needs %s, and the fit %s. Something else decides "
+          "from "
+          "there on (a later stage has the peak, say), so nothing beyond is estimated. Measure "
+          "more "
+          "of the large ones."),
         text, c->name, tmk_size_text(c->cell->peak_allocated, is),
         tmk_size_text(tmk_size_whole(tmk_fit_cell(v->g->fit, cell).bytes), fitted));
 }
@@ -134,7 +137,7 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_answer *v)
 {
     uint32_t wrong = 0;
     if (!v->g->fit)
-        return tmk_arena_format(&v->arena, "No fit: %s.", v->g->why_none);
+        return tmk_arena_format(&v->arena, _("No fit: %s."), v->g->why_none);
     const struct tmk_fit *f = v->g->fit;
     for (uint32_t c = 0; c < v->r->n_cells; c++)
         wrong += tmk_fit_contradicts(v->reserved ? v->reserved : f, c);
@@ -142,13 +145,13 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_answer *v)
     char reserved[96] = "";
     if (v->reserved)
         snprintf(reserved, sizeof reserved,
-                 ", and what the allocator reserves within %.2g %% (the worst %.2g %%)",
+                 _(", and what the allocator reserves within %.2g %% (the worst %.2g %%)"),
                  shown_percent(tmk_fit_left_out_median(v->reserved)),
                  shown_percent(tmk_fit_left_out_worst(v->reserved)));
     const char *text = tmk_arena_format(
         &v->arena,
-        "Made from %u configurations. When each is left out in turn, the "
-        "others tell its peak within %.2g %% (the middle one; the worst %.2g %%)%s.%s",
+        _("Made from %u configurations. When each is left out in turn, the "
+          "others tell its peak within %.2g %% (the middle one; the worst %.2g %%)%s.%s"),
         tmk_fit_n_configurations(f), shown_percent(median), shown_percent(worst), reserved,
         judgement(median));
     text = text ? say_edge(v, text) : NULL;
@@ -156,9 +159,9 @@ const char *tmk_sweep_say_fit(struct tmk_sweep_answer *v)
         return text;
     return tmk_arena_format(
         &v->arena,
-        "%s %u cell%s ran out of memory though by the fit %s would have fitted: "
-        "it is too low there, or others used the device.",
-        text, wrong, wrong == 1 ? "" : "s", wrong == 1 ? "it" : "they");
+        _("%s %u cell%s ran out of memory though by the fit %s would have fitted: "
+          "it is too low there, or others used the device."),
+        text, wrong, wrong == 1 ? "" : "s", wrong == 1 ? _("it") : _("they"));
 }
 
 const char *tmk_sweep_capacity_text(uint64_t bytes, char *buffer)
@@ -174,13 +177,13 @@ const char *tmk_sweep_limit_text(const struct tmk_advice_limit *l, char *buffer,
 {
     const char *far = l->is_far ? "~" : "";
     if (l->sure == UINT64_MAX)
-        snprintf(buffer, size, "any");
+        snprintf(buffer, size, _("any"));
     else if (l->possible == 0)
-        snprintf(buffer, size, "none");
+        snprintf(buffer, size, _("none"));
     else if (l->possible == l->sure)
         snprintf(buffer, size, "%s%" PRIu64, far, l->sure);
     else if (l->possible == UINT64_MAX)
-        snprintf(buffer, size, "%s%" PRIu64 " or more", far, l->sure);
+        snprintf(buffer, size, _("%s%" PRIu64 " or more"), far, l->sure);
     else
         snprintf(buffer, size, "%s%" PRIu64 "–%" PRIu64, far, l->sure, l->possible);
     return buffer;
@@ -192,10 +195,10 @@ static void say_components(FILE *out, const struct tmk_sweep_answer *v)
 {
     const struct tmk_cell *c = v->g->largest->cell;
     char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES], name[512];
-    fprintf(out, "\nPeak of the largest configuration, %s: %s on %s\n\n",
+    fprintf(out, _("\nPeak of the largest configuration, %s: %s on %s\n\n"),
             tmk_cell_text(v->r, c, name, sizeof name),
             gb_text(c->peak_allocated, c->peak_allocated, size), c->device ? c->device : "-");
-    fputs("Component breakdown:\n", out);
+    fputs(_("Component breakdown:\n"), out);
     for (uint32_t i = 0; i < c->components.n; i++) {
         const struct tmk_share *s = &c->components.rows[i];
         fprintf(out, "  %s: %s (%s)\n", s->key, gb_text(s->bytes, c->peak_allocated, size),
@@ -231,7 +234,7 @@ static void say_estimates(struct tmk_sheet *sheet, const struct tmk_sweep_answer
         tmk_table_cell(t, tmk_cell_text(v->r, c->cell, name, sizeof name));
         tmk_table_cell(t, tmk_cell_outcome_name(c->cell->outcome));
         tmk_table_cell(t, tmk_size_text(tmk_size_whole(e.bytes), size));
-        tmk_table_cellf(t, "%s and %s", tmk_size_text(tmk_size_whole(e.low), low),
+        tmk_table_cellf(t, _("%s and %s"), tmk_size_text(tmk_size_whole(e.low), low),
                         tmk_size_text(tmk_size_whole(e.high), high));
     }
     if (n > 0)
@@ -270,10 +273,11 @@ static void add_columns(const struct tmk_sweep_answer *v, struct limit_columns *
 /* Explain ranges, and which memory of a GPU is not counted, or left free. */
 static const char *say_range(const struct tmk_sweep_answer *v)
 {
-    return v->reserved ? "A–B: up to A it fits with all that the allocator would hold; above B it "
-                         "does not, as the blocks alone are too much; between, it depends on "
-                         "fragmentation."
-                       : "A–B: up to A it fits; above B it does not; between, it may.";
+    return v->reserved
+               ? _("A–B: up to A it fits with all that the allocator would hold; above B it "
+                   "does not, as the blocks alone are too much; between, it depends on "
+                   "fragmentation.")
+               : _("A–B: up to A it fits; above B it does not; between, it may.");
 }
 
 static const char *say_overhead(const struct tmk_sweep_answer *v, char *buffer, size_t n)
@@ -283,13 +287,13 @@ static const char *say_overhead(const struct tmk_sweep_answer *v, char *buffer, 
     if (overhead == 0 || (overhead == TMK_BYTES_UNKNOWN && !v->reserved))
         return NULL;
     if (overhead != TMK_BYTES_UNKNOWN)
-        snprintf(buffer, n, "%s of each card are left to the CUDA context and others.",
+        snprintf(buffer, n, _("%s of each card are left to the CUDA context and others."),
                  tmk_size_text(overhead, size));
     else
         snprintf(buffer, n,
-                 "All of a card is counted as free. What the CUDA context and others take of it "
-                 "is not known%s.",
-                 v->advice.is_side_by_side ? ", as several configurations ran at once" : "");
+                 _("All of a card is counted as free. What the CUDA context and others take of it "
+                   "is not known%s."),
+                 v->advice.is_side_by_side ? _(", as several configurations ran at once") : "");
     return buffer;
 }
 
@@ -334,7 +338,7 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v
         any_range = any_range || l->possible != l->sure;
     }
     char *heading = NULL;
-    if (asprintf(&heading, "Largest %s that fits, by the fit",
+    if (asprintf(&heading, _("Largest %s that fits, by the fit"),
                  v->r->params[v->advice.main_param].name) < 0)
         tmk_die("out of memory");
     tmk_sheet_heading(sheet, heading);
@@ -358,7 +362,7 @@ static void say_nothing_measured(struct tmk_sheet *sheet, const struct tmk_sweep
         return;
     }
     tmk_sheet_text(sheet, "Nothing was measured: %u ended well, but no peak is known. %s%s", n,
-                   message ? "The first: " : "", message ? message : "");
+                   message ? _("The first: ") : "", message ? message : "");
     tmk_sheet_text(sheet,
                    "What is seen is memory of torch, of CUDA and HIP, and of programs that use "
                    "tidemark.h, where the command starts them with its environment. To look at "

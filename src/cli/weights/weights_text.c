@@ -13,6 +13,7 @@
 #include "interop/weights/weight_scan.h"
 #include "interop/weights/weights.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/table.h"
 #include "kit/textmap.h"
 #include "model/training_memory.h"
@@ -59,7 +60,8 @@ static void say_weight_names(struct tmk_sheet *sheet, const char *what,
         list = longer;
     }
     if (names->n > 0)
-        tmk_sheet_text(sheet, "%s: %s%s.", what, list, names->n > SHOWN_NAMES ? " and more" : "");
+        tmk_sheet_text(sheet, "%s: %s%s.", what, list,
+                       names->n > SHOWN_NAMES ? _(" and more") : "");
     free(list);
 }
 
@@ -89,7 +91,7 @@ static void show_types(struct tmk_sheet *sheet, const struct tmk_weights_answer 
             put_group_amounts(t, &a->types[i], a->total.n_bytes);
         }
     for (uint64_t i = 0; i < a->other_types.names.n; i++) {
-        tmk_table_cellf(t, "%s (unknown)", a->other_types.all[i].name);
+        tmk_table_cellf(t, _("%s (unknown)"), a->other_types.all[i].name);
         put_group_amounts(t, &a->other_types.all[i], a->total.n_bytes);
     }
     tmk_sheet_heading(sheet, "By type");
@@ -149,7 +151,7 @@ static void show_layers(struct tmk_sheet *sheet, const struct tmk_weights_answer
             last++;
         uint64_t n = last - i + 1;
         if (n > 1)
-            tmk_table_cellf(t, "%s to %s, each", all[i].name, strrchr(all[last].name, '.') + 1);
+            tmk_table_cellf(t, _("%s to %s, each"), all[i].name, strrchr(all[last].name, '.') + 1);
         else
             tmk_table_cell(t, all[i].name);
         put_group_amounts(t, &all[i], a->total.n_bytes);
@@ -222,10 +224,10 @@ static void say_odd(struct tmk_sheet *sheet, const struct tmk_weights_answer *a,
 {
     const struct tmk_scan_result *r = &a->results[i];
     char count[TMK_AMOUNT_BYTES];
-    char *nan = r->n_nan ? tmk_xformat("%s NaN, the first at index %" PRIu64,
+    char *nan = r->n_nan ? tmk_xformat(_("%s NaN, the first at index %" PRIu64),
                                        tmk_count_text(r->n_nan, count), r->first_nan)
                          : tmk_xstrdup("");
-    char *inf = r->n_inf ? tmk_xformat("%s infinite, the first at index %" PRIu64,
+    char *inf = r->n_inf ? tmk_xformat(_("%s infinite, the first at index %" PRIu64),
                                        tmk_count_text(r->n_inf, count), r->first_inf)
                          : tmk_xstrdup("");
     char *text =
@@ -278,7 +280,7 @@ static void show_numbers(struct tmk_sheet *sheet, const struct tmk_weights_answe
     if (n_shown > 2 * SHOWN_NAMES)
         tmk_sheet_text(sheet, "... and %" PRIu64 " tensors more.", n_shown - 2 * SHOWN_NAMES);
     tmk_sheet_text(sheet, "%s%s zero, %s denormal.",
-                   a->n_nan || a->n_inf ? "" : "No NaN, no infinity. ",
+                   a->n_nan || a->n_inf ? "" : _("No NaN, no infinity. "),
                    tmk_count_text(n_zero, zero), tmk_count_text(n_denormal, denormal));
     say_unseen(sheet, a);
 }
@@ -310,7 +312,7 @@ static void show_estimate(struct tmk_sheet *sheet, const struct tmk_weights_answ
     for (uint32_t i = 0; a->n_adapted > 0 && i < a->n_ranks; i++) {
         struct tmk_training_memory m =
             tmk_training_lora(a->n_floats, a->adapted_sides, a->ranks[i]);
-        tmk_table_cellf(t, "LoRA rank %" PRIu32, a->ranks[i]);
+        tmk_table_cellf(t, _("LoRA rank %" PRIu32), a->ranks[i]);
         put_training_estimate(t, &m);
     }
     tmk_sheet_heading(sheet, "Memory for training with AdamW: an estimate");
@@ -329,8 +331,8 @@ void tmk_weights_text(const struct tmk_weights_answer *a, FILE *out)
     struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out)};
     const struct tmk_weights *w = &a->weights;
     char *title = w->n_files == 1 ? tmk_xformat("%s (%s)", w->files[0].path, w->files[0].format)
-                                  : tmk_xformat("%s and %" PRIu64 " more files", w->files[0].path,
-                                                w->n_files - 1);
+                                  : tmk_xformat(_("%s and %" PRIu64 " more files"),
+                                                w->files[0].path, w->n_files - 1);
     tmk_sheet_title(&sheet, title);
     free(title);
     say_total(&sheet, a);

@@ -14,6 +14,7 @@
 #include "interop/pickle/pickle_ops.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 
 enum {
     /* For each byte read: long lists of numbers take 27 at most. */
@@ -48,7 +49,7 @@ static void fail_machine(struct cell_machine *m, int rc, const char *text)
 {
     if (m->rc < 0)
         return;
-    m->rc = tmk_fail(m->err, rc, "data.pkl: %s", text);
+    m->rc = tmk_fail(m->err, rc, "data.pkl: %s", _(text));
     if (m->err)
         m->err->offset = (uint64_t)(m->at - m->start);
 }

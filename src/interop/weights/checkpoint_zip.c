@@ -21,6 +21,7 @@
 #include "kit/amount.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 #include "kit/textmap.h"
 
 enum {
@@ -60,7 +61,7 @@ struct zip {
 
 static int fail_damaged_zip(struct tmk_error *err, uint64_t offset, const char *what)
 {
-    int rc = tmk_fail(err, TMK_EDAMAGED, "the zip file: %s", what);
+    int rc = tmk_fail(err, TMK_EDAMAGED, "the zip file: %s", _(what));
     if (err)
         err->offset = offset;
     return rc;

@@ -14,6 +14,7 @@
 #include "interop/weights/weights_in.h"
 #include "kit/arena.h"
 #include "kit/json_in.h"
+#include "kit/language.h"
 #include "kit/textmap.h"
 
 enum { MAX_HEADER_BYTES = 100 << 20 }; /* the format's own bound */
@@ -141,7 +142,7 @@ static int parse_header(struct tmk_weights *w, const struct tmk_weights_source *
     tmk_json_in_end(&j);
     if (!j.problem)
         return 0;
-    rc = tmk_fail(err, TMK_EDAMAGED, "the header of this safetensors file: %s", j.problem);
+    rc = tmk_fail(err, TMK_EDAMAGED, "the header of this safetensors file: %s", _(j.problem));
     if (err)
         err->offset = 8 + (uint64_t)(j.at - j.start);
     return rc;

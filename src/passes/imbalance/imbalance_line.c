@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "model/run_clock.h"
 #include "passes/imbalance/imbalance.h"
 #include "passes/imbalance/rank_facts.h"
@@ -24,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static void add_words(struct line_text *l,
     size_t room = TMK_IMBALANCE_LINE_BYTES - l->length;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(l->text + l->length, room, format, args);
+    int n = vsnprintf(l->text + l->length, room, _(format), args);
     va_end(args);
     if (n > 0)
         l->length += (size_t)n < room ? (size_t)n : room - 1;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "model/run_clock.h"
 #include "passes/forecast.h"
 #include "passes/imbalance/imbalance.h"
@@ -117,7 +118,7 @@ __attribute__((format(printf, 2, 3))) static void tell_ranks(struct rank_teller 
     char text[600];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof text, _(format), args);
     va_end(args);
     t->sentence(t->arg, text);
     t->n++;
@@ -128,9 +129,9 @@ static const char *rank_name(const struct tmk_imbalance *b, uint32_t row, char *
 {
     const struct tmk_rank_facts *f = &b->rows[row].facts;
     if (b->clock.n_hosts > 1 && f->host && f->host[0])
-        snprintf(buffer, 100, "rank %" PRId64 " on %s", f->rank, f->host);
+        snprintf(buffer, 100, _("rank %" PRId64 " on %s"), f->rank, f->host);
     else
-        snprintf(buffer, 100, "rank %" PRId64, f->rank);
+        snprintf(buffer, 100, _("rank %" PRId64), f->rank);
     return buffer;
 }
 
@@ -139,7 +140,7 @@ static const char *step_words(int64_t step, char *buffer)
 {
     buffer[0] = '\0';
     if (step != TMK_NO_STEP)
-        snprintf(buffer, 40, ", in step %" PRId64, step);
+        snprintf(buffer, 40, _(", in step %" PRId64), step);
     return buffer;
 }
 
@@ -166,13 +167,14 @@ static void tell_verdict(struct rank_teller *t)
         tell_ranks(t, "The %" PRIu32 " ranks are balanced: the largest peak is %s, the median %s.",
                    b->n_ranks, peak, median);
     else
-        tell_ranks(
-            t,
-            "%s: %s has the largest peak, %s. That is %.2f times the median of %" PRIu32
-            " ranks (%s), and %s more than %s.",
-            b->is_imbalanced ? "IMBALANCED" : "Not quite balanced", rank_name(b, b->highest, name),
-            peak, b->median_bytes > 0 ? (double)f->peak_bytes / b->median_bytes : 0, b->n_ranks,
-            median, tmk_size_text(bytes_over_typical(b), more), rank_name(b, b->typical, typical));
+        tell_ranks(t,
+                   "%s: %s has the largest peak, %s. That is %.2f times the median of %" PRIu32
+                   " ranks (%s), and %s more than %s.",
+                   b->is_imbalanced ? _("IMBALANCED") : _("Not quite balanced"),
+                   rank_name(b, b->highest, name), peak,
+                   b->median_bytes > 0 ? (double)f->peak_bytes / b->median_bytes : 0, b->n_ranks,
+                   median, tmk_size_text(bytes_over_typical(b), more),
+                   rank_name(b, b->typical, typical));
 }
 
 static void add_why_part(char *text, size_t room, const char *lead,
@@ -181,7 +183,7 @@ static void add_why_part(char *text, size_t room, const char *lead,
     char size[TMK_AMOUNT_BYTES];
     size_t n = strlen(text);
     if (part->key)
-        snprintf(text + n, room - n, "%s%s %.100s, %s more", n ? "; " : "", lead, part->key,
+        snprintf(text + n, room - n, _("%s%s %.100s, %s more"), n ? "; " : "", lead, _(part->key),
                  tmk_size_text(part->more_bytes, size));
 }
 
@@ -191,9 +193,9 @@ static void tell_why(struct rank_teller *t)
     char parts[450] = "", name[100];
     if (!why->is_known)
         return;
-    add_why_part(parts, sizeof parts, "category", &why->category);
-    add_why_part(parts, sizeof parts, "module", &why->module);
-    add_why_part(parts, sizeof parts, "stage", &why->stage);
+    add_why_part(parts, sizeof parts, _("category"), &why->category);
+    add_why_part(parts, sizeof parts, _("module"), &why->module);
+    add_why_part(parts, sizeof parts, _("stage"), &why->stage);
     if (parts[0])
         tell_ranks(t, "Largest differences to %s at the peak: %s.",
                    rank_name(t->b, t->b->typical, name), parts);
@@ -241,7 +243,7 @@ static void tell_ended_early(struct rank_teller *t)
     const struct tmk_rank_facts *f = &b->rows[b->first_ended].facts;
     tell_ranks(t, "ENDED EARLY: %s, after %s%s%s.", rank_name(b, b->first_ended, name),
                tmk_time_text(f->end_ns, time), step_words(f->last_step, step),
-               f->end == TMK_RANK_KILLED ? ": a signal killed it" : "");
+               f->end == TMK_RANK_KILLED ? _(": a signal killed it") : "");
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n_rows; i++)
         n += b->rows[i].ended_early;
@@ -258,7 +260,7 @@ static void tell_next_oom(struct rank_teller *t)
         return;
     const struct tmk_rank_facts *f = &b->rows[b->next_oom].facts;
     tell_ranks(t, "%s %s runs out of memory first; risk %s.",
-               f->end == TMK_RANK_RUNNING ? "Forecast:" : "Had it gone on,",
+               f->end == TMK_RANK_RUNNING ? _("Forecast:") : _("Had it gone on,"),
                rank_name(b, b->next_oom, name), tmk_forecast_text(&f->forecast, false, text));
 }
 
