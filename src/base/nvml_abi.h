@@ -29,6 +29,8 @@ enum tmk_nvml_compute_mode {
     TMK_NVML_MODE_EXCLUSIVE_PROCESS = 3,
 };
 
+enum { TMK_NVML_SENSOR_GPU = 0 }; /* of the chip, for nvmlDeviceGetTemperature */
+
 enum { TMK_NVML_TEXT_BYTES = 96 }; /* room for a name or an id of any version */
 
 #define TMK_NVML_UNAVAILABLE UINT64_MAX /* bytes of a process that the driver does not tell */
@@ -44,6 +46,11 @@ struct tmk_nvml_memory {
 struct tmk_nvml_memory_v2 {
     uint32_t version; /* in: TMK_NVML_MEMORY_V2 */
     uint64_t total, reserved, free, used;
+};
+
+struct tmk_nvml_utilization { /* percent of the driver's last sampling period */
+    uint32_t gpu;             /* in which a kernel ran */
+    uint32_t memory;          /* in which memory was read or written */
 };
 
 struct tmk_nvml_process { /* of _v2 and _v3 */

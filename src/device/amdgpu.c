@@ -130,6 +130,43 @@ static int amdgpu_memory(struct tmk_devices *d, const struct tmk_device *device,
     return 0;
 }
 
+/* ---- load ---- */
+
+/* The first number of a file of the card's sensors (hwmon), which is in a folder with a number that
+ * differs. */
+static bool read_sensor(const struct tmk_devices *d, unsigned card, const char *name, uint64_t *ret)
+{
+    char path[PATH_MAX], file[64];
+    snprintf(path, sizeof path, "%s/class/drm/card%u/device/hwmon", d->roots.sys, card);
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    bool found = false;
+    while (folder && !found && (entry = readdir(folder))) {
+        snprintf(file, sizeof file, "hwmon/%.24s/%s", entry->d_name, name);
+        found = entry->d_name[0] != '.' && read_card_bytes(d, card, file, ret);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* Newer cards tell the power of the moment (power1_input) instead of its average, in microwatts;
+ * temperatures are in thousandths of a degree. */
+static void amdgpu_load(struct tmk_devices *d, const struct tmk_device *device,
+                        struct tmk_device_load *ret)
+{
+    uint64_t value;
+    if (read_card_bytes(d, device->number, "gpu_busy_percent", &value) && value <= 100)
+        ret->busy_percent = (uint32_t)value;
+    if (read_sensor(d, device->number, "power1_average", &value) ||
+        read_sensor(d, device->number, "power1_input", &value))
+        ret->power_mw = (uint32_t)(value / 1000);
+    if (read_sensor(d, device->number, "power1_cap", &value))
+        ret->power_limit_mw = (uint32_t)(value / 1000);
+    if (read_sensor(d, device->number, "temp1_input", &value))
+        ret->temperature_c = (uint32_t)(value / 1000);
+}
+
 /* ---- processes ---- */
 
 /* Whether the rest of the line at `field` equals `text`. */
@@ -221,6 +258,7 @@ static int amdgpu_processes(struct tmk_devices *d, const struct tmk_device *devi
 const struct tmk_device_source tmk_source_amdgpu = {
     .open = amdgpu_open,
     .memory = amdgpu_memory,
+    .load = amdgpu_load,
     .processes = amdgpu_processes,
     .has_own_pids = true,
 };

@@ -116,6 +116,15 @@ int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_
     return sources[device->kind]->memory(d, device, ret, err);
 }
 
+void tmk_devices_load(struct tmk_devices *d, unsigned index, struct tmk_device_load *ret)
+{
+    const struct tmk_device *device = &d->list[index];
+    *ret = (struct tmk_device_load){TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN,
+                                    TMK_LOAD_UNKNOWN};
+    if (!device->reason[0] && sources[device->kind]->load)
+        sources[device->kind]->load(d, device, ret);
+}
+
 /* ---- PIDs ----
  *
  * Newer drivers report numbers of the asker's PID namespace, older ones the machine's, and some the

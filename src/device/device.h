@@ -66,6 +66,17 @@ struct tmk_device_memory { /* all unknown: the GPU has no memory of its own, but
     uint64_t reserved_bytes; /* what the driver keeps for itself */
 };
 
+/* How busy a device is. Each value may be TMK_LOAD_UNKNOWN by itself: old drivers, parts of a GPU
+ * and the host do not tell all of them. */
+#define TMK_LOAD_UNKNOWN UINT32_MAX
+struct tmk_device_load {
+    uint32_t busy_percent; /* the share of the driver's last sampling period (a second or less) in
+                              which the GPU computed; the host: of the time since the load was read
+                              before, over all processors */
+    uint32_t power_mw, power_limit_mw;
+    uint32_t temperature_c;
+};
+
 struct tmk_device_process {
     pid_t pid;       /* its number in our /proc, or the driver's number if it is not there */
     pid_t inner_pid; /* its number its number in its own container; 0: the process cannot be seen
@@ -115,6 +126,8 @@ const struct tmk_driver *tmk_devices_driver(const struct tmk_devices *d, enum tm
 /* Read a device's memory as it is now. 0, or TMK_E* with a reason; *ret is untouched then. */
 int tmk_devices_memory(struct tmk_devices *d, unsigned index, struct tmk_device_memory *ret,
                        struct tmk_error *err);
+/* Read how busy a device is now; what it does not tell is unknown. */
+void tmk_devices_load(struct tmk_devices *d, unsigned index, struct tmk_device_load *ret);
 /* List the processes that use a GPU, each once, by PID. For the host, list the larger processes
  * with their resident memory (see host.h). 0, or TMK_E* with a reason; *ret is empty then. */
 int tmk_devices_processes(struct tmk_devices *d, unsigned index, struct tmk_device_processes *ret,

@@ -11,7 +11,8 @@ struct tmk_devices {
     struct tmk_driver drivers[TMK_DEVICE_N_KINDS];
     struct tmk_device list[TMK_DEVICES_MOST];
     unsigned n;
-    void *nvml; /* belongs to nvml.c; NULL: not open */
+    void *nvml;                           /* belongs to nvml.c; NULL: not open */
+    uint64_t host_ticks, host_idle_ticks; /* of host.c: when its load was read before */
 };
 
 struct tmk_device_source {
@@ -19,6 +20,9 @@ struct tmk_device_source {
     int (*open)(struct tmk_devices *d, struct tmk_error *err);
     int (*memory)(struct tmk_devices *d, const struct tmk_device *device,
                   struct tmk_device_memory *ret, struct tmk_error *err);
+    /* Write what is known of the load over *ret, which has everything unknown. NULL: nothing is. */
+    void (*load)(struct tmk_devices *d, const struct tmk_device *device,
+                 struct tmk_device_load *ret);
     /* Add processes with tmk_processes_add(), with PIDs as the source knows them. NULL: the source
      * lists none. */
     int (*processes)(struct tmk_devices *d, const struct tmk_device *device,

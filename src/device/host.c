@@ -60,6 +60,41 @@ static int host_memory(struct tmk_devices *d, const struct tmk_device *device,
     return 0;
 }
 
+/* Read the ticks of all processors together, and how many of these they were idle or waited for a
+ * disk, from "cpu  user nice system idle iowait irq softirq steal guest ...". Guests are in user.
+ */
+static bool read_processor_ticks(const char *proc, uint64_t *ret_all, uint64_t *ret_idle)
+{
+    enum { IDLE = 3, IOWAIT = 4, STEAL = 7 };
+    char text[512];
+    long ticks[STEAL + 1];
+    tmk_kernel_file_read(text, sizeof text, "%s/stat", proc);
+    if (strncmp(text, "cpu ", 4) != 0 ||
+        tmk_kernel_numbers(text + 4, ticks, STEAL + 1) != STEAL + 1)
+        return false;
+    *ret_all = 0;
+    for (unsigned i = 0; i <= STEAL; i++)
+        *ret_all += (uint64_t)ticks[i];
+    *ret_idle = (uint64_t)ticks[IDLE] + (uint64_t)ticks[IOWAIT];
+    return true;
+}
+
+/* A share needs two readings; iowait may fall, and then idle time seems to. */
+static void host_load(struct tmk_devices *d, const struct tmk_device *device,
+                      struct tmk_device_load *ret)
+{
+    (void)device;
+    uint64_t all, idle;
+    if (!read_processor_ticks(d->roots.proc, &all, &idle))
+        return;
+    uint64_t passed = all - d->host_ticks;
+    uint64_t rested = idle > d->host_idle_ticks ? idle - d->host_idle_ticks : 0;
+    if (d->host_ticks && all > d->host_ticks && rested <= passed)
+        ret->busy_percent = (uint32_t)(((passed - rested) * 100 + passed / 2) / passed);
+    d->host_ticks = all;
+    d->host_idle_ticks = idle;
+}
+
 /* ---- processes ---- */
 
 /* Read the resident bytes from statm's second number, which counts pages. 0: there is no such
@@ -96,6 +131,7 @@ static int host_processes(struct tmk_devices *d, const struct tmk_device *device
 const struct tmk_device_source tmk_source_host = {
     .open = host_open,
     .memory = host_memory,
+    .load = host_load,
     .processes = host_processes,
     .has_own_pids = true,
 };

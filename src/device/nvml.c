@@ -50,10 +50,14 @@ struct nvml {
     int (*mig_mode)(struct tmk_nvml_device *, unsigned *, unsigned *); /* (optional) */
     int (*mig_count)(struct tmk_nvml_device *, unsigned *);            /* (optional) */
     int (*mig_handle)(struct tmk_nvml_device *, unsigned,
-                      struct tmk_nvml_device **); /* (optional) */
-    process_fn *compute;                          /* (optional) */
-    process_fn *graphics;                         /* (optional) */
-    struct tmk_nvml_process *raw;                 /* lists, as NVML gives them */
+                      struct tmk_nvml_device **);                                /* (optional) */
+    int (*utilization)(struct tmk_nvml_device *, struct tmk_nvml_utilization *); /* (optional) */
+    int (*power)(struct tmk_nvml_device *, unsigned *);                          /* (optional) */
+    int (*power_limit)(struct tmk_nvml_device *, unsigned *);                    /* (optional) */
+    int (*temperature)(struct tmk_nvml_device *, unsigned, unsigned *);          /* (optional) */
+    process_fn *compute;                                                         /* (optional) */
+    process_fn *graphics;                                                        /* (optional) */
+    struct tmk_nvml_process *raw; /* lists, as NVML gives them */
     uint64_t raw_room;
 };
 
@@ -77,6 +81,10 @@ static const struct {
     {"nvmlDeviceGetMigMode", NULL, offsetof(struct nvml, mig_mode), true},
     {"nvmlDeviceGetMaxMigDeviceCount", NULL, offsetof(struct nvml, mig_count), true},
     {"nvmlDeviceGetMigDeviceHandleByIndex", NULL, offsetof(struct nvml, mig_handle), true},
+    {"nvmlDeviceGetUtilizationRates", NULL, offsetof(struct nvml, utilization), true},
+    {"nvmlDeviceGetPowerUsage", NULL, offsetof(struct nvml, power), true},
+    {"nvmlDeviceGetEnforcedPowerLimit", NULL, offsetof(struct nvml, power_limit), true},
+    {"nvmlDeviceGetTemperature", NULL, offsetof(struct nvml, temperature), true},
     {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
      offsetof(struct nvml, compute), true},
     {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2",
@@ -381,6 +389,24 @@ static int nvml_memory(struct tmk_devices *d, const struct tmk_device *device,
     return 0;
 }
 
+/* A part of a GPU, and some boards, do not support some of these: the value stays unknown. */
+static void nvml_load(struct tmk_devices *d, const struct tmk_device *device,
+                      struct tmk_device_load *ret)
+{
+    const struct nvml *nvml = d->nvml;
+    struct tmk_nvml_utilization rates;
+    unsigned value;
+    if (nvml->utilization && nvml->utilization(device->handle, &rates) == TMK_NVML_OK)
+        ret->busy_percent = rates.gpu;
+    if (nvml->power && nvml->power(device->handle, &value) == TMK_NVML_OK)
+        ret->power_mw = value;
+    if (nvml->power_limit && nvml->power_limit(device->handle, &value) == TMK_NVML_OK)
+        ret->power_limit_mw = value;
+    if (nvml->temperature &&
+        nvml->temperature(device->handle, TMK_NVML_SENSOR_GPU, &value) == TMK_NVML_OK)
+        ret->temperature_c = value;
+}
+
 /* Ask for a list, with more room until it fits, and put it behind the `*n` entries that are there.
  * Returns NVML's code. */
 static int ask_process_list(struct nvml *nvml, const struct tmk_device *device, process_fn *list,
@@ -456,6 +482,7 @@ static int nvml_processes(struct tmk_devices *d, const struct tmk_device *device
 const struct tmk_device_source tmk_source_nvml = {
     .open = nvml_open,
     .memory = nvml_memory,
+    .load = nvml_load,
     .processes = nvml_processes,
     .close = nvml_close,
 };

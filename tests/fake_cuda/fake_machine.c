@@ -33,8 +33,14 @@ static void add_device(struct fake_machine *m, const char *line, bool is_part)
         }
         number += m->devices[i].is_part == is_part;
     }
-    *d = (struct tmk_nvml_device){
-        .card = card, .is_part = is_part, .number = number, .mig_mode = -1};
+    *d = (struct tmk_nvml_device){.card = card,
+                                  .is_part = is_part,
+                                  .number = number,
+                                  .mig_mode = -1,
+                                  .busy_percent = -1,
+                                  .power_mw = -1,
+                                  .power_limit_mw = -1,
+                                  .temperature_c = -1};
     if (sscanf(line, "%*s %" SCNu64 " %95[^\n]", &d->total_bytes, d->name) != 2)
         wrong(line);
     if (is_part)
@@ -78,6 +84,9 @@ static bool read_detail(struct fake_machine *m, const char *line)
     return sscanf(line, "uuid %95s", d->uuid) == 1 ||
            sscanf(line, "reserved %" SCNu64, &d->reserved_bytes) == 1 ||
            sscanf(line, "hidden %" SCNu64, &d->hidden_bytes) == 1 ||
+           sscanf(line, "busy %d", &d->busy_percent) == 1 ||
+           sscanf(line, "power %d %d", &d->power_mw, &d->power_limit_mw) >= 1 ||
+           sscanf(line, "temperature %d", &d->temperature_c) == 1 ||
            sscanf(line, "mode %u", &d->mode) == 1 || sscanf(line, "migmode %d", &d->mig_mode) == 1;
 }
 

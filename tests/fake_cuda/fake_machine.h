@@ -14,6 +14,9 @@
  *     migmode 0|1                else the card knows nothing of MIG
  *     process PID BYTES|-        a compute process; -: the driver does not tell its bytes
  *     graphics PID BYTES|-
+ *     busy PERCENT               utilisation; without this line, and likewise for the next
+ *     power MILLIWATTS LIMIT     three: not supported; of a LIMIT `-` too
+ *     temperature CELSIUS
  *     hidden BYTES               by processes of namespaces that the asker is not told of
  *     fail FUNCTION CODE         NVML's answers CODE: for this card, or, before the first, always
  *
@@ -44,7 +47,8 @@ struct tmk_nvml_device {
     char name[TMK_NVML_TEXT_BYTES], uuid[TMK_NVML_TEXT_BYTES];
     uint64_t total_bytes, reserved_bytes, hidden_bytes;
     unsigned mode;
-    int mig_mode; /* -1: none */
+    int mig_mode;                                              /* -1: none */
+    int busy_percent, power_mw, power_limit_mw, temperature_c; /* -1: not supported */
 };
 
 struct fake_process {

@@ -36,6 +36,12 @@ EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(struct tmk_nvml_device *devic
                                                    struct tmk_nvml_process *processes);
 
 #ifndef FAKE_NVML_460
+EXPORT int nvmlDeviceGetUtilizationRates(struct tmk_nvml_device *device,
+                                         struct tmk_nvml_utilization *rates);
+EXPORT int nvmlDeviceGetPowerUsage(struct tmk_nvml_device *device, unsigned *milliwatts);
+EXPORT int nvmlDeviceGetEnforcedPowerLimit(struct tmk_nvml_device *device, unsigned *milliwatts);
+EXPORT int nvmlDeviceGetTemperature(struct tmk_nvml_device *device, unsigned sensor,
+                                    unsigned *celsius);
 EXPORT int nvmlDeviceGetMemoryInfo_v2(struct tmk_nvml_device *device,
                                       struct tmk_nvml_memory_v2 *memory);
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(struct tmk_nvml_device *device, unsigned *count,
@@ -191,6 +197,47 @@ int nvmlDeviceGetMemoryInfo(struct tmk_nvml_device *device, struct tmk_nvml_memo
     }
     return code;
 }
+
+#ifndef FAKE_NVML_460
+
+/* ---- load ---- */
+
+/* A number of the state, which is below zero where the card does not support it. */
+static int answer_number(int code, int number, unsigned *ret)
+{
+    if (code == TMK_NVML_OK && number < 0)
+        code = TMK_NVML_NOT_SUPPORTED;
+    if (code == TMK_NVML_OK)
+        *ret = (unsigned)number;
+    return code;
+}
+
+int nvmlDeviceGetUtilizationRates(struct tmk_nvml_device *device,
+                                  struct tmk_nvml_utilization *rates)
+{
+    rates->memory = 0;
+    return answer_number(look(__func__, device), device->busy_percent, &rates->gpu);
+}
+
+int nvmlDeviceGetPowerUsage(struct tmk_nvml_device *device, unsigned *milliwatts)
+{
+    return answer_number(look(__func__, device), device->power_mw, milliwatts);
+}
+
+int nvmlDeviceGetEnforcedPowerLimit(struct tmk_nvml_device *device, unsigned *milliwatts)
+{
+    return answer_number(look(__func__, device), device->power_limit_mw, milliwatts);
+}
+
+int nvmlDeviceGetTemperature(struct tmk_nvml_device *device, unsigned sensor, unsigned *celsius)
+{
+    int code = look(__func__, device);
+    if (code == TMK_NVML_OK && sensor != TMK_NVML_SENSOR_GPU)
+        code = TMK_NVML_INVALID_ARGUMENT;
+    return answer_number(code, device->temperature_c, celsius);
+}
+
+#endif
 
 /* ---- parts ---- */
 

@@ -445,6 +445,81 @@ static void test_amd(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- load ---- */
+
+static void assert_load(struct fixture *f, unsigned index, uint32_t busy, uint32_t power,
+                        uint32_t limit, uint32_t temperature)
+{
+    struct tmk_device_load load = {0};
+    tmk_devices_load(f->devices, index, &load);
+    assert_int_equal(load.busy_percent, busy);
+    assert_int_equal(load.power_mw, power);
+    assert_int_equal(load.power_limit_mw, limit);
+    assert_int_equal(load.temperature_c, temperature);
+}
+
+/* Each value may be unknown by itself; zero is a value. */
+static void test_load(void **state)
+{
+    struct fixture *f = *state;
+    open_with(f, "device 1000 A\nbusy 97\npower 512300 700000\ntemperature 61\n"
+                 "device 1000 B\nbusy 0\npower 0 -\n"
+                 "device 1000 C\n"
+                 "device 1000 D\nbusy 5\ntemperature 40\nfail nvmlDeviceGetTemperature 999\n"
+                 "device 1000 E\nfail nvmlDeviceGetHandleByIndex_v2 15\n");
+    assert_load(f, 0, 97, 512300, 700000, 61);
+    assert_load(f, 1, 0, 0, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);
+    assert_load(f, 2, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);
+    assert_load(f, 3, 5, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);
+    assert_load(f, 4, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);
+}
+
+static void test_load_of_an_older_driver(void **state)
+{
+    struct fixture *f = *state;
+    tree_cards(&f->tree, "driver 460.91.03\ndevice 1000 Tesla K80\nbusy 97\npower 90000 150000\n"
+                         "temperature 61\n");
+    f->tree.roots.nvml = getenv("FAKE_NVML_460");
+    open_with(f, NULL);
+    assert_load(f, 0, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);
+}
+
+/* The host's share of processor time is that since it was read before. */
+static void test_load_of_the_host(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *stat;
+        uint32_t busy;
+    } looks[] = {
+        {"cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1 1 1\n", TMK_LOAD_UNKNOWN},
+        {"cpu  160 0 115 820 5 0 0 0 0 0\n", 75}, /* of 100 ticks, 20 idle and 5 for a disk */
+        {"cpu  160 0 115 920 5 0 0 0 0 0\n", 0},  /* a machine at rest: known, and zero */
+        {"cpu  160 0 115 920 5 0 0 0 0 0\n", TMK_LOAD_UNKNOWN}, /* no time has passed */
+        {"cpu  160 0\n", TMK_LOAD_UNKNOWN},                     /* not this kernel's */
+        {"cpu  260 0 115 920 4 0 0 0 0 0\n", 100},              /* iowait fell */
+    };
+    open_with(f, NULL);
+    assert_load(f, 0, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        tree_file(&f->tree, looks[i].stat, "proc/stat");
+        assert_load(f, 0, looks[i].busy, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);
+    }
+}
+
+static void test_load_of_amd(void **state)
+{
+    struct fixture *f = *state;
+    write_amd(f);
+    open_with(f, NULL);
+    assert_load(f, 0, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);
+    tree_file(&f->tree, "42\n", "sys/devices/0000:c2:00.0/gpu_busy_percent");
+    tree_file(&f->tree, "203000000\n", "sys/devices/0000:c2:00.0/hwmon/hwmon5/power1_average");
+    tree_file(&f->tree, "300000000\n", "sys/devices/0000:c2:00.0/hwmon/hwmon5/power1_cap");
+    tree_file(&f->tree, "57000\n", "sys/devices/0000:c2:00.0/hwmon/hwmon5/temp1_input");
+    assert_load(f, 1, 42, 203000, 300000, 57);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +538,10 @@ int main(void)
         CASE(test_lost_card),
         CASE(test_list_is_bounded),
         CASE(test_amd),
+        CASE(test_load),
+        CASE(test_load_of_an_older_driver),
+        CASE(test_load_of_the_host),
+        CASE(test_load_of_amd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,10 @@ static void test_layout(void **state)
     assert_int_equal(offsetof(struct tmk_nvml_memory_v2, used), 32);
     assert_int_equal(TMK_NVML_MEMORY_V2, sizeof(struct tmk_nvml_memory_v2) | 2u << 24);
 
+    assert_int_equal(sizeof(struct tmk_nvml_utilization), 8);
+    assert_int_equal(offsetof(struct tmk_nvml_utilization, gpu), 0);
+    assert_int_equal(offsetof(struct tmk_nvml_utilization, memory), 4);
+
     assert_int_equal(sizeof(struct tmk_nvml_process), 24);
     assert_int_equal(offsetof(struct tmk_nvml_process, pid), 0);
     assert_int_equal(offsetof(struct tmk_nvml_process, used_bytes), 8);
