@@ -14,9 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "device/device.h"
+#include "device/host.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/kernel_files.h"
@@ -24,7 +26,7 @@
 #include "tui/details.h"
 #include "tui/jobs.h"
 
-enum { N_USERS = 32 };
+enum { N_USERS = 32, LOAD_REST = 500, SERIES_MOST = 512 };
 
 struct user_entry {
     uid_t uid;
@@ -37,6 +39,7 @@ struct tmk_gather {
     struct tmk_jobs *jobs;
     struct tmk_details_reader *details;
     struct tmk_device_processes found; /* processes of one device */
+    uint64_t load_due_ns;
     struct user_entry users[N_USERS];
     struct tmk_top_model model;
 };
@@ -58,6 +61,9 @@ static int list_top_devices(struct tmk_gather *g)
     for (unsigned i = 0; i < m->n_devices; i++) {
         struct tmk_top_device *d = &m->devices[i];
         d->about = *tmk_devices_get(g->devices, i);
+        d->load = (struct tmk_device_load){TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN,
+                                           TMK_LOAD_UNKNOWN};
+        d->stalled = TMK_LOAD_UNKNOWN;
         tmk_device_label(g->devices, i, d->label);
         if (d->about.kind == TMK_DEVICE_HOST) /* although it may also be device 0 */
             strcpy(d->label, "host");
@@ -87,7 +93,6 @@ int tmk_gather_open(double interval_s, struct tmk_gather **ret_gather, struct tm
     if (!g)
         return no_memory(err);
     g->roots = tmk_device_roots_get();
-    g->model.interval_s = interval_s;
     gethostname(g->model.host, sizeof g->model.host - 1);
     g->jobs = tmk_jobs_open((uint64_t)(interval_s * 1e9));
     g->details = tmk_details_open();
@@ -99,6 +104,8 @@ int tmk_gather_open(double interval_s, struct tmk_gather **ret_gather, struct tm
         return rc;
     }
     describe_driver(g);
+    struct tmk_device_load first; /* the host's share of processor time is that since this */
+    tmk_devices_load(g->devices, g->model.n_devices - 1, &first);
     *ret_gather = g;
     return 0;
 }
@@ -113,8 +120,16 @@ struct tmk_gather *tmk_gather_close(struct tmk_gather *g)
     free(g->model.devices);
     free(g->model.processes);
     free(g->model.uses);
+    for (uint64_t i = 0; i < g->model.n_series; i++)
+        free(g->model.series[i]);
+    free(g->model.series);
     free(g);
     return NULL;
+}
+
+void tmk_gather_interval(struct tmk_gather *g, double interval_s)
+{
+    tmk_jobs_set_interval(g->jobs, (uint64_t)(interval_s * 1e9));
 }
 
 struct tmk_top_model *tmk_gather_model(struct tmk_gather *g)
@@ -124,11 +139,17 @@ struct tmk_top_model *tmk_gather_model(struct tmk_gather *g)
 
 /* ---- devices ---- */
 
+/* Make room for the newest of `n` values; returns its place. */
+static uint64_t *next_place(uint64_t *values, unsigned *n)
+{
+    if (*n == TMK_TOP_HISTORY)
+        memmove(values, values + 1, --*n * sizeof *values);
+    return &values[(*n)++];
+}
+
 static void remember_use(struct tmk_top_device *d)
 {
-    if (d->n_history == TMK_TOP_HISTORY)
-        memmove(d->history, d->history + 1, --d->n_history * sizeof *d->history);
-    d->history[d->n_history++] = d->memory.used_bytes;
+    *next_place(d->history, &d->n_history) = d->memory.used_bytes;
 }
 
 static void look_at_device(struct tmk_gather *g, unsigned i)
@@ -140,6 +161,24 @@ static void look_at_device(struct tmk_gather *g, unsigned i)
     if (tmk_devices_memory(g->devices, i, &d->memory, &err) < 0)
         snprintf(d->reason, sizeof d->reason, "%s", err.text);
     remember_use(d);
+}
+
+/* Ask how busy the devices are. Drivers take longer for that than for memory, some a millisecond,
+ * so the time it took decides when it is due again: a five-hundredth of a core at most. */
+static void look_at_loads(struct tmk_gather *g)
+{
+    uint64_t now = tmk_clock_monotonic_ns(), cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (now < g->load_due_ns)
+        return;
+    for (unsigned i = 0; i < g->model.n_devices; i++) {
+        struct tmk_top_device *d = &g->model.devices[i];
+        tmk_devices_load(g->devices, i, &d->load);
+        if (d->about.kind == TMK_DEVICE_HOST &&
+            tmk_host_pressure_read(&g->roots, &d->stalled, NULL) < 0)
+            d->stalled = TMK_LOAD_UNKNOWN;
+    }
+    cpu = tmk_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+    g->load_due_ns = now + cpu * LOAD_REST;
 }
 
 /* ---- users of devices ---- */
@@ -255,6 +294,55 @@ static void put_command(struct tmk_top_process *p, const char *line)
         *at = ' ';
 }
 
+/* ---- what processes had so far ---- */
+
+static struct tmk_top_series *find_series(const struct tmk_top_model *m,
+                                          const struct tmk_top_process *p)
+{
+    for (uint64_t i = 0; i < m->n_series; i++)
+        if (m->series[i]->pid == p->pid && m->series[i]->is_watched == p->is_watched &&
+            m->series[i]->start_ticks == p->start_ticks)
+            return m->series[i];
+    return NULL;
+}
+
+/* Note what a process has now. Without memory it just has no graph. */
+static void remember_process(struct tmk_top_model *m, const struct tmk_top_process *p)
+{
+    uint64_t bytes = !p->is_watched      ? p->used_bytes
+                     : p->job.has_memory ? p->job.allocated_bytes
+                                         : TMK_BYTES_UNKNOWN;
+    struct tmk_top_series *s = find_series(m, p);
+    if (!s && bytes == TMK_BYTES_UNKNOWN)
+        return;
+    if (!s) {
+        if (m->n_series == SERIES_MOST ||
+            TMK_GROW(m->series, m->n_series + 1, m->series_room) < 0 || !(s = calloc(1, sizeof *s)))
+            return;
+        s->pid = p->pid;
+        s->is_watched = p->is_watched;
+        s->start_ticks = p->start_ticks;
+        m->series[m->n_series++] = s;
+    }
+    s->is_seen = true;
+    *next_place(s->bytes, &s->n) = bytes;
+}
+
+static void remember_processes(struct tmk_top_model *m)
+{
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < m->n_series; i++)
+        m->series[i]->is_seen = false;
+    for (uint64_t i = 0; i < m->n_processes; i++)
+        remember_process(m, &m->processes[i]);
+    for (uint64_t i = 0; i < m->n_series; i++)
+        if (m->series[i]->is_seen)
+            m->series[n++] = m->series[i];
+        else
+            free(m->series[i]);
+    m->n_series = n;
+}
+
 /* Read a process's command line, if it has one. */
 static void read_command(const char *proc, struct tmk_top_process *p)
 {
@@ -279,6 +367,7 @@ static void describe_top_process(struct tmk_gather *g, struct tmk_top_process *p
         return; /* it belongs to a container that cannot be seen from here */
     snprintf(p->user, sizeof p->user, "%s", user_name(g, st.st_uid));
     read_command(g->roots.proc, p);
+    p->start_ticks = tmk_process_start_ticks(g->roots.proc, (pid_t)p->pid);
     if (tmk_kernel_file_read(text, sizeof text, "%s/%u/statm", g->roots.proc, p->pid) > 0 &&
         tmk_kernel_numbers(text, pages, 2) == 2)
         p->host_bytes = (uint64_t)pages[1] * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -332,6 +421,7 @@ static int list_processes(struct tmk_gather *g)
     }
     int rc = add_jobs(g);
     sort_processes(m);
+    remember_processes(m);
     return rc;
 }
 
@@ -347,6 +437,8 @@ int tmk_gather_look(struct tmk_gather *g, bool wait, struct tmk_error *err)
         tmk_jobs_look(g->jobs);
     for (unsigned i = 0; i < g->model.n_devices; i++)
         look_at_device(g, i);
+    look_at_loads(g);
+    *next_place(g->model.look_ns, &g->model.n_looks) = tmk_clock_monotonic_ns();
     return list_processes(g) < 0 ? no_memory(err) : 0;
 }
 

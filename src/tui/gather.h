@@ -14,6 +14,9 @@ struct tmk_gather *tmk_gather_close(struct tmk_gather *g);
 /* The model that it fills in, borrowed until close. */
 struct tmk_top_model *tmk_gather_model(struct tmk_gather *g);
 
+/* Watched processes are read this often from now on, or more seldom. */
+void tmk_gather_interval(struct tmk_gather *g, double interval_s);
+
 /* Look now. With `wait`, watched processes are read before this returns; else the known figures are
  * taken, and tmk_gather_jobs() says when there are new ones. 0 or TMK_ENOMEM. */
 int tmk_gather_look(struct tmk_gather *g, bool wait, struct tmk_error *err);

@@ -32,6 +32,17 @@ struct tmk_screen_cell *tmk_grid_cell(const struct tmk_grid *g, unsigned x, unsi
     return x < g->width && y < g->height ? &g->cells[(size_t)y * g->width + x] : NULL;
 }
 
+/* Blank what would be left of wide characters that are overwritten in part. */
+static void clear_halves(struct tmk_grid *g, unsigned x, unsigned y, size_t columns)
+{
+    struct tmk_screen_cell *first = tmk_grid_cell(g, x, y);
+    struct tmk_screen_cell *next = tmk_grid_cell(g, x + (unsigned)columns, y);
+    if (first && first->c == 0 && x > 0)
+        tmk_grid_cell(g, x - 1, y)->c = ' ';
+    if (next && next->c == 0)
+        next->c = ' ';
+}
+
 /* Put one character; a wide one becomes a blank if its right half lies outside. */
 static void put_one(struct tmk_grid *g, unsigned x, unsigned y, size_t columns, enum tmk_ink ink,
                     uint32_t c)
@@ -40,6 +51,7 @@ static void put_one(struct tmk_grid *g, unsigned x, unsigned y, size_t columns, 
     if (!cell)
         return;
     bool is_foreign = g->ascii && c > '~';
+    clear_halves(g, x, y, columns);
     *cell = (struct tmk_screen_cell){.c = is_foreign ? '?' : c, .ink = ink};
     if (columns < 2)
         return;

@@ -2,6 +2,7 @@
 /* tui/jobs.c - see jobs.h. */
 #include "tui/jobs.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ struct job_entry {
 };
 
 struct tmk_jobs {
-    uint64_t interval_ns;
+    atomic_uint_fast64_t interval_ns;
     struct tmk_errand errand;
     struct job_entry *entries; /* by PID; belongs to the errand while that runs */
     uint64_t n_entries;
@@ -42,6 +43,21 @@ struct tmk_jobs {
 };
 
 /* ---- one trace ---- */
+
+/* Note how its steps go. */
+static void note_steps(struct tmk_job *job, const struct tmk_process *p)
+{
+    struct tmk_steps *steps = NULL;
+    if (tmk_steps_open(p, job->device, &steps) < 0)
+        return;
+    struct tmk_steps_digest digest = tmk_steps_digest(steps);
+    bool changes =
+        digest.trend == TMK_STEPS_TREND_GROWING || digest.trend == TMK_STEPS_TREND_SHRINKING;
+    job->step_ns = digest.mean_ns;
+    job->has_growth = changes || digest.trend == TMK_STEPS_TREND_STEADY;
+    job->bytes_per_step = changes ? digest.bytes_per_step : 0;
+    tmk_steps_close(steps);
+}
 
 /* Note figures from the per-step history, which ends with the open step. */
 static void note_memory(struct tmk_job *job, const struct tmk_process *p)
@@ -59,6 +75,7 @@ static void note_memory(struct tmk_job *job, const struct tmk_process *p)
     if (last->has_reserved)
         job->reserved_bytes = last->end_reserved_bytes;
     (void)tmk_forecast_of(p, peak->device, NULL, &job->forecast);
+    note_steps(job, p);
 }
 
 static struct tmk_job unread_job(const struct tmk_watched *w)
@@ -180,9 +197,15 @@ static bool is_job_due(const struct tmk_jobs *jobs)
 struct tmk_jobs *tmk_jobs_open(uint64_t interval_ns)
 {
     struct tmk_jobs *jobs = calloc(1, sizeof *jobs);
-    if (jobs) /* a little early is in time, because ticks are never exact */
-        jobs->interval_ns = interval_ns - interval_ns / 10;
+    if (jobs)
+        tmk_jobs_set_interval(jobs, interval_ns);
     return jobs;
+}
+
+/* A little early is in time, because ticks are never exact. The errand may be reading it. */
+void tmk_jobs_set_interval(struct tmk_jobs *jobs, uint64_t interval_ns)
+{
+    atomic_store(&jobs->interval_ns, interval_ns - interval_ns / 10);
 }
 
 struct tmk_jobs *tmk_jobs_close(struct tmk_jobs *jobs)

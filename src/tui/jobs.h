@@ -24,6 +24,9 @@ struct tmk_job {
     uint64_t allocated_bytes;
     uint64_t reserved_bytes; /* UINT64_MAX: not known */
     uint64_t peak_bytes;
+    uint64_t step_ns;                 /* mean time of a step; 0: not known */
+    bool has_growth;                  /* enough steps: the next is known */
+    double bytes_per_step;            /* change of the memory kept after a step; 0: steady */
     struct tmk_forecast forecast;     /* for that device */
     char run[TMK_JOB_TEXT_BYTES];     /* the folder of its trace */
     char command[TMK_JOB_TEXT_BYTES]; /* without secrets; "": the trace cannot be read */
@@ -33,6 +36,7 @@ struct tmk_jobs;
 
 /* Open; NULL: no memory. */
 struct tmk_jobs *tmk_jobs_open(uint64_t interval_ns);
+void tmk_jobs_set_interval(struct tmk_jobs *jobs, uint64_t interval_ns);
 /* Close; takes NULL. If it is reading, its memory stays until the process ends. */
 struct tmk_jobs *tmk_jobs_close(struct tmk_jobs *jobs);
 

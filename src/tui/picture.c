@@ -5,7 +5,7 @@
  *     devices, a line each           at most half of the height
  *     graphs                         what the processes leave
  *     table of processes             at least three of them, where there are
- *     keys                           always
+ *     keys, a question, a message    always
  */
 #include "tui/picture.h"
 
@@ -23,6 +23,7 @@ enum {
     LEAST_WIDTH = 4,
     CLOCK_WIDTH = 8,
     TABLE_LEAST_ROWS = 3,
+    HEADS_FROM_LINES = 12, /* the devices have titles then */
     FIRST_GLYPH = 0x2501,
     HALF_GLYPH = 0x2578,
     REST_GLYPH = 0x2500
@@ -73,22 +74,25 @@ enum tmk_ink tmk_picture_level(uint64_t part, uint64_t whole)
 /* ---- first and last line ---- */
 
 /* Write "7 processes, 2 watched, driver 580.95.05, CUDA 13.0". */
-static void say_facts(const struct tmk_top_model *m, const uint32_t *order, uint32_t n,
-                      char *buffer, size_t size)
+static void say_facts(const struct tmk_top_model *m, const struct tmk_choice *v, char *buffer,
+                      size_t size)
 {
-    unsigned n_watched = 0;
-    for (uint32_t i = 0; i < n; i++)
-        n_watched += m->processes[order[i]].is_watched;
+    unsigned n_watched = 0, n = 0;
+    for (uint64_t i = 0; i < m->n_processes; i++)
+        if (tmk_choice_is_shown(v, &m->processes[i])) {
+            n++;
+            n_watched += m->processes[i].is_watched;
+        }
     snprintf(buffer, size, "%u process%s, %u watched%s%s", n, n == 1 ? "" : "es", n_watched,
              m->driver[0] ? ", " : "", m->driver);
 }
 
 static void draw_title(struct tmk_grid *g, const struct tmk_top_model *m,
-                       const struct tmk_choice *v, const uint32_t *order, uint32_t n)
+                       const struct tmk_choice *v)
 {
     char facts[160];
     unsigned end = g->width > CLOCK_WIDTH + 1 ? g->width - CLOCK_WIDTH - 1 : 0;
-    say_facts(m, order, n, facts, sizeof facts);
+    say_facts(m, v, facts, sizeof facts);
     tmk_grid_fill(g, 0, 0, g->width, TMK_INK_TITLE, ' ');
     unsigned x = tmk_grid_put(g, 1, 0, g->width - 1, TMK_INK_TITLE, "tidemark top");
     x = tmk_grid_put(g, x + 2, 0, end > x + 3 ? end - x - 3 : 0, TMK_INK_TITLE, m->host);
@@ -101,38 +105,61 @@ static const struct {
     enum tmk_shown shown;
     const char *key, *text;
 } hints[] = {
-    {TMK_SHOWN_LIST, "Enter", "details"},
-    {TMK_SHOWN_LIST, "/", "filter"},
-    {TMK_SHOWN_LIST, "s", "sort"},
-    {TMK_SHOWN_LIST, "r", "reverse"},
-    {TMK_SHOWN_LIST, "space", "pause"},
-    {TMK_SHOWN_LIST, "?", "help"},
-    {TMK_SHOWN_LIST, "q", "quit"},
-    {TMK_SHOWN_DETAILS, "Esc", "back"},
-    {TMK_SHOWN_DETAILS, "up down", "scroll"},
-    {TMK_SHOWN_DETAILS, "space", "pause"},
-    {TMK_SHOWN_DETAILS, "?", "help"},
-    {TMK_SHOWN_HELP, "Esc", "back"},
+    {TMK_SHOWN_LIST, "Enter", "details"}, {TMK_SHOWN_LIST, "r", "report"},
+    {TMK_SHOWN_LIST, "l", "leak"},        {TMK_SHOWN_LIST, "k", "signal"},
+    {TMK_SHOWN_LIST, "/", "filter"},      {TMK_SHOWN_LIST, "s", "sort"},
+    {TMK_SHOWN_LIST, "?", "help"},        {TMK_SHOWN_LIST, "q", "quit"},
+    {TMK_SHOWN_DETAILS, "Esc", "back"},   {TMK_SHOWN_DETAILS, "up down", "scroll"},
+    {TMK_SHOWN_DETAILS, "r", "report"},   {TMK_SHOWN_DETAILS, "l", "leak"},
+    {TMK_SHOWN_DETAILS, "e", "explain"},  {TMK_SHOWN_DETAILS, "p", "pause"},
+    {TMK_SHOWN_DETAILS, "?", "help"},     {TMK_SHOWN_HELP, "Esc", "back"},
 };
 
-static void draw_keys(struct tmk_grid *g, const struct tmk_choice *v)
+static unsigned room_from(const struct tmk_grid *g, unsigned x)
+{
+    return g->width > x ? g->width - x : 0;
+}
+
+static void draw_hints(struct tmk_grid *g, const struct tmk_choice *v)
 {
     unsigned x = 1, y = g->height - 1;
-    if (v->is_typing) {
-        x = tmk_grid_put(g, x, y, g->width - x, TMK_INK_KEY, "filter: ");
-        x = tmk_grid_put(g, x, y, g->width > x ? g->width - x : 0, TMK_INK_STRONG, v->filter);
-        tmk_grid_fill(g, x, y, 1, TMK_INK_SELECTED, ' ');
-        return;
-    }
     for (size_t i = 0; i < TMK_N(hints); i++) {
         if (hints[i].shown != v->shown)
             continue;
-        x = tmk_grid_put(g, x, y, g->width > x ? g->width - x : 0, TMK_INK_KEY, hints[i].key);
+        x = tmk_grid_put(g, x, y, room_from(g, x), TMK_INK_KEY, hints[i].key);
         bool is_filter = hints[i].key[0] == '/' && v->filter[0];
-        x = tmk_grid_put(g, x + 1, y, g->width > x + 1 ? g->width - x - 1 : 0,
-                         is_filter ? TMK_INK_WARN : TMK_INK_DIM,
+        x = tmk_grid_put(g, x + 1, y, room_from(g, x + 1), is_filter ? TMK_INK_WARN : TMK_INK_DIM,
                          is_filter ? v->filter : hints[i].text);
         x += 2;
+    }
+}
+
+/* Ask "send SIGTERM to 1234 (python3 train.py)? y/N". */
+static void draw_question(struct tmk_grid *g, const struct tmk_choice *v)
+{
+    static const char end[] = ")? y/N ";
+    unsigned y = g->height - 1, n_end = sizeof end - 1;
+    unsigned x = tmk_grid_putf(g, 1, y, room_from(g, 1), TMK_INK_WARN, "send %s to %" PRIu32 " (",
+                               tmk_signal_names[v->signal].name, v->wish.pid);
+    unsigned room = room_from(g, x + n_end + 1);
+    x = tmk_grid_put(g, x, y, room, TMK_INK_WARN, v->asked_command);
+    tmk_grid_put(g, x, y, room_from(g, x), TMK_INK_WARN, end);
+}
+
+/* The last line: a question, the filter, what was done last, or the keys. */
+static void draw_last_line(struct tmk_grid *g, const struct tmk_choice *v)
+{
+    unsigned x = 1, y = g->height - 1;
+    if (v->asks == TMK_ASKS_YES) {
+        draw_question(g, v);
+    } else if (v->asks == TMK_ASKS_FILTER) {
+        x = tmk_grid_put(g, x, y, room_from(g, x), TMK_INK_KEY, "filter: ");
+        x = tmk_grid_put(g, x, y, room_from(g, x), TMK_INK_STRONG, v->filter);
+        tmk_grid_fill(g, x, y, 1, TMK_INK_SELECTED, ' ');
+    } else if (v->message[0]) {
+        tmk_grid_put(g, x, y, room_from(g, x), TMK_INK_WARN, v->message);
+    } else {
+        draw_hints(g, v);
     }
 }
 
@@ -233,66 +260,76 @@ static void draw_notes(struct tmk_grid *g, struct tmk_area *body, const struct t
 
 /* ---- the list ---- */
 
+/* The PID of the selected line; 0: there is none. */
+static uint32_t selected_pid(const struct tmk_top_model *m, const struct tmk_choice *v,
+                             const struct tmk_top_row *rows, uint32_t n)
+{
+    return n ? m->processes[rows[tmk_choice_selected(v, m, rows, n)].process].pid : 0;
+}
+
 static void draw_list(struct tmk_grid *g, struct tmk_area body, const struct tmk_top_model *m,
-                      const struct tmk_choice *v, const uint32_t *order, uint32_t n,
+                      const struct tmk_choice *v, const struct tmk_top_row *rows, uint32_t n,
                       struct tmk_hits *hits)
 {
     draw_notes(g, &body, m);
     unsigned most = body.height > 6 ? body.height / 2 : body.height / 3;
-    tmk_picture_devices(g, take_lines(&body, m->n_devices < most ? m->n_devices : most), m);
+    unsigned wanted = m->n_devices + (body.height >= HEADS_FROM_LINES);
+    tmk_picture_devices(g, take_lines(&body, wanted < most ? wanted : most), m);
     if (body.height > TABLE_LEAST_ROWS + 2)
         take_lines(&body, 1);
     unsigned n_lines = graph_lines(body.height, n);
     if (n_lines > 0) {
-        tmk_picture_graphs(g, take_lines(&body, n_lines), m, v, hits);
+        tmk_picture_graphs(g, take_lines(&body, n_lines), m, v, selected_pid(m, v, rows, n), hits);
         take_lines(&body, 1);
     }
-    tmk_picture_table(g, body, m, v, order, n, hits);
+    tmk_picture_table(g, body, m, v, rows, n, hits);
 }
 
 int tmk_picture_draw(struct tmk_grid *g, const struct tmk_top_model *m, const struct tmk_choice *v,
                      struct tmk_hits *ret_hits)
 {
-    uint32_t *order = malloc((m->n_processes + 1) * sizeof *order);
-    if (!order)
+    struct tmk_top_row *rows = malloc((2 * m->n_processes + 1) * sizeof *rows);
+    if (!rows)
         return TMK_ENOMEM;
-    uint32_t n = tmk_choice_order(v, m, order);
+    uint32_t n = tmk_choice_rows(v, m, rows);
     *ret_hits = (struct tmk_hits){.head_y = UINT32_MAX};
     struct tmk_area body = {0, 1, g->width, g->height > 2 ? g->height - 2 : 0};
     if (g->height == 0 || g->width < LEAST_WIDTH) {
-        free(order);
+        free(rows);
         return 0;
     }
-    draw_title(g, m, v, order, n);
-    draw_keys(g, v);
+    draw_title(g, m, v);
+    draw_last_line(g, v);
     if (v->shown == TMK_SHOWN_LIST)
-        draw_list(g, body, m, v, order, n, ret_hits);
+        draw_list(g, body, m, v, rows, n, ret_hits);
     else if (v->shown == TMK_SHOWN_DETAILS)
         tmk_picture_details(g, body, m, v, ret_hits);
     else
         tmk_picture_help(g, body);
-    free(order);
+    if (v->asks == TMK_ASKS_SIGNAL)
+        tmk_picture_signals(g, body, v);
+    free(rows);
     return 0;
 }
 
 int tmk_picture_page(struct tmk_grid *ret_grid, unsigned width, const struct tmk_top_model *m,
                      const struct tmk_choice *v)
 {
-    uint32_t *order = malloc((m->n_processes + 1) * sizeof *order);
-    if (!order)
+    struct tmk_top_row *rows = malloc((2 * m->n_processes + 1) * sizeof *rows);
+    if (!rows)
         return TMK_ENOMEM;
-    uint32_t n = tmk_choice_order(v, m, order);
-    unsigned height = 1 + make_notes(m).n + m->n_devices + 1 + 1 + (n ? n : 1);
+    uint32_t n = tmk_choice_rows(v, m, rows);
+    unsigned height = 1 + make_notes(m).n + m->n_devices + 1 + 1 + 1 + (n ? n : 1);
     struct tmk_hits hits = {0};
     int rc = tmk_grid_init(ret_grid, width, height, v->ascii);
     if (rc == 0) {
         struct tmk_area body = {0, 1, width, height - 1};
-        draw_title(ret_grid, m, v, order, n);
+        draw_title(ret_grid, m, v);
         draw_notes(ret_grid, &body, m);
-        tmk_picture_devices(ret_grid, take_lines(&body, m->n_devices), m);
+        tmk_picture_devices(ret_grid, take_lines(&body, m->n_devices + 1), m);
         take_lines(&body, 1);
-        tmk_picture_table(ret_grid, body, m, v, order, n, &hits);
+        tmk_picture_table(ret_grid, body, m, v, rows, n, &hits);
     }
-    free(order);
+    free(rows);
     return rc;
 }

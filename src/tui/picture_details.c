@@ -265,8 +265,10 @@ void tmk_picture_help(struct tmk_grid *g, struct tmk_area area)
 {
     static const char *const notes[] = {
         "USED is what the driver counts for a process, on all its devices; HOST its",
-        "resident memory. ALLOC, RESERVED, PEAK and STEP are of watched processes, on",
-        "the device where they had most. K, M, G, T are powers of 1024. - is not known.",
+        "resident memory. What follows is of watched processes (with a mark), on the",
+        "device where they had most. GROWTH: how the memory kept after a step changes.",
+        "A run's line: sums, and the highest peak, growth and risk of its processes.",
+        "K, M, G, T are powers of 1024. - is not known.",
     };
     unsigned y = area.y + 1, end = area.y + area.height;
     for (const struct tmk_key_help *h = tmk_key_helps; h->keys && y < end; h++, y++) {
@@ -278,4 +280,37 @@ void tmk_picture_help(struct tmk_grid *g, struct tmk_area area)
     y++;
     for (size_t i = 0; i < TMK_N(notes) && y < end; i++, y++)
         tmk_grid_put(g, area.x + 2, y, area.width - 2, TMK_INK_DIM, notes[i]);
+}
+
+/* ---- signals ---- */
+
+void tmk_picture_signals(struct tmk_grid *g, struct tmk_area area, const struct tmk_choice *v)
+{
+    enum { NAME_WIDTH = 9, TEXT_WIDTH = 30 };
+    char title[48];
+    unsigned n = 0, width = NAME_WIDTH + TEXT_WIDTH + 4;
+    while (tmk_signal_names[n].name)
+        n++;
+    unsigned height = n + 2;
+    unsigned x = area.width > width ? area.x + (area.width - width) / 2 : area.x;
+    unsigned y = area.height > height ? area.y + (area.height - height) / 2 : area.y;
+    unsigned first =
+        height > area.height && v->signal + 3 > area.height ? v->signal + 3 - area.height : 0;
+    snprintf(title, sizeof title, " signal to %" PRIu32, v->wish.pid);
+    tmk_grid_fill(g, x, y, width, TMK_INK_TITLE, ' ');
+    tmk_grid_put(g, x, y, width, TMK_INK_TITLE, title);
+    for (unsigned i = first; i < n && y + 1 + i - first < area.y + area.height; i++) {
+        unsigned line = y + 1 + i - first;
+        tmk_grid_fill(g, x, line, width, TMK_INK_PLAIN, ' ');
+        tmk_grid_put(g, x + 2, line, NAME_WIDTH, TMK_INK_STRONG, tmk_signal_names[i].name);
+        tmk_grid_put(g, x + 2 + NAME_WIDTH, line, TEXT_WIDTH, TMK_INK_PLAIN,
+                     tmk_signal_names[i].text);
+        if (i == v->signal)
+            tmk_grid_ink(g, x, line, width, TMK_INK_SELECTED);
+    }
+    if (y + 1 + n - first < area.y + area.height) {
+        tmk_grid_fill(g, x, y + 1 + n - first, width, TMK_INK_DIM, ' ');
+        tmk_grid_put(g, x + 2, y + 1 + n - first, width - 2, TMK_INK_DIM,
+                     "Enter chooses, Esc goes back");
+    }
 }

@@ -1,22 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* tui/picture_devices.c - draw devices: a line each with a bar, and graphs of their use so far. */
+/* tui/picture_devices.c - draw devices, a line each:
+ *
+ *     GPU   NAME              UTIL  TEMP        POWER  MEMORY
+ *     0     H100 80GB HBM3    97 % 61 °C    512/700 W  ━━━━━━───  41.50 / 80.00 GiB  52 %
+ *
+ * What there is no room for is left out from the middle: label, bar and percent of the memory come
+ * first. Unknown values are dashes. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "device/device.h"
 #include "kit/amount.h"
-#include "tui/choice.h"
 #include "tui/grid.h"
 #include "tui/picture_parts.h"
 #include "tui/top_model.h"
 
 enum {
     LABEL_WIDTH = 5,
-    NAME_WIDTH = 24,
-    FIGURES_WIDTH = 26, /* "  61.04 /  80.00 GiB  77 %" */
-    NAMED_FROM = 70,    /* columns of the screen from which on names are shown */
-    PANEL_LEAST_WIDTH = 36,
-    PANEL_LEAST_LINES = 5,
-    PANEL_GAP = 2,
+    NAME_WIDTH = 15, /* without the maker */
+    LONG_NAME_WIDTH = 26,
+    UTIL_WIDTH = 5,
+    UTIL_BAR_WIDTH = 10,
+    TEMPERATURE_WIDTH = 5,
+    POWER_WIDTH = 11,
+    LONG_FIGURES_WIDTH = 25, /* "141.00 / 141.00 GiB  77 %" */
+    FIGURES_WIDTH = 20,      /* "141.00/141.00G  77 %" */
+    SHORT_FIGURES_WIDTH = 13,
+    UTIL_FROM = 44, /* columns of the screen from which on things are shown */
+    TEMPERATURE_FROM = 58,
+    POWER_FROM = 66,
+    NAME_FROM = 78,
+    WIDE_FROM = 120,
+    HEADS_FROM = 8, /* lines from which on there are titles, even if a device has no line */
+};
+
+/* The columns of one line; a width of 0: not shown. */
+struct device_line {
+    unsigned label, name, util_bar, util, temperature, power, memory, memory_width;
+    unsigned name_width, power_width;
 };
 
 static double gib(uint64_t bytes)
@@ -24,27 +45,101 @@ static double gib(uint64_t bytes)
     return (double)bytes / (double)(1 << 30);
 }
 
-/* The bytes that no program can have any more: used ones, and those that the driver keeps for
- * itself and counts separately. Without the latter a full GPU would never look full. */
-static uint64_t taken_bytes(const struct tmk_device_memory *memory, uint64_t used)
+uint64_t tmk_picture_taken(const struct tmk_device_memory *memory, uint64_t used)
 {
     bool has_reserved = memory->reserved_bytes != TMK_BYTES_UNKNOWN;
     uint64_t taken = used + (has_reserved ? memory->reserved_bytes : 0);
     return taken < memory->total_bytes ? taken : memory->total_bytes;
 }
 
+/* ---- columns ---- */
+
+static unsigned take_columns(unsigned *x, unsigned n)
+{
+    unsigned at = *x;
+    *x += n + 1;
+    return at;
+}
+
+static struct device_line line_up(const struct tmk_area *area)
+{
+    struct device_line l = {0};
+    unsigned x = area->x + 1, end = area->x + area->width - (area->width > 1);
+    bool is_wide = area->width >= WIDE_FROM;
+    l.label = take_columns(&x, LABEL_WIDTH - 1);
+    if (area->width >= NAME_FROM) {
+        l.name_width = is_wide ? LONG_NAME_WIDTH : NAME_WIDTH;
+        l.name = take_columns(&x, l.name_width);
+    }
+    if (is_wide)
+        l.util_bar = take_columns(&x, UTIL_BAR_WIDTH);
+    if (area->width >= UTIL_FROM)
+        l.util = take_columns(&x, UTIL_WIDTH);
+    if (area->width >= TEMPERATURE_FROM)
+        l.temperature = take_columns(&x, TEMPERATURE_WIDTH);
+    if (area->width >= POWER_FROM)
+        l.power = take_columns(&x, POWER_WIDTH);
+    l.memory = x + (is_wide && l.power);
+    l.memory_width = end > l.memory ? end - l.memory : 0;
+    return l;
+}
+
 /* ---- lines ---- */
+
+static void put_known(struct tmk_grid *g, unsigned x, unsigned y, unsigned width, bool is_known,
+                      const char *text)
+{
+    tmk_grid_right(g, x, y, width, is_known ? TMK_INK_PLAIN : TMK_INK_DIM, is_known ? text : "-");
+}
+
+/* Write "512/700 W"; each half may be unknown. */
+static void put_power(struct tmk_grid *g, unsigned x, unsigned y, const struct tmk_device_load *l)
+{
+    char text[48], limit[16] = "";
+    bool has_limit = l->power_limit_mw != TMK_LOAD_UNKNOWN;
+    if (has_limit)
+        snprintf(limit, sizeof limit, "/%" PRIu32, (l->power_limit_mw + 500) / 1000);
+    snprintf(text, sizeof text, "%" PRIu32 "%s W", (l->power_mw + 500) / 1000, limit);
+    put_known(g, x, y, POWER_WIDTH, l->power_mw != TMK_LOAD_UNKNOWN, text);
+}
+
+static void draw_load(struct tmk_grid *g, unsigned y, const struct device_line *l,
+                      const struct tmk_top_device *d)
+{
+    char text[32];
+    const struct tmk_device_load *load = &d->load;
+    bool has_busy = load->busy_percent != TMK_LOAD_UNKNOWN;
+    bool is_host = d->about.kind == TMK_DEVICE_HOST;
+    snprintf(text, sizeof text, "%" PRIu32 " %%", load->busy_percent);
+    if (l->util_bar && has_busy)
+        tmk_picture_bar(g, l->util_bar, y, UTIL_BAR_WIDTH, TMK_INK_GRAPH, load->busy_percent, 100);
+    if (l->util)
+        put_known(g, l->util, y, UTIL_WIDTH, has_busy, text);
+    if (is_host && l->power && d->stalled != TMK_LOAD_UNKNOWN && d->stalled >= 100)
+        tmk_grid_putf(g, l->temperature + 1, y, l->power + POWER_WIDTH - l->temperature - 1,
+                      TMK_INK_WARN, "stalled %u %%", d->stalled / 100);
+    if (is_host)
+        return; /* sensors of the host are not asked */
+    snprintf(text, sizeof text, g->ascii ? "%" PRIu32 " C" : "%" PRIu32 " °C", load->temperature_c);
+    if (l->temperature)
+        put_known(g, l->temperature, y, TEMPERATURE_WIDTH, load->temperature_c != TMK_LOAD_UNKNOWN,
+                  text);
+    if (l->power)
+        put_power(g, l->power, y, load);
+}
 
 static void draw_figures(struct tmk_grid *g, unsigned x, unsigned y, unsigned width,
                          const struct tmk_device_memory *memory)
 {
     char percent[TMK_AMOUNT_BYTES], text[64];
-    tmk_percent_text(taken_bytes(memory, memory->used_bytes), memory->total_bytes, percent);
-    if (width >= FIGURES_WIDTH)
-        snprintf(text, sizeof text, "%7.2f / %6.2f GiB %5s", gib(memory->used_bytes),
-                 gib(memory->total_bytes), percent);
+    tmk_percent_text(tmk_picture_taken(memory, memory->used_bytes), memory->total_bytes, percent);
+    double used = gib(memory->used_bytes), total = gib(memory->total_bytes);
+    if (width >= LONG_FIGURES_WIDTH)
+        snprintf(text, sizeof text, "%.2f / %.2f GiB %5s", used, total, percent);
+    else if (width >= FIGURES_WIDTH)
+        snprintf(text, sizeof text, "%.2f/%.2fG %5s", used, total, percent);
     else
-        snprintf(text, sizeof text, "%.2fG %5s", gib(memory->used_bytes), percent);
+        snprintf(text, sizeof text, "%.2fG %5s", used, percent);
     tmk_grid_right(g, x, y, width, TMK_INK_PLAIN, text);
 }
 
@@ -53,141 +148,78 @@ static bool has_device_memory(const struct tmk_top_device *d)
     return d->memory.total_bytes != TMK_BYTES_UNKNOWN && d->memory.used_bytes != TMK_BYTES_UNKNOWN;
 }
 
-static void draw_device(struct tmk_grid *g, struct tmk_area line, const struct tmk_top_device *d)
+static void draw_memory(struct tmk_grid *g, unsigned y, const struct device_line *l,
+                        const struct tmk_top_device *d)
 {
-    unsigned x = line.x + 1, end = line.x + line.width - 1;
-    tmk_grid_put(g, x, line.y, LABEL_WIDTH - 1, TMK_INK_STRONG, d->label);
-    x += LABEL_WIDTH;
-    if (line.width >= NAMED_FROM) {
-        unsigned name = line.width >= 120 ? NAME_WIDTH + 8 : NAME_WIDTH;
-        tmk_grid_put(g, x, line.y, name, TMK_INK_PLAIN,
-                     d->about.kind == TMK_DEVICE_HOST ? "memory of the host" : d->about.name);
-        x += name + 1;
-    }
-    if (end <= x)
-        return;
     if (!has_device_memory(d)) {
         const char *why = d->reason[0] ? d->reason : "uses the memory of the host";
-        tmk_grid_putf(g, x, line.y, end - x, d->reason[0] ? TMK_INK_WARN : TMK_INK_DIM, "- %s",
-                      why);
+        tmk_grid_putf(g, l->memory, y, l->memory_width, d->reason[0] ? TMK_INK_WARN : TMK_INK_DIM,
+                      "- %s", why);
         return;
     }
-    unsigned figures = end - x >= FIGURES_WIDTH + 4 ? FIGURES_WIDTH : 13;
-    uint64_t taken = taken_bytes(&d->memory, d->memory.used_bytes), total = d->memory.total_bytes;
-    if (end - x > figures + 2)
-        tmk_picture_bar(g, x, line.y, end - x - figures - 1, tmk_picture_level(taken, total), taken,
-                        total);
+    unsigned figures = l->memory_width >= LONG_FIGURES_WIDTH + 20 ? LONG_FIGURES_WIDTH
+                       : l->memory_width >= FIGURES_WIDTH + 5     ? FIGURES_WIDTH
+                                                                  : SHORT_FIGURES_WIDTH;
+    uint64_t taken = tmk_picture_taken(&d->memory, d->memory.used_bytes);
+    uint64_t total = d->memory.total_bytes;
+    if (l->memory_width > figures + 2)
+        tmk_picture_bar(g, l->memory, y, l->memory_width - figures - 1,
+                        tmk_picture_level(taken, total), taken, total);
     else
-        figures = end - x;
-    draw_figures(g, end - figures, line.y, figures, &d->memory);
+        figures = l->memory_width;
+    draw_figures(g, l->memory + l->memory_width - figures, y, figures, &d->memory);
 }
 
+const char *tmk_picture_device_name(const struct tmk_top_device *d, bool is_short)
+{
+    static const char *const makers[] = {"NVIDIA ", "AMD ", "Tesla "};
+    const char *name = d->about.kind == TMK_DEVICE_HOST ? "host memory" : d->about.name;
+    for (size_t i = 0; is_short && i < sizeof makers / sizeof *makers; i++)
+        if (strncmp(name, makers[i], strlen(makers[i])) == 0)
+            name += strlen(makers[i]);
+    return name[0] ? name : "-";
+}
+
+static void draw_device(struct tmk_grid *g, unsigned y, const struct device_line *l,
+                        const struct tmk_top_device *d)
+{
+    tmk_grid_put(g, l->label, y, LABEL_WIDTH - 1, TMK_INK_STRONG, d->label);
+    if (l->name_width)
+        tmk_grid_put(g, l->name, y, l->name_width, TMK_INK_PLAIN,
+                     tmk_picture_device_name(d, l->name_width < LONG_NAME_WIDTH));
+    if (d->reason[0] == '\0')
+        draw_load(g, y, l, d);
+    draw_memory(g, y, l, d);
+}
+
+static void draw_device_heads(struct tmk_grid *g, const struct tmk_area *area,
+                              const struct device_line *l)
+{
+    unsigned y = area->y;
+    tmk_grid_put(g, l->label, y, LABEL_WIDTH, TMK_INK_DIM, "GPU");
+    if (l->util)
+        tmk_grid_right(g, l->util, y, UTIL_WIDTH, TMK_INK_DIM, "UTIL");
+    if (l->temperature)
+        tmk_grid_right(g, l->temperature, y, TEMPERATURE_WIDTH, TMK_INK_DIM, "TEMP");
+    if (l->power)
+        tmk_grid_right(g, l->power, y, POWER_WIDTH, TMK_INK_DIM, "POWER");
+    tmk_grid_put(g, l->memory, y, l->memory_width, TMK_INK_DIM, "MEMORY");
+}
+
+/* The titles go first where there is too little room. */
 void tmk_picture_devices(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m)
 {
+    struct device_line l = line_up(&area);
+    if (area.height > m->n_devices || area.height > HEADS_FROM) {
+        draw_device_heads(g, &area, &l);
+        area.y++;
+        area.height--;
+    }
     bool fits = m->n_devices <= area.height;
     unsigned n = fits ? m->n_devices : area.height > 0 ? area.height - 1 : 0;
-    for (unsigned i = 0; i < n; i++) {
-        struct tmk_area line = {area.x, area.y + i, area.width, 1};
-        draw_device(g, line, &m->devices[i]);
-    }
+    for (unsigned i = 0; i < n; i++)
+        draw_device(g, area.y + i, &l, &m->devices[i]);
     if (!fits && area.height > 0)
         tmk_grid_putf(g, area.x + 1, area.y + n, area.width - 1, TMK_INK_DIM,
-                      "and %u more: a taller window, or: tidemark top --once --json",
-                      m->n_devices - n);
-}
-
-/* ---- graphs ---- */
-
-/* How many eighths of a character a sample fills in `height` lines. */
-static unsigned eighths_of(const struct tmk_top_device *d, uint64_t used, unsigned height)
-{
-    if (used == TMK_BYTES_UNKNOWN || used == 0 || d->memory.total_bytes == TMK_BYTES_UNKNOWN ||
-        d->memory.total_bytes == 0)
-        return 0;
-    unsigned most = height * 8;
-    unsigned n = (unsigned)((double)used / (double)d->memory.total_bytes * most + 0.5);
-    return n == 0 ? 1 : n > most ? most : n;
-}
-
-static uint32_t graph_glyph(unsigned eighths, bool ascii)
-{
-    if (eighths >= 8)
-        return ascii ? '#' : 0x2588;
-    if (ascii)
-        return eighths >= 5 ? ':' : eighths > 0 ? '.' : ' ';
-    return eighths > 0 ? 0x2580 + eighths : ' ';
-}
-
-static void draw_column(struct tmk_grid *g, unsigned x, struct tmk_area plot,
-                        const struct tmk_top_device *d, uint64_t used)
-{
-    unsigned eighths = eighths_of(d, used, plot.height);
-    uint64_t taken = used == TMK_BYTES_UNKNOWN ? 0 : taken_bytes(&d->memory, used);
-    enum tmk_ink ink = tmk_picture_level(taken, d->memory.total_bytes);
-    ink = ink == TMK_INK_GOOD ? TMK_INK_GRAPH : ink;
-    for (unsigned row = 0; row < plot.height; row++) {
-        unsigned below = (plot.height - 1 - row) * 8;
-        if (eighths > below)
-            tmk_grid_fill(g, x, plot.y + row, 1, ink, graph_glyph(eighths - below, g->ascii));
-    }
-}
-
-/* Draw the title "0  NVIDIA H100        max 61.04 GiB, last 1 min 16 s". */
-static void draw_panel_title(struct tmk_grid *g, struct tmk_area panel,
-                             const struct tmk_top_device *d, unsigned n, double interval_s)
-{
-    uint64_t most = 0;
-    for (unsigned i = d->n_history - n; i < d->n_history; i++)
-        if (d->history[i] != TMK_BYTES_UNKNOWN && d->history[i] > most)
-            most = d->history[i];
-    char right[96], time[TMK_AMOUNT_BYTES];
-    double span = n > 1 ? interval_s * (n - 1) : 0;
-    if (span < 120)
-        snprintf(time, sizeof time, "%.0f s", span);
-    else
-        tmk_time_text((uint64_t)(span * 1e9), time);
-    snprintf(right, sizeof right, "most %.2f GiB in %s", gib(most), time);
-    unsigned x = tmk_grid_put(g, panel.x, panel.y, panel.width, TMK_INK_STRONG, d->label);
-    unsigned figures = (unsigned)snprintf(NULL, 0, "%s", right);
-    if (panel.x + panel.width > x + figures + 4)
-        tmk_grid_put(g, x + 1, panel.y, panel.x + panel.width - x - figures - 3, TMK_INK_DIM,
-                     d->about.kind == TMK_DEVICE_HOST ? "memory" : d->about.name);
-    tmk_grid_right(g, x + 1, panel.y, panel.x + panel.width - x - 1, TMK_INK_DIM, right);
-}
-
-static void draw_panel(struct tmk_grid *g, struct tmk_area panel, const struct tmk_top_device *d,
-                       double interval_s)
-{
-    struct tmk_area plot = {panel.x, panel.y + 1, panel.width, panel.height - 2};
-    unsigned n = d->n_history < plot.width ? d->n_history : plot.width;
-    draw_panel_title(g, panel, d, n, interval_s);
-    for (unsigned i = 0; i < n; i++)
-        draw_column(g, plot.x + plot.width - n + i, plot, d, d->history[d->n_history - n + i]);
-    tmk_grid_fill(g, panel.x, panel.y + panel.height - 1, panel.width, TMK_INK_DIM,
-                  g->ascii ? '-' : 0x2500);
-}
-
-/* Draw as many panels as there is room for, all of one size. */
-void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
-                        const struct tmk_choice *v, struct tmk_hits *hits)
-{
-    unsigned inner = area.width > 2 ? area.width - 2 : area.width;
-    unsigned columns = (inner + PANEL_GAP) / (PANEL_LEAST_WIDTH + PANEL_GAP);
-    unsigned lines = area.height / PANEL_LEAST_LINES;
-    columns = columns ? columns : 1;
-    columns = columns < m->n_devices ? columns : m->n_devices;
-    lines = lines ? lines : 1;
-    unsigned needed = (m->n_devices + columns - 1) / columns;
-    lines = lines < needed ? lines : needed;
-    if (lines == needed) /* fill the last line too, if possible */
-        columns = (m->n_devices + lines - 1) / lines;
-    unsigned shown = columns * lines;
-    hits->graph_most = m->n_devices > shown ? m->n_devices - shown : 0;
-    unsigned first = v->graph < hits->graph_most ? v->graph : hits->graph_most;
-    unsigned width = (inner + PANEL_GAP) / columns - PANEL_GAP, height = area.height / lines;
-    for (unsigned i = 0; i < shown && first + i < m->n_devices; i++) {
-        struct tmk_area panel = {area.x + 1 + i % columns * (width + PANEL_GAP),
-                                 area.y + i / columns * height, width, height};
-        draw_panel(g, panel, &m->devices[first + i], m->interval_s);
-    }
+                      "and %u more: a taller window, or: tidemark top --once", m->n_devices - n);
 }

@@ -15,9 +15,11 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <term.h>
 #include <termios.h>
 #include <time.h>
@@ -216,6 +218,70 @@ bool tmk_screen_is_over(void)
     return ended_by != 0 || terminal.is_gone;
 }
 
+/* ---- other programs ---- */
+
+/* The environment with more variables; the caller's, for free(). NULL: no memory. */
+static char **join_environment(const char *const *more)
+{
+    size_t n = 0, n_more = 0;
+    while (environ[n])
+        n++;
+    while (more && more[n_more])
+        n_more++;
+    char **joined = calloc(n + n_more + 1, sizeof *joined);
+    for (size_t i = 0; joined && i < n_more; i++) /* the first of a name counts */
+        memcpy(&joined[i], &more[i], sizeof *joined);
+    for (size_t i = 0; joined && i < n; i++)
+        joined[n_more + i] = environ[i];
+    return joined;
+}
+
+/* Start a program with the signals as they were before us. */
+static int start_program(const char *const *words, const char *const *more, pid_t *ret_pid)
+{
+    posix_spawnattr_t attributes;
+    char **argv = NULL, **envp = join_environment(more);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    for (size_t i = 0; i < TMK_N(ending); i++)
+        sigaddset(&defaults, ending[i]);
+    memcpy(&argv, &words, sizeof argv);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &terminal.mask);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int problem = envp ? posix_spawn(ret_pid, words[0], NULL, &attributes, argv, envp) : ENOMEM;
+    posix_spawnattr_destroy(&attributes);
+    free(envp);
+    return problem;
+}
+
+/* Keys that send signals go to the program alone: we are in its process group. */
+static void ignore_keys_signals(bool ignore)
+{
+    signal(SIGINT, ignore ? SIG_IGN : note_end);
+    signal(SIGQUIT, ignore ? SIG_IGN : note_end);
+}
+
+int tmk_screen_run(const char *const *words, const char *const *more)
+{
+    pid_t pid;
+    int status = -1;
+    def_prog_mode();
+    mousemask(0, NULL);
+    endwin();
+    ignore_keys_signals(true);
+    if (start_program(words, more, &pid) == 0)
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    ignore_keys_signals(false);
+    reset_prog_mode();
+    mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    clearok(stdscr, TRUE);
+    tmk_grid_fini(&terminal.last); /* everything is shown again */
+    return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 /* ---- showing ---- */
 
 void tmk_screen_size(unsigned *ret_width, unsigned *ret_height)
@@ -335,6 +401,7 @@ static struct tmk_key plain_key(wint_t c)
 {
     enum { ESCAPE = 27, DELETE = 127 };
     enum tmk_key_kind kind = c == '\r' || c == '\n'     ? TMK_KEY_ENTER
+                             : c == '\t'                ? TMK_KEY_TAB
                              : c == ESCAPE              ? TMK_KEY_ESCAPE
                              : c == '\b' || c == DELETE ? TMK_KEY_BACKSPACE
                                                         : TMK_KEY_CHARACTER;

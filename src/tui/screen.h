@@ -19,6 +19,11 @@ bool tmk_screen_is_utf8(void);
 int tmk_screen_open(struct tmk_error *err);
 void tmk_screen_close(void);
 
+/* Run a program on the terminal while the screen is away: its words end in NULL, and `more`, which
+ * may be NULL, are variables "NAME=value" that it has besides ours. Returns its exit status, or -1:
+ * it could not be started. */
+int tmk_screen_run(const char *const *words, const char *const *more);
+
 void tmk_screen_size(unsigned *ret_width, unsigned *ret_height);
 void tmk_screen_show(const struct tmk_grid *g);
 /* Wait for the next key; NONE after `wait_ms`, or sooner. */

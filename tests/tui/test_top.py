@@ -40,9 +40,9 @@ def test_keys(open_terminal):
     terminal.start()
     terminal.until(READY)
     terminal.type("s")
-    terminal.until("HOST↓")
-    terminal.type("r")
-    terminal.until("HOST↑")
+    terminal.until("ALLOC↓")
+    terminal.type("I")
+    terminal.until("ALLOC↑")
     terminal.type("<")
     terminal.until("USED↓")
     terminal.type("?")
@@ -93,11 +93,11 @@ def test_resize(open_terminal):
     terminal.run("resize-window", "-x", "120", "-y", "40")
     terminal.until("RANK")
     terminal.run("resize-window", "-x", "40", "-y", "10")
-    terminal.until(r"PID +USED↓ +ALLOC +PEAK COMMAND")
+    terminal.until(r"PID +USED↓ +ALLOC +FORECAST COMM")
     terminal.run("resize-window", "-x", "20", "-y", "5")
-    terminal.until(r"PID +USED↓ COM…")
+    terminal.until(r"PID +USED↓ CO…")
     terminal.run("resize-window", "-x", "200", "-y", "60")
-    terminal.until(r"HBM3 +━{30}")
+    terminal.until(r"W  ━{30}")
 
 
 def test_new_figures_come(machine, open_terminal):
@@ -107,7 +107,7 @@ def test_new_figures_come(machine, open_terminal):
     cards = (machine[0].folder / "cards").read_text(encoding="utf-8")
     try:
         machine[0].write("cards", cards.replace(f"40002 {GIB * 3 // 4}", f"40002 {GIB * 20}"))
-        terminal.until(r"5 +NVIDIA H100 80GB HBM3 +━+╸?─+ +20\.00 / +80\.00 GiB +26 %")
+        terminal.until(r"5 +H100 80GB HBM3 +0 % 31 °C +71/700 W ━+╸?─+ +20\.00/80\.00G +26 %")
         terminal.until(r"40002 root +5 +20\.00G")
     finally:
         machine[0].write("cards", cards)
@@ -118,7 +118,7 @@ def test_signals_end_the_wait(open_terminal):
     terminal = open_terminal(80, 24, "--interval", "3600")
     terminal.start()
     terminal.until(READY)
-    for width, column in [(120, "RANK"), (80, r"DEV +USED"), (120, "RANK")]:
+    for width, column in [(120, "RANK"), (80, r"USER +DEV +USED"), (120, "RANK")]:
         terminal.run("resize-window", "-x", str(width))
         terminal.until(column)
     os.kill(pid_of_top(terminal), signal.SIGTERM)
@@ -229,7 +229,8 @@ def test_json(machine):
     assert found["devices"][2] == {
         "device": "2", "kind": "nvidia", "name": "NVIDIA H100 80GB HBM3", "id": "GPU-2",
         "total": 80 * GIB, "used": 76 * GIB + GIB // 4, "reserved": GIB // 2, "reason": None,
-        "processes_left_out": 0, "processes_reason": None}
+        "processes_left_out": 0, "processes_reason": None,
+        "utilization": 3, "power": 120.0, "power_limit": None, "temperature": 40}
     assert found["devices"][8]["processes_left_out"] is None
     assert found["devices"][8]["device"] == "host" and len(found["devices"]) == 9
     assert (found["devices"][8]["total"], found["devices"][8]["used"]) == (512 * GIB, 64 * GIB)
@@ -245,7 +246,8 @@ def test_json(machine):
     assert jobs[first] == {
         "pid": first, "rank": 0, "run": str(kit.folder / "train.tmk"), "device": "cuda:0",
         "allocated": 32 * GIB, "reserved": None, "peak": 38 * GIB, "step": 39,
-        "forecast": None, "command": f"/usr/bin/python3 train-{OURS}.py 40 0"}
+        "forecast": None, "command": f"/usr/bin/python3 train-{OURS}.py 40 0",
+        "step_ns": jobs[first]["step_ns"], "bytes_per_step": 0}
     assert (jobs[second]["rank"], jobs[second]["peak"], jobs[second]["step"]) == (None, 46 * GIB, 6)
 
 

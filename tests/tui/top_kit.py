@@ -23,9 +23,10 @@ OURS = "x7k2"
 
 
 def without_graphs(screen):
-    """Graphs grow with time: how wide they are is not compared."""
-    lines = (re.sub(r"[▁▂▃▄▅▆▇█]+", "", line).rstrip() for line in screen.split("\n"))
-    return re.sub(r"in \d+ s", "in N s", "\n".join(lines))
+    """Graphs grow with time: how wide they are is not compared, nor what their time axes say."""
+    lines = (re.sub("[▁▂▃▄▅▆▇█┄]", " ", line).rstrip() for line in screen.split("\n"))
+    return re.sub(r"└─*(?: \w+ ago ─+ now)?", lambda axis: "└".ljust(len(axis[0]), "─"),
+                  "\n".join(lines))
 
 
 def fake_cuda():
@@ -43,6 +44,7 @@ class Machine:
         self.cuda = cuda or fake_cuda()
         self.rings = tempfile.mkdtemp(prefix="tidemark-test.", dir="/dev/shm")
         self.started = []
+        self.loads = []  # lines about how busy each card is
         self.write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module "
                    "for x86_64  580.95.05  Release Build\n")
         self.write("proc/meminfo", f"MemTotal: {512 << 20} kB\nMemAvailable: {448 << 20} kB\n")
@@ -61,12 +63,16 @@ class Machine:
         lines = ["driver 580.95.05", "cuda 13000"]
         for name, total, processes in cards:
             lines += [f"device {total * GIB} {name}", f"reserved {GIB // 2}"]
+            lines += self.loads.pop(0) if self.loads else []
             lines += [f"process {pid} {int(size * GIB)}" for pid, size in processes]
         self.write("cards", "\n".join(lines) + "\n")
 
-    def add_process(self, pid, command, resident_gib=1):
-        """A process as /proc would have it."""
+    def add_process(self, pid, command, resident_gib=1, is_real=False):
+        """A process as /proc would have it; a real one started when it did."""
         self.write(f"proc/{pid}/status", f"Name:\t{command[0][:15]}\nNSpid:\t{pid}\n")
+        real = Path(f"/proc/{pid}/stat")
+        self.write(f"proc/{pid}/stat", real.read_text(encoding="utf-8") if is_real else
+                   f"{pid} (x) S " + "0 " * 18 + "77 0 0\n")
         self.write(f"proc/{pid}/cmdline", "".join(word + "\0" for word in command))
         self.write(f"proc/{pid}/statm", f"99999999 {resident_gib * GIB // 4096} 1 1 0 1 0\n")
 
@@ -115,12 +121,17 @@ def usual_machine(folder, cuda=None):
     machine = Machine(folder, cuda)
     first = machine.job("train", 40, rank=0)
     second = machine.job("tune", 7, more_gib=2)
-    machine.add_process(first, ["python3"], 6)
-    machine.add_process(second, ["python3"], 5)
+    machine.add_process(first, ["python3"], 6, is_real=True)
+    machine.add_process(second, ["python3"], 5, is_real=True)
     machine.add_process(40001, [f"/opt/serve-{OURS}", "--model", "llama-70b"], 12)
     machine.add_process(40002, [f"训练任务-{OURS}", "--config", "配置.yaml"], 3)
     on = {0: [(first, 41.5)], 1: [(second, 47.25)], 2: [(40001, 76.25)], 3: [(40001, 70.5)],
           5: [(40002, 0.75)]}
+    machine.loads = [["busy 97", "power 512345 700000", "temperature 61"],
+                     ["busy 100", "power 698700 700000", "temperature 83"],
+                     ["busy 3", "power 120000 -", "temperature 40"], [],
+                     *(["busy 0", "power 71000 700000", f"temperature {30 + i}"]
+                       for i in range(4))]
     machine.set_cards([("NVIDIA H100 80GB HBM3", 80, on.get(i, [])) for i in range(8)])
     return machine, {str(first): "PID-A", str(second): "PID-B"}
 
@@ -198,7 +209,7 @@ def masked(screen, pids):
     title = rf" tidemark top  {re.escape(os.uname().nodename)}  (4 processes, 2 watched, driver .*) *"
     screen = re.sub("^" + title + r"\d\d:\d\d:\d\d\n", " tidemark top  HOST  4 processes, 2 watched, "
                     "driver ...\n", screen)
-    screen = re.sub(r"in \d+ s", "in N s", screen)
+    screen = re.sub(r" +[\d.]+ [num]s (?=[-\w])", lambda m: "TIME ".rjust(len(m[0])), screen)
     screen = re.sub(r"(run  +)\S+", r"\1RUN", screen)
     screen = re.sub(r"after [\d.]+ \w+,", "after TIME,", screen)
     return re.sub(r"(steps +\d+ of) [\d.]+ \w+", r"\1 TIME", screen)

@@ -36,7 +36,6 @@ static const struct tmk_hits hits = {
     .n_heads = 3,
     .heads = {{0, 7, TMK_SORT_PID}, {8, 7, TMK_SORT_USED}, {16, 20, TMK_SORT_COMMAND}},
     .scroll_most = 5,
-    .graph_most = 2,
 };
 
 static void press(struct tmk_choice *v, enum tmk_key_kind kind, uint32_t c)
@@ -97,11 +96,11 @@ static void test_filter(void **state)
     press(&v, TMK_KEY_ESCAPE, 0);
     assert_string_equal(v.filter, "");
     type(&v, "/cyq");
-    assert_true(v.is_typing && !v.ends);
+    assert_true((v.asks == TMK_ASKS_FILTER) && !v.ends);
     check_order(&v, 0, NULL);
     press(&v, TMK_KEY_BACKSPACE, 0);
     press(&v, TMK_KEY_ENTER, 0);
-    assert_false(v.is_typing);
+    assert_false((v.asks == TMK_ASKS_FILTER));
     assert_string_equal(v.filter, "cy");
     check_order(&v, 2, (uint32_t[]){40, 50});
     type(&v, "/");
@@ -113,7 +112,7 @@ static void test_filter(void **state)
         press(&v, TMK_KEY_CHARACTER, 0x4e2d);
     assert_int_equal(strlen(v.filter), 62);
     press(&v, TMK_KEY_ESCAPE, 0);
-    assert_true(!v.is_typing && v.filter[0] == '\0');
+    assert_true(!(v.asks == TMK_ASKS_FILTER) && v.filter[0] == '\0');
     v = tmk_choice_start(false, "40");
     check_order(&v, 1, (uint32_t[]){40});
 }
@@ -128,25 +127,43 @@ static void test_moving(void **state)
     assert_int_equal(v.pid, 50);
     press(&v, TMK_KEY_PAGE_DOWN, 0);
     assert_int_equal(v.pid, 20);
-    type(&v, "kj");
+    type(&v, "j");
+    press(&v, TMK_KEY_UP, 0);
     press(&v, TMK_KEY_HOME, 0);
     assert_int_equal(v.pid, 30);
     press(&v, TMK_KEY_UP, 0);
     assert_int_equal(v.pid, 30);
     press(&v, TMK_KEY_END, 0);
     assert_int_equal(v.pid, 20);
-    type(&v, "r"); /* the selection stays with the process */
+    type(&v, "I"); /* the selection stays with the process */
     press(&v, TMK_KEY_DOWN, 0);
     assert_int_equal(v.pid, 50);
     v.pid = 77; /* one that has ended */
     press(&v, TMK_KEY_UP, 0);
     assert_int_equal(v.pid, 20);
-    press(&v, TMK_KEY_RIGHT, 0);
-    press(&v, TMK_KEY_RIGHT, 0);
-    press(&v, TMK_KEY_RIGHT, 0);
-    assert_int_equal(v.graph, 2);
-    press(&v, TMK_KEY_LEFT, 0);
-    assert_int_equal(v.graph, 1);
+}
+
+static void test_graphs(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned first, most;
+        enum tmk_key_kind key;
+        unsigned graph;
+    } cases[] = {
+        {0, 2, TMK_KEY_RIGHT, 1}, {1, 2, TMK_KEY_RIGHT, 2}, {2, 2, TMK_KEY_RIGHT, 2},
+        {2, 2, TMK_KEY_LEFT, 1},  {0, 2, TMK_KEY_LEFT, 0},
+    };
+    struct tmk_choice v = tmk_choice_start(false, NULL);
+    assert_int_equal(v.graph, TMK_GRAPH_OF_SELECTED);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tmk_hits shown = {.graph_first = cases[i].first, .graph_most = cases[i].most};
+        struct tmk_key key = {.kind = cases[i].key};
+        tmk_choice_key(&v, &key, &model, &shown);
+        assert_int_equal(v.graph, cases[i].graph);
+    }
+    type(&v, "g");
+    assert_int_equal(v.graph, TMK_GRAPH_OF_SELECTED);
 }
 
 static void test_pages(void **state)
@@ -163,7 +180,7 @@ static void test_pages(void **state)
     type(&v, "?q");
     assert_true(v.shown == TMK_SHOWN_DETAILS && !v.ends);
     type(&v, "s/r"); /* of the list only */
-    assert_true(v.sort == TMK_SORT_USED && !v.is_typing && !v.is_reversed);
+    assert_true(v.sort == TMK_SORT_USED && !(v.asks == TMK_ASKS_FILTER) && !v.is_reversed);
     press(&v, TMK_KEY_ESCAPE, 0);
     assert_int_equal(v.shown, TMK_SHOWN_LIST);
     press(&v, TMK_KEY_ESCAPE, 0);
@@ -215,8 +232,10 @@ static void test_clicks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order), cmocka_unit_test(test_filter),  cmocka_unit_test(test_moving),
-        cmocka_unit_test(test_pages), cmocka_unit_test(test_sorting), cmocka_unit_test(test_clicks),
+        cmocka_unit_test(test_order),   cmocka_unit_test(test_filter),
+        cmocka_unit_test(test_moving),  cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_sorting), cmocka_unit_test(test_clicks),
+        cmocka_unit_test(test_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

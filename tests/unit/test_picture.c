@@ -53,6 +53,8 @@ static void make_device(unsigned i, uint64_t total_gib, double used_gib)
     d->memory.total_bytes = total_gib * GIB;
     d->memory.used_bytes = (uint64_t)(used_gib * (double)GIB);
     d->memory.reserved_bytes = GIB / 2;
+    d->load = (struct tmk_device_load){97 - i * 10, 512345 + i * 1000, 700000, 61 + i};
+    d->stalled = TMK_LOAD_UNKNOWN;
     add_history(d, i);
 }
 
@@ -76,6 +78,13 @@ static void make_devices(unsigned n)
     strcpy(model.devices[n].label, "host");
     model.devices[n].about.kind = TMK_DEVICE_HOST;
     model.devices[n].memory.reserved_bytes = TMK_BYTES_UNKNOWN;
+    model.devices[n].load =
+        (struct tmk_device_load){37, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN};
+    if (n > 2) /* one tells less, one nothing */
+        model.devices[2].load.power_limit_mw = TMK_LOAD_UNKNOWN;
+    if (n > 4)
+        model.devices[4].load = (struct tmk_device_load){TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN,
+                                                         TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN};
 }
 
 static struct tmk_top_process *add_process(uint32_t pid, const char *user, const char *devices,
@@ -110,6 +119,7 @@ static const struct tmk_forecast runs_out = {.risk = TMK_RISK_HIGH,
                                              .has_time = true,
                                              .by_step = true,
                                              .seconds_to_oom = 2835.5,
+                                             .steps_to_oom = 8203,
                                              .has_confidence = true,
                                              .confidence = 0.87};
 
@@ -124,12 +134,17 @@ static void make_processes(void)
     watch(add_process(4100, "bo", "", TMK_BYTES_UNKNOWN, "python3 on_the_cpu.py"), -1, 300 * MIB,
           TMK_BYTES_UNKNOWN, 812 * MIB, TMK_NO_STEP);
     model.processes[2].job.device = 0;
+    strcpy(model.processes[2].job.run, "/home/bo/cpu.tmk");
     model.processes[0].job.forecast = runs_out;
+    model.processes[0].job.has_growth = model.processes[1].job.has_growth = true;
+    model.processes[0].job.bytes_per_step = 393216;
+    model.processes[0].job.step_ns = 345678901;
     model.processes[1].job.forecast.risk = TMK_RISK_LOW;
     add_process(120, "root", "3", 12 * GIB, "训练任务 --配置 超长的名字.yaml --另一个参数 值");
     add_process(99, "", "3", TMK_BYTES_UNKNOWN, "");
     add_process(5120, "a-very-long-user", "6", 512 * MIB, "serve\x1b[31m --port 80");
     watch(add_process(6000, "cy", "7", 33 * GIB, "python3 new.py"), -1, 0, 0, 0, 0);
+    strcpy(model.processes[6].job.run, "/home/cy/new.tmk");
     model.processes[6].job.has_memory = false;
 }
 
@@ -179,7 +194,9 @@ static void make_details(void)
 
 static void make_model(unsigned n_cards)
 {
-    model = (struct tmk_top_model){.interval_s = 1};
+    model = (struct tmk_top_model){.n_looks = 300};
+    for (unsigned i = 0; i < model.n_looks; i++)
+        model.look_ns[i] = (uint64_t)i * 1000000000;
     strcpy(model.host, "node7");
     strcpy(model.clock, "12:31:05");
     strcpy(model.driver, "driver 580.95.05, CUDA 13.0");
@@ -291,7 +308,7 @@ static void test_other_lists(void **state)
     choice.is_paused = true;
     strcpy(choice.filter, "PYTHON");
     check("filter_80x24", 80, 24, &choice);
-    choice.is_typing = true;
+    choice.asks = TMK_ASKS_FILTER;
     strcpy(choice.filter, "no such");
     check("filter_none_80x24", 80, 24, &choice);
     free_model();
@@ -379,7 +396,7 @@ static void test_any_size(void **state)
             for (unsigned shown = 0; shown < 3; shown++) {
                 struct tmk_grid g;
                 choice.shown = (enum tmk_shown)shown;
-                choice.is_typing = height % 2;
+                choice.asks = (enum tmk_asking)(height % 4);
                 draw(&g, width, height, &choice);
                 for (unsigned y = 0; y < height; y++)
                     for (unsigned x = 0; x < width; x++)
@@ -394,7 +411,7 @@ static void test_any_size(void **state)
 static void test_full_card(void **state)
 {
     (void)state;
-    enum { BAR_X = 31, BAR_Y = 1, GRAPH_X = 38, GRAPH_Y = 12 }; /* of the last sample */
+    enum { BAR_X = 46, BAR_Y = 2, GRAPH_X = 38, GRAPH_Y = 11 }; /* of the last sample */
     struct tmk_choice choice = tmk_choice_start(false, NULL);
     make_model(1);
     make_device(0, 8, 7.5);
@@ -407,8 +424,7 @@ static void test_full_card(void **state)
         FILE *out = open_memstream(&text, &n);
         tmk_grid_write(&g, out);
         fclose(out);
-        assert_non_null(
-            strstr(text, is_known ? "7.50 /   8.00 GiB 100 %" : "7.50 /   8.00 GiB  94 %"));
+        assert_non_null(strstr(text, is_known ? "7.50/8.00G 100 %" : "7.50/8.00G  94 %"));
         enum tmk_ink ink = is_known ? TMK_INK_BAD : TMK_INK_WARN;
         assert_int_equal(tmk_grid_cell(&g, BAR_X, BAR_Y)->ink, ink);
         assert_int_equal(tmk_grid_cell(&g, GRAPH_X, GRAPH_Y)->ink, ink);

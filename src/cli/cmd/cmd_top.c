@@ -3,6 +3,7 @@
  * JSON.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -34,6 +35,20 @@
 
 /* ---- JSON ---- */
 
+static void put_watts(struct tmk_tree *t, const char *key, uint32_t milliwatts)
+{
+    tmk_tree_double(t, key, milliwatts == TMK_LOAD_UNKNOWN ? (double)NAN : milliwatts / 1000.0);
+}
+
+static void put_load(struct tmk_tree *t, const struct tmk_top_device *d)
+{
+    const struct tmk_device_load *l = &d->load;
+    tmk_tree_u64_if(t, "utilization", l->busy_percent != TMK_LOAD_UNKNOWN, l->busy_percent);
+    put_watts(t, "power", l->power_mw);
+    put_watts(t, "power_limit", l->power_limit_mw);
+    tmk_tree_u64_if(t, "temperature", l->temperature_c != TMK_LOAD_UNKNOWN, l->temperature_c);
+}
+
 static void put_device(struct tmk_tree *t, const struct tmk_top_device *d)
 {
     tmk_tree_object(t, NULL);
@@ -47,6 +62,7 @@ static void put_device(struct tmk_tree *t, const struct tmk_top_device *d)
     tmk_tree_label(t, "reason", d->reason);
     tmk_tree_u64_if(t, "processes_left_out", d->has_users, d->n_left_out);
     tmk_tree_label(t, "processes_reason", d->users_reason);
+    put_load(t, d);
     tmk_tree_end(t);
 }
 
@@ -87,6 +103,9 @@ static void put_job(struct tmk_tree *t, const struct tmk_job *job)
     tmk_answer_put_step(t, "step", job->has_memory ? job->step : TMK_NO_STEP);
     tmk_answer_put_forecast(t, "forecast", job->has_memory ? &job->forecast : NULL);
     tmk_tree_label(t, "command", job->command);
+    tmk_tree_u64_if(t, "step_ns", job->has_memory && job->step_ns, job->step_ns);
+    tmk_tree_double(t, "bytes_per_step",
+                    job->has_memory && job->has_growth ? job->bytes_per_step : (double)NAN);
     tmk_tree_end(t);
 }
 
