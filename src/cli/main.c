@@ -28,7 +28,7 @@ static int run_command(const struct tmk_command *c, char **argv)
     }
     if (tmk_args_want_data(&args))
         tmk_language_begin_data();
-    return tmk_remote_run(&args, &status) ? status : c->run(&args);
+    return !c->asks_there && tmk_remote_run(&args, &status) ? status : c->run(&args);
 }
 
 static int dispatch_command(char **argv)

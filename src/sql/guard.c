@@ -149,6 +149,7 @@ void tmk_sql_guard_set(struct tmk_sql_guard *g, sqlite3 *db)
         {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
         {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},
     };
+    sqlite3_set_authorizer(db, NULL, NULL); /* a second time, the pragma below would be refused */
     g->refused[0] = '\0';
     for (size_t i = 0; i < TMK_N(settings); i++)
         sqlite3_db_config(db, settings[i].setting, settings[i].value, (int *)NULL);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_accounting.c - the table accounting: what a device's memory is used for, part by
- * part.
- *
- *     SELECT part, owner, bytes FROM accounting WHERE device = 'cuda:0' AND moment = 'peak';
- *     SELECT owner, bytes FROM accounting WHERE part = 'segments' ORDER BY bytes DESC;
- *     SELECT sum(bytes) FROM accounting WHERE inside = 'used' AND moment = 'last'; */
+ * part. */
 #include "kit/amount.h"
 #include "model/run.h"
 #include "passes/accounting.h"
@@ -92,7 +88,11 @@ const struct tmk_vtab_def tmk_vtab_accounting = {
             .meaning = "where a device's memory is, part by part",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT device, part, owner, bytes FROM accounting WHERE moment = 'peak'"},
+            .example = "SELECT device, part, owner, bytes FROM accounting WHERE moment = 'peak'",
+            .more = {"SELECT owner, sum(bytes) AS bytes FROM accounting WHERE part = 'segments' "
+                     "AND moment = 'peak' GROUP BY owner ORDER BY bytes DESC",
+                     "SELECT device, sum(bytes) AS bytes FROM accounting WHERE inside = 'used' AND "
+                     "moment = 'last' GROUP BY device"}},
     .name = "accounting",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_allocations.c - the table allocations: every block that was ever made. blockrows.h
- * has the columns.
- *
- *     SELECT category, count(*), sum(size) FROM allocations GROUP BY category;
- *     SELECT module, sum(size) FROM allocations WHERE free_ns IS NULL GROUP BY module;
- *     SELECT s.text, sum(a.size) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY 1;
- */
+ * has the columns. */
 #include "sql/blockrows.h"
 #include "sql/schema.h"
 
@@ -19,7 +14,12 @@ const struct tmk_vtab_def tmk_vtab_allocations = {
             .meaning = "every block that was ever made",
             .columns = tmk_block_columns,
             .n_columns = TMK_N_BLOCK_COLUMNS,
-            .example = "SELECT category, count(*), sum(size) FROM allocations GROUP BY category"},
+            .example = "SELECT category, count(*), sum(size) FROM allocations GROUP BY category",
+            .more = {"SELECT module, count(*) AS blocks, sum(size) AS bytes FROM allocations WHERE "
+                     "free_ns IS NULL GROUP BY module ORDER BY bytes DESC",
+                     "SELECT f.file, f.line, sum(a.size) AS bytes FROM allocations a JOIN frames f "
+                     "ON f.stack_id = a.stack_id AND f.depth = 0 GROUP BY f.file, f.line ORDER BY "
+                     "bytes DESC LIMIT 10"}},
     .name = "allocations",
     .specs = tmk_block_specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_devices.c - the table devices: what each process had on each device, from the history
- * of steps.
- *
- *     SELECT device, sum(max_allocated) FROM devices GROUP BY device;
- *     SELECT rank, device, allocations - frees FROM devices;
- *     SELECT * FROM devices ORDER BY max_allocated DESC LIMIT 1; */
+ * of steps. */
 #include "model/run.h"
 #include "sql/rows.h"
 #include "sql/schema.h"
@@ -101,7 +97,9 @@ const struct tmk_vtab_def tmk_vtab_devices = {
             .meaning = "what each process had on each device",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT rank, device, max_allocated FROM devices"},
+            .example = "SELECT rank, device, max_allocated FROM devices",
+            .more = {"SELECT device, sum(max_allocated) AS bytes FROM devices GROUP BY device",
+                     "SELECT rank, device, allocations - frees AS blocks_left FROM devices"}},
     .name = "devices",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -17,6 +17,7 @@ struct tmk_sql_table {
     const struct tmk_sql_column *columns;
     size_t n_columns;
     const char *example; /* a query that runs */
+    const char *more[2]; /* and two others */
 };
 
 #endif

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_events.c - the table events: everything that was recorded, in order.
- *
- *     SELECT kind, count(*) FROM events GROUP BY kind;
- *     SELECT time_ns, kind, size, address FROM events WHERE step = 3 ORDER BY time_ns;
- *     SELECT thread, count(*) FROM events WHERE kind = 'allocate' GROUP BY thread; */
+/* sql/table_events.c - the table events: everything that was recorded, in order. */
 #include <stdio.h>
 #include <string.h>
 
@@ -182,7 +178,11 @@ const struct tmk_vtab_def tmk_vtab_events = {
             .meaning = "everything that was recorded, in order",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT kind, count(*) FROM events GROUP BY kind"},
+            .example = "SELECT kind, count(*) FROM events GROUP BY kind",
+            .more = {"SELECT time_ns, kind, size, address FROM events WHERE step = 3 ORDER BY "
+                     "time_ns LIMIT 20",
+                     "SELECT thread, count(*) AS blocks FROM events WHERE kind = 'allocate' GROUP "
+                     "BY thread"}},
     .name = "events",
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_explanations.c - the table explanations: why each OOM and each near miss came, with
- * the fix that comes first (passes/oom/explain.h).
- *
- *     SELECT time_ns, device, cause, missing, fix FROM explanations WHERE oom;
- *     SELECT cause, count(*) FROM explanations GROUP BY 1; */
+ * the fix that comes first (passes/oom/explain.h). */
 #include "kit/amount.h"
 #include "passes/oom/explain.h"
 #include "passes/oom/oom_case.h"
@@ -85,7 +82,9 @@ const struct tmk_vtab_def tmk_vtab_explanations = {
             .meaning = "why it ran out of memory, or nearly did, and what would have helped",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT device, step, cause, request, missing, fix FROM explanations"},
+            .example = "SELECT device, step, cause, request, missing, fix FROM explanations",
+            .more = {"SELECT step, cause, fix, fix_saves, fix_proof FROM explanations WHERE oom",
+                     "SELECT cause, count(*) AS times FROM explanations GROUP BY cause"}},
     .name = "explanations",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

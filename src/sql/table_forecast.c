@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_forecast.c - the table forecast: when each process runs out of each device's memory,
- * and why.
- *
- *     SELECT device, risk, seconds_to_oom, confidence FROM forecast;
- *     SELECT rank, min(steps_to_oom), cause FROM forecast WHERE risk IN ('high', 'critical');
- *     SELECT advice FROM forecast WHERE risk <> 'low'; */
+ * and why. */
 #include <math.h>
 
 #include "base/text.h"
@@ -107,7 +103,10 @@ const struct tmk_vtab_def tmk_vtab_forecast = {
             .meaning = "when a process runs out of a device's memory, and why",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT device, risk, seconds_to_oom, confidence, cause FROM forecast"},
+            .example = "SELECT device, risk, seconds_to_oom, confidence, cause FROM forecast",
+            .more = {"SELECT rank, device, steps_to_oom, cause FROM forecast WHERE risk IN "
+                     "('high', 'critical')",
+                     "SELECT DISTINCT advice FROM forecast WHERE risk <> 'low'"}},
     .name = "forecast",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

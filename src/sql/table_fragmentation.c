@@ -2,11 +2,7 @@
 /* sql/table_fragmentation.c - the table fragmentation(t): what an allocator had reserved of each
  * device and did not use, t ns after the run's start; without t at the worst moment
  * (passes/frag/fragmentation.h). There is a row for each device, with pool NULL, and one for each
- * of its pools and streams.
- *
- *     SELECT device, reserved, free, largest_free FROM fragmentation WHERE pool IS NULL;
- *     SELECT pool, stream, free, largest_free FROM fragmentation(2000000000);
- *     SELECT s.step, f.free FROM steps s, fragmentation(s.end_ns) f WHERE f.pool IS NULL; */
+ * of its pools and streams. */
 #include "kit/amount.h"
 #include "model/run.h"
 #include "passes/frag/frag_moment.h"
@@ -120,11 +116,16 @@ static int fill_fragmentation(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_fragmentation = {
-    .doc = {.name = "fragmentation(t)",
-            .meaning = "what an allocator held and did not use, t ns after the run's start",
-            .columns = columns,
-            .n_columns = N_COLUMNS,
-            .example = "SELECT device, pool, reserved, free, largest_free FROM fragmentation"},
+    .doc =
+        {.name = "fragmentation(t)",
+         .meaning = "what an allocator held and did not use, t ns after the run's start",
+         .columns = columns,
+         .n_columns = N_COLUMNS,
+         .example = "SELECT device, pool, reserved, free, largest_free FROM fragmentation",
+         .more =
+             {"SELECT device, reserved, free, largest_free FROM fragmentation WHERE pool IS NULL",
+              "SELECT s.step, f.device, f.free FROM steps s JOIN fragmentation(s.end_ns) f ON "
+              "f.pid = s.pid AND f.device = s.device WHERE f.pool IS NULL ORDER BY s.step"}},
     .name = "fragmentation",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_frames.c - the table frames: the lines of each stack, a row each; depth 0 is the
- * innermost.
- *
- *     SELECT depth, file, line, function FROM frames WHERE stack_id = 7 ORDER BY depth;
- *     SELECT f.file, f.line, sum(a.size) FROM allocations a JOIN frames f
- *         ON f.stack_id = a.stack_id AND f.depth = 0 GROUP BY 1, 2;
- *     SELECT DISTINCT file FROM frames; */
+ * innermost. */
 #include "model/run.h"
 #include "sql/rows.h"
 #include "sql/schema.h"
@@ -68,11 +63,17 @@ static int fill_frames(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_frames = {
-    .doc = {.name = "frames",
-            .meaning = "the lines of each call stack",
-            .columns = columns,
-            .n_columns = N_COLUMNS,
-            .example = "SELECT file, line, function FROM frames WHERE depth = 0"},
+    .doc =
+        {.name = "frames",
+         .meaning = "the lines of each call stack",
+         .columns = columns,
+         .n_columns = N_COLUMNS,
+         .example = "SELECT file, line, function FROM frames WHERE depth = 0",
+         .more =
+             {"SELECT depth, file, line, function FROM frames WHERE stack_id = (SELECT stack_id "
+              "FROM peak ORDER BY size DESC LIMIT 1) ORDER BY depth",
+              "SELECT f.file, f.line, sum(p.size) AS bytes FROM peak p JOIN frames f ON f.stack_id "
+              "= p.stack_id AND f.depth = 0 GROUP BY f.file, f.line ORDER BY bytes DESC"}},
     .name = "frames",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_leaks.c - the table leaks: the lines of code that keep more memory after each step
- * (passes/leak/leaks.h), however little they grow.
- *
- *     SELECT file, line, bytes_per_step, kept_by FROM leaks ORDER BY bytes_per_step DESC;
- *     SELECT text FROM stacks WHERE id = (SELECT stack_id FROM leaks LIMIT 1);
- *     SELECT count(*) FROM leaks WHERE growth >= 1048576 AND confidence > 0.9; */
+ * (passes/leak/leaks.h), however little they grow. */
 #include "model/run.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leaks.h"
@@ -105,11 +101,16 @@ static int fill_leaks(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_leaks = {
-    .doc = {.name = "leaks",
-            .meaning = "the lines of code that keep more with every step",
-            .columns = columns,
-            .n_columns = N_COLUMNS,
-            .example = "SELECT file, line, bytes_per_step, confidence, kept_by FROM leaks"},
+    .doc =
+        {.name = "leaks",
+         .meaning = "the lines of code that keep more with every step",
+         .columns = columns,
+         .n_columns = N_COLUMNS,
+         .example = "SELECT file, line, bytes_per_step, confidence, kept_by FROM leaks",
+         .more =
+             {"SELECT text FROM stacks WHERE id = (SELECT stack_id FROM leaks ORDER BY "
+              "bytes_per_step DESC LIMIT 1)",
+              "SELECT count(*) AS leaks, sum(growth) AS bytes FROM leaks WHERE confidence > 0.9"}},
     .name = "leaks",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

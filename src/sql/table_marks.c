@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_marks.c - the table marks: what the program reported about a moment.
- *
- *     SELECT time_ns, event, info FROM marks ORDER BY time_ns;
- *     SELECT event, count(*) FROM marks GROUP BY event;
- *     SELECT m.info, sum(l.size) FROM marks m JOIN live_at(m.time_ns) l GROUP BY m.time_ns; */
+/* sql/table_marks.c - the table marks: what the program reported about a moment. */
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
@@ -54,7 +50,10 @@ const struct tmk_vtab_def tmk_vtab_marks = {
             .meaning = "what the program said about moments",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT time_ns, event, info FROM marks ORDER BY time_ns"},
+            .example = "SELECT time_ns, event, info FROM marks ORDER BY time_ns",
+            .more = {"SELECT event, count(*) AS times FROM marks GROUP BY event",
+                     "SELECT m.info, sum(l.size) AS bytes FROM marks m JOIN live_at(m.time_ns) l "
+                     "ON l.pid = m.pid GROUP BY m.time_ns"}},
     .name = "marks",
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,

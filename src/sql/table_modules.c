@@ -5,11 +5,7 @@
  * Time includes the modules called inside; bytes are those of the blocks made while the module
  * was the innermost one. Forward is everything outside backward and optimizer: also evaluation,
  * and what activation checkpointing recomputes. Modules that the model has but that were never
- * called have a row too.
- *
- *     SELECT module, peak_allocated FROM modules ORDER BY peak_allocated DESC LIMIT 10;
- *     SELECT module, duration_ns / calls / 1e6 AS ms FROM modules WHERE calls;
- *     SELECT module, end_allocated FROM modules WHERE end_allocated > 0; */
+ * called have a row too. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,8 +231,11 @@ const struct tmk_vtab_def tmk_vtab_modules = {
             .meaning = "what each module did and held",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example =
-                "SELECT module, calls, peak_allocated FROM modules ORDER BY 3 DESC LIMIT 10"},
+            .example = "SELECT module, calls, peak_allocated FROM modules ORDER BY 3 DESC LIMIT 10",
+            .more = {"SELECT module, duration_ns / calls / 1e6 AS ms FROM modules WHERE calls "
+                     "ORDER BY ms DESC LIMIT 10",
+                     "SELECT module, end_allocated FROM modules WHERE end_allocated > 0 ORDER BY "
+                     "end_allocated DESC"}},
     .name = "modules",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_ooms.c - the table ooms: requests that failed.
- *
- *     SELECT time_ns, device, requested, capacity - allocated AS free FROM ooms;
- *     SELECT o.step, s.text FROM ooms o JOIN stacks s ON s.id = o.stack_id;
- *     SELECT l.category, sum(l.size) FROM ooms o JOIN live_at(o.time_ns) l GROUP BY 1; */
+/* sql/table_ooms.c - the table ooms: requests that failed. */
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
@@ -75,11 +71,16 @@ static int fill_ooms(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_ooms = {
-    .doc = {.name = "ooms",
-            .meaning = "allocations that were refused",
-            .columns = columns,
-            .n_columns = N_COLUMNS,
-            .example = "SELECT time_ns, step, device, requested, capacity, allocated FROM ooms"},
+    .doc =
+        {.name = "ooms",
+         .meaning = "allocations that were refused",
+         .columns = columns,
+         .n_columns = N_COLUMNS,
+         .example = "SELECT time_ns, step, device, requested, capacity, allocated FROM ooms",
+         .more =
+             {"SELECT o.step, o.requested, s.text FROM ooms o JOIN stacks s ON s.id = o.stack_id",
+              "SELECT l.category, sum(l.size) AS bytes FROM ooms o JOIN live_at(o.time_ns) l ON "
+              "l.pid = o.pid GROUP BY l.category ORDER BY bytes DESC"}},
     .name = "ooms",
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,

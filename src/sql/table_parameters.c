@@ -3,11 +3,7 @@
  * name once.
  *
  * Each is shown as last defined: one that was moved or loaded again has its last place. Tied
- * weights have a row for each name, with the same address and block; `tied` is 1 in all but one.
- *
- *     SELECT component, sum(bytes) FROM parameters WHERE NOT tied GROUP BY component;
- *     SELECT sum(bytes) FROM parameters WHERE requires_grad AND NOT trained;
- *     SELECT address, group_concat(name) FROM parameters GROUP BY 1 HAVING count(*) > 1; */
+ * weights have a row for each name, with the same address and block; `tied` is 1 in all but one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,11 +181,15 @@ static int fill_parameters(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_parameters = {
-    .doc = {.name = "parameters",
-            .meaning = "parameters and buffers of the models",
-            .columns = columns,
-            .n_columns = N_COLUMNS,
-            .example = "SELECT component, sum(bytes) FROM parameters GROUP BY component"},
+    .doc =
+        {.name = "parameters",
+         .meaning = "parameters and buffers of the models",
+         .columns = columns,
+         .n_columns = N_COLUMNS,
+         .example = "SELECT component, sum(bytes) FROM parameters GROUP BY component",
+         .more = {"SELECT sum(bytes) AS bytes FROM parameters WHERE requires_grad AND NOT trained",
+                  "SELECT address, group_concat(name) AS names FROM parameters GROUP BY address "
+                  "HAVING count(*) > 1"}},
     .name = "parameters",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

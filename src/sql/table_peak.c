@@ -3,12 +3,7 @@
  * first time.
  *
  * Each process has its own moment, on the device with its largest peak. blockrows.h has the
- * columns.
- *
- *     SELECT category, sum(size) FROM peak GROUP BY category ORDER BY 2 DESC;
- *     SELECT module, count(*), sum(size) FROM peak GROUP BY module;
- *     SELECT f.file, f.line, sum(p.size) FROM peak p JOIN frames f ON f.stack_id = p.stack_id
- *         WHERE f.depth = 0 GROUP BY 1, 2; */
+ * columns. */
 #include "passes/peak.h"
 #include "sql/blockrows.h"
 #include "sql/schema.h"
@@ -20,11 +15,17 @@ static int fill_peak(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_peak = {
-    .doc = {.name = "peak",
-            .meaning = "the blocks alive at each process's high-water mark",
-            .columns = tmk_block_columns,
-            .n_columns = TMK_N_BLOCK_COLUMNS,
-            .example = "SELECT category, sum(size) FROM peak GROUP BY category ORDER BY 2 DESC"},
+    .doc =
+        {.name = "peak",
+         .meaning = "the blocks alive at each process's high-water mark",
+         .columns = tmk_block_columns,
+         .n_columns = TMK_N_BLOCK_COLUMNS,
+         .example = "SELECT category, sum(size) FROM peak GROUP BY category ORDER BY 2 DESC",
+         .more =
+             {"SELECT module, count(*) AS blocks, sum(size) AS bytes FROM peak GROUP BY module "
+              "ORDER BY bytes DESC",
+              "SELECT f.file, f.line, sum(p.size) AS bytes FROM peak p JOIN frames f ON f.stack_id "
+              "= p.stack_id AND f.depth = 0 GROUP BY f.file, f.line ORDER BY bytes DESC LIMIT 10"}},
     .name = "peak",
     .specs = tmk_block_specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_processes.c - the table processes: the traces of the run, and what is known of each
- * as a whole.
- *
- *     SELECT rank, host, pid, state FROM processes ORDER BY rank;
- *     SELECT sum(events), sum(dropped), sum(given_up) FROM processes;
- *     SELECT pid, reason FROM processes WHERE state = 'stopped'; */
+ * as a whole. */
 #include "base/array.h"
 #include "model/run.h"
 #include "passes/quality.h"
@@ -104,7 +100,10 @@ const struct tmk_vtab_def tmk_vtab_processes = {
             .meaning = "the processes of the run",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT rank, pid, state, events, dropped FROM processes"},
+            .example = "SELECT rank, pid, state, events, dropped FROM processes",
+            .more = {"SELECT sum(events) AS events, sum(dropped) AS dropped, sum(given_up) AS "
+                     "given_up FROM processes",
+                     "SELECT pid, reason FROM processes WHERE state = 'stopped'"}},
     .name = "processes",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

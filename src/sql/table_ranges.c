@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_ranges.c - the table ranges: every stage, module and other range, in order of
- * opening.
- *
- *     SELECT name, count(*), avg(end_ns - start_ns) FROM ranges WHERE kind = 'module' GROUP BY 1;
- *     SELECT step, name, (end_ns - start_ns) / 1e6 AS ms FROM ranges WHERE kind = 'stage';
- *     SELECT * FROM ranges WHERE end_ns IS NULL; */
+ * opening. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -169,7 +165,10 @@ const struct tmk_vtab_def tmk_vtab_ranges = {
             .columns = columns,
             .n_columns = N_COLUMNS,
             .example =
-                "SELECT kind, name, count(*), avg(end_ns - start_ns) FROM ranges GROUP BY 1, 2"},
+                "SELECT kind, name, count(*), avg(end_ns - start_ns) FROM ranges GROUP BY 1, 2",
+            .more = {"SELECT step, name, (end_ns - start_ns) / 1e6 AS ms FROM ranges WHERE kind = "
+                     "'stage' ORDER BY start_ns LIMIT 20",
+                     "SELECT kind, name, start_ns FROM ranges WHERE end_ns IS NULL"}},
     .name = "ranges",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

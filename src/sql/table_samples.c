@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_samples.c - the table samples: what the driver reported of a device, about every
- * second.
- *
- *     SELECT time_ns, used, own, others FROM samples WHERE device = 'cuda:0' ORDER BY time_ns;
- *     SELECT device, max(used) * 100.0 / total FROM samples GROUP BY device;
- *     SELECT max(used - own) AS by_others FROM samples; */
+ * second. */
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
@@ -82,7 +78,10 @@ const struct tmk_vtab_def tmk_vtab_samples = {
             .columns = columns,
             .n_columns = N_COLUMNS,
             .example = "SELECT time_ns, device, used, own, others, reserved, allocated "
-                       "FROM samples ORDER BY time_ns"},
+                       "FROM samples ORDER BY time_ns",
+            .more =
+                {"SELECT device, max(used) * 100.0 / total AS percent FROM samples GROUP BY device",
+                 "SELECT device, max(others) AS others FROM samples GROUP BY device"}},
     .name = "samples",
     .specs = specs,
     .scope = TMK_SCOPE_CHUNK,

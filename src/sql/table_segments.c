@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_segments.c - the table segments: what the driver gave to the process, and who asked
- * for it.
- *
- *     SELECT owner, sum(size) FROM segments WHERE free_ns IS NULL AND on_device GROUP BY owner;
- *     SELECT s.size, f.text FROM segments s JOIN stacks f ON f.id = s.stack_id ORDER BY size DESC;
- *     SELECT kind, count(*), sum(size) FROM segments GROUP BY kind; */
+ * for it. */
 #include "model/run.h"
 #include "passes/segment_rows.h"
 #include "sql/rows.h"
@@ -86,7 +82,11 @@ const struct tmk_vtab_def tmk_vtab_segments = {
             .columns = columns,
             .n_columns = N_COLUMNS,
             .example = "SELECT device, owner, kind, count(*), sum(size) FROM segments "
-                       "WHERE free_ns IS NULL GROUP BY 1, 2, 3"},
+                       "WHERE free_ns IS NULL GROUP BY 1, 2, 3",
+            .more = {"SELECT owner, sum(size) AS bytes FROM segments WHERE free_ns IS NULL AND "
+                     "on_device GROUP BY owner",
+                     "SELECT s.size, t.text FROM segments s JOIN stacks t ON t.id = s.stack_id "
+                     "ORDER BY s.size DESC LIMIT 10"}},
     .name = "segments",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

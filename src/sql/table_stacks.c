@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sql/table_stacks.c - the table stacks: call stacks, each once, as text.
- *
- *     SELECT text FROM stacks WHERE id = 7;
- *     SELECT s.text, count(*) FROM allocations a JOIN stacks s ON s.id = a.stack_id GROUP BY s.id;
- *     SELECT max(n_frames) FROM stacks; */
+/* sql/table_stacks.c - the table stacks: call stacks, each once, as text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +88,10 @@ const struct tmk_vtab_def tmk_vtab_stacks = {
             .meaning = "call stacks, each once",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT id, n_frames, text FROM stacks LIMIT 10"},
+            .example = "SELECT id, n_frames, text FROM stacks LIMIT 10",
+            .more = {"SELECT s.text, count(*) AS blocks FROM allocations a JOIN stacks s ON s.id = "
+                     "a.stack_id GROUP BY s.id ORDER BY blocks DESC LIMIT 10",
+                     "SELECT max(n_frames) AS deepest FROM stacks"}},
     .name = "stacks",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

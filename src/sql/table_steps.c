@@ -3,11 +3,7 @@
  * device.
  *
  * It is exact even where the detail was given up. The time before the first step is a row without
- * a step number.
- *
- *     SELECT step, peak_allocated FROM steps WHERE device = 'cuda:0' ORDER BY step;
- *     SELECT step, end_allocated - lag(end_allocated) OVER (ORDER BY step) FROM steps;
- *     SELECT rank, max(end_ns - start_ns) / 1e9 FROM steps WHERE finished GROUP BY rank; */
+ * a step number. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -165,7 +161,11 @@ const struct tmk_vtab_def tmk_vtab_steps = {
             .meaning = "history: each training step on each device",
             .columns = columns,
             .n_columns = N_COLUMNS,
-            .example = "SELECT step, peak_allocated, end_allocated FROM steps ORDER BY step"},
+            .example = "SELECT step, peak_allocated, end_allocated FROM steps ORDER BY step",
+            .more = {"SELECT step, end_allocated - lag(end_allocated) OVER (ORDER BY step) AS "
+                     "grown FROM steps ORDER BY step",
+                     "SELECT rank, max(end_ns - start_ns) / 1e9 AS slowest_s FROM steps WHERE "
+                     "finished GROUP BY rank"}},
     .name = "steps",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_timeline.c - the table timeline(n): allocated bytes of each device in n equal parts
- * of each process's life; without n in 100.
- *
- *     SELECT start_ns, max_allocated FROM timeline(60) WHERE device = 'cuda:0';
- *     SELECT device, max(max_allocated) FROM timeline(1000) GROUP BY device;
- *     SELECT rank, part, max_allocated - min_allocated FROM timeline(10) ORDER BY 3 DESC; */
+ * of each process's life; without n in 100. */
 #include "model/run.h"
 #include "passes/timeline.h"
 #include "sql/rows.h"
@@ -85,11 +81,15 @@ static int fill_timeline(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_timeline = {
-    .doc = {.name = "timeline(n)",
-            .meaning = "allocated bytes over time, in n equal parts",
-            .columns = columns,
-            .n_columns = N_COLUMNS,
-            .example = "SELECT start_ns, device, max_allocated FROM timeline(60)"},
+    .doc =
+        {.name = "timeline(n)",
+         .meaning = "allocated bytes over time, in n equal parts",
+         .columns = columns,
+         .n_columns = N_COLUMNS,
+         .example = "SELECT start_ns, device, max_allocated FROM timeline(60)",
+         .more = {"SELECT device, max(max_allocated) AS bytes FROM timeline(1000) GROUP BY device",
+                  "SELECT rank, part, max_allocated - min_allocated AS swing FROM timeline(10) "
+                  "ORDER BY swing DESC"}},
     .name = "timeline",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -9,11 +9,7 @@
  * what the framework's allocator has reserved, allocated blocks included.
  *
  * A chunk is walked once for each device, and each walk finds the same rows: those of the first of
- * three devices are rows 0, 3, 6 and so on, so that all rows are in the order of the trace.
- *
- *     SELECT step, max(allocated) FROM python.torch_trace GROUP BY step ORDER BY step;
- *     SELECT module, sum(duration) FROM python.torch_trace WHERE stage = 'post forward' GROUP BY 1;
- *     SELECT device, max(allocated) FROM python.torch_trace GROUP BY device; */
+ * three devices are rows 0, 3, 6 and so on, so that all rows are in the order of the trace. */
 #include "base/array.h"
 #include "base/error.h"
 #include "model/run.h"
@@ -250,11 +246,15 @@ static int fill_torch_trace(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_torch_trace = {
-    .doc = {.name = "python.torch_trace",
-            .meaning = "memory where modules open and close in forward, backward and optimizer",
-            .columns = columns,
-            .n_columns = N_COLUMNS,
-            .example = "SELECT step, max(allocated) FROM python.torch_trace GROUP BY step"},
+    .doc =
+        {.name = "python.torch_trace",
+         .meaning = "memory where modules open and close in forward, backward and optimizer",
+         .columns = columns,
+         .n_columns = N_COLUMNS,
+         .example = "SELECT step, max(allocated) FROM python.torch_trace GROUP BY step",
+         .more = {"SELECT module, sum(duration) AS seconds FROM python.torch_trace WHERE stage = "
+                  "'post forward' GROUP BY module ORDER BY seconds DESC LIMIT 10",
+                  "SELECT rank, max(max_allocated) AS mb FROM python.torch_trace GROUP BY rank"}},
     .schema = "python",
     .name = "torch_trace",
     .specs = specs,

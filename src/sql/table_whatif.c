@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sql/table_whatif.c - the table whatif(capacity): what torch's allocator would have reserved on
  * each GPU under the recorded settings and under those that are worth a try
- * (passes/whatif/whatif.h), on a GPU of `capacity` bytes; without it on the recorded one.
- *
- *     SELECT conf, peak_reserved, retries FROM whatif ORDER BY peak_reserved;
- *     SELECT conf FROM whatif(24 * 1073741824) WHERE oom_request IS NULL; */
+ * (passes/whatif/whatif.h), on a GPU of `capacity` bytes; without it on the recorded one. */
 #include "passes/whatif/whatif.h"
 
 #include <string.h>
@@ -156,12 +153,16 @@ static int fill_whatif(struct tmk_fill *f, struct tmk_error *err)
 }
 
 const struct tmk_vtab_def tmk_vtab_whatif = {
-    .doc = {.name = "whatif(capacity)",
-            .meaning =
-                "what torch would have held under other settings, on a card of so many bytes",
-            .columns = columns,
-            .n_columns = N_COLUMNS,
-            .example = "SELECT conf, peak_reserved, retries FROM whatif ORDER BY peak_reserved"},
+    .doc =
+        {.name = "whatif(capacity)",
+         .meaning = "what torch would have held under other settings, on a card of so many bytes",
+         .columns = columns,
+         .n_columns = N_COLUMNS,
+         .example = "SELECT conf, peak_reserved, retries FROM whatif ORDER BY peak_reserved",
+         .more =
+             {"SELECT conf, peak_reserved FROM whatif(24 * 1073741824) WHERE oom_request IS NULL "
+              "ORDER BY peak_reserved",
+              "SELECT conf, peak_reserved - peak_allocated AS wasted FROM whatif ORDER BY wasted"}},
     .name = "whatif",
     .specs = specs,
     .scope = TMK_SCOPE_PROCESS,

@@ -194,7 +194,7 @@ def test_sql_in_messages(folder):
     assert status == 2 and out == b""
     check_visible(said)
     status, out, said = tidemark("query", "a.tmk", b"SELECT 1; " + NASTY, cwd=folder)
-    assert status == 2 and out == b""
+    assert status == 2 and out == b"1\n1\n"
     check_visible(said)
 
 
@@ -262,16 +262,17 @@ def test_safe_cells_are_of_csv(folder):
         assert b"--csv-safe " + reason in said
 
 
-@pytest.mark.parametrize("sql, left", [
-    ("SELECT 1; SELECT 2", "SELECT 2"),
-    ("SELECT 1; -- a\n SELECT 2", "SELECT 2"),
-    ("SELECT 1; /* a */ x", "x"),
-    ("SELECT 1; /", "/"),
+@pytest.mark.parametrize("sql, wrong", [
+    ("SELECT 1; -- a\n SELECT nope1", "no such column: nope1"),
+    ("SELECT 1; /* a */ x", 'near "x": syntax error'),
+    ("SELECT 1; /", 'near "/": syntax error'),
+    ("SELECT 1; DROP TABLE peak; SELECT 2", "query only reads: DROP is refused"),
 ])
-def test_one_query_at_a_time(folder, sql, left):
+def test_statements_in_turn(folder, sql, wrong):
+    """Up to the first that fails."""
     status, out, said = tidemark("query", "a.tmk", sql, cwd=folder)
-    assert status == 2 and out == b""
-    assert f"one query at a time: '{left}' is left over".encode() in said
+    assert status == 2 and out == b"1\n1\n"
+    assert wrong.encode() in said
 
 
 @pytest.mark.parametrize("sql", ["", ";", "-- a", "/* a */ ; -- b"])

@@ -1,214 +1,148 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/cmd_query.c - SQL over a run, printed as a table, JSON or CSV.
- *
- * Rows are printed as they come; a table holds the first thousand to find its widths. */
+/* cli/cmd/cmd_query.c - SQL over a run: one text of it, what stdin has, or a shell. */
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
-#include "cli/front/target.h"
-#include "cli/output/heartbeat.h"
 #include "cli/output/say.h"
-#include "cli/output/xalloc.h"
+#include "cli/query/query_output.h"
+#include "cli/query/query_session.h"
+#include "cli/query/query_shell.h"
+#include "cli/remote/endpoint.h"
 #include "cli/remote/remote.h"
-#include "interop/out/result_out.h"
-#include "kit/table.h"
-#include "model/run.h"
-#include "sql/sql.h"
+#include "cli/run/relay.h"
+#include "kit/amount.h"
 
-enum { HELD_ROWS = 1000 };
+enum { SCREEN_LIMIT = 100 }; /* rows that a terminal gets unless more are asked for */
 
-enum format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV };
-
-/* ---- printing ---- */
-
-struct printer {
-    enum format format;
-    bool is_safe; /* CSV without formulas */
-    sqlite3_stmt *statement;
-    int n_columns;
-    struct tmk_column *columns;
-    struct tmk_table *table;
-    struct tmk_result_out out;
-};
-
-static void flush_table(struct printer *p)
-{
-    struct tmk_table_style style = {.indent = 0};
-    if (tmk_table_print(p->table, stdout, &style) < 0)
-        tmk_die("out of memory");
-}
-
-static bool is_number_text(int type)
-{
-    return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
-}
-
-static void begin_table(struct printer *p)
-{
-    p->columns = tmk_xcalloc((size_t)p->n_columns, sizeof *p->columns);
-    for (int i = 0; i < p->n_columns; i++)
-        p->columns[i].title = sqlite3_column_name(p->statement, i);
-    p->table = tmk_table_open(p->columns, (uint32_t)p->n_columns);
-}
-
-static void begin_query(struct printer *p)
-{
-    p->n_columns = sqlite3_column_count(p->statement);
-    if (p->format == FORMAT_TABLE)
-        begin_table(p);
-    else
-        tmk_result_out_begin(&p->out, p->statement, p->format == FORMAT_JSON, p->is_safe, stdout);
-}
-
-static void print_row(struct printer *p)
-{
-    if (p->format != FORMAT_TABLE) {
-        tmk_result_out_row(&p->out);
-        return;
-    }
-    for (int i = 0; i < p->n_columns; i++) {
-        if (is_number_text(sqlite3_column_type(p->statement, i)))
-            p->columns[i].align = TMK_RIGHT; /* a column with numbers among the rows held */
-        tmk_table_cell(p->table, (const char *)sqlite3_column_text(p->statement, i));
-    }
-    if (tmk_table_n_rows(p->table) >= HELD_ROWS)
-        flush_table(p);
-}
-
-static void end_query(struct printer *p)
-{
-    if (p->format != FORMAT_TABLE) {
-        tmk_result_out_end(&p->out);
-        return;
-    }
-    flush_table(p);
-    p->table = tmk_table_close(p->table);
-    free(p->columns);
-}
-
-/* ---- running ---- */
-
-static int complain_of_query(struct tmk_sql *sql)
-{
-    sqlite3 *db = tmk_sql_handle(sql);
-    if (tmk_sql_refusal(sql)) {
-        tmk_say(
-            "query only reads: %s is refused; tidemark export --to sqlite makes a file for that",
-            tmk_sql_refusal(sql));
-        return TMK_EXIT_USAGE;
-    }
-    tmk_say("%s", sqlite3_errmsg(db));
-    if (strstr(sqlite3_errmsg(db), "no such table") || strstr(sqlite3_errmsg(db), "no such column"))
-        tmk_say("what there is: tidemark tables");
-    return TMK_EXIT_USAGE;
-}
-
-static int run_statement(struct tmk_sql *sql, struct printer *printer)
-{
-    sqlite3_stmt *statement = printer->statement;
-    struct tmk_heartbeat heartbeat;
-    tmk_heartbeat_start(&heartbeat, "the query");
-    int rc = sqlite3_step(statement);
-    tmk_heartbeat_stop(&heartbeat); /* from the first row on, rows are the sign of life */
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        return complain_of_query(sql);
-    begin_query(printer);
-    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement))
-        print_row(printer);
-    end_query(printer);
-    return rc == SQLITE_DONE ? TMK_EXIT_OK : complain_of_query(sql);
-}
-
-/* Skip blanks, semicolons and comments as SQLite has them: a comment without an end ends the text.
- */
-static const char *skip_sql_blanks(const char *text)
-{
-    for (;;) {
-        text += strspn(text, " \t\r\n\f;");
-        if (strncmp(text, "--", 2) == 0) {
-            text += strcspn(text, "\n");
-        } else if (strncmp(text, "/*", 2) == 0) {
-            const char *end = strstr(text + 2, "*/");
-            text = end ? end + 2 : text + strlen(text);
-        } else {
-            return text;
-        }
-    }
-}
-
-static int run_sql(struct tmk_sql *sql, const char *text, struct printer *printer)
-{
-    const char *rest = "";
-    sqlite3_stmt *statement = NULL;
-    tmk_sql_read_only(sql);
-    text = skip_sql_blanks(text);
-    if (sqlite3_prepare_v2(tmk_sql_handle(sql), text, -1, &statement, &rest) != SQLITE_OK)
-        return complain_of_query(sql);
-    int status;
-    rest = skip_sql_blanks(rest);
-    if (!statement) {
-        tmk_say("that is no query; for example: \"SELECT * FROM peak\"");
-        status = TMK_EXIT_USAGE;
-    } else if (*rest) {
-        tmk_say("one query at a time: '%.40s' is left over", rest);
-        status = TMK_EXIT_USAGE;
-    } else if (!tmk_sql_allows(sql, statement)) {
-        status = complain_of_query(sql);
-    } else {
-        printer->statement = statement;
-        status = run_statement(sql, printer);
-    }
-    sqlite3_finalize(statement);
-    return status;
-}
-
-static enum format format_of_result(const struct tmk_args *args)
+static enum tmk_query_format format_of_result(const struct tmk_args *args)
 {
     const char *name = tmk_args_get(args, "format");
     if (!name)
-        return tmk_args_get(args, "json") ? FORMAT_JSON : FORMAT_TABLE;
-    return strcmp(name, "json") == 0  ? FORMAT_JSON
-           : strcmp(name, "csv") == 0 ? FORMAT_CSV
-                                      : FORMAT_TABLE;
+        return tmk_args_get(args, "json") ? TMK_QUERY_JSON : TMK_QUERY_TABLE;
+    return strcmp(name, "json") == 0  ? TMK_QUERY_JSON
+           : strcmp(name, "csv") == 0 ? TMK_QUERY_CSV
+                                      : TMK_QUERY_TABLE;
+}
+
+static int read_query_options(const struct tmk_args *args, struct tmk_query *q)
+{
+    const char *limit = tmk_args_get(args, "limit");
+    int64_t n = 0;
+    q->style.format = format_of_result(args);
+    q->style.is_safe = tmk_args_get(args, "csv-safe") != NULL;
+    if (q->style.is_safe && q->style.format != TMK_QUERY_CSV) {
+        tmk_say("--csv-safe needs --format csv");
+        return TMK_EXIT_USAGE;
+    }
+    if (limit && (tmk_integer_parse(limit, &n) < 0 || n < 0)) {
+        tmk_say("--limit: '%s' is not a number of rows; 0 shows all", limit);
+        return TMK_EXIT_USAGE;
+    }
+    if (!limit && q->style.format == TMK_QUERY_TABLE && tmk_is_screen(stdout))
+        n = SCREEN_LIMIT;
+    q->style.limit = (uint64_t)n;
+    q->fixed_width = -1;
+    return 0;
+}
+
+/* Returns whether the target is HOST:PID; -1 after a message. */
+static int is_elsewhere(const struct tmk_args *args)
+{
+    struct tmk_endpoint endpoint;
+    struct tmk_error err = {0};
+    int rc = tmk_endpoint_parse(args->operands[0], &endpoint, &err);
+    if (rc < 0)
+        tmk_say("%s", err.text);
+    return rc < 0 ? -1 : rc > 0;
+}
+
+/* Let the command over there read our stdin, or have the statement. */
+static int ask_there(const struct tmk_args *args)
+{
+    char *operands[] = {args->operands[0], (char[]){"-"}, NULL};
+    struct tmk_args there = *args;
+    int status = TMK_EXIT_FINDING;
+    if (args->n_operands < 2) {
+        there.operands = operands;
+        there.n_operands = 2;
+    }
+    tmk_remote_run(&there, &status);
+    return status;
+}
+
+static int run_text(struct tmk_query *q, const char *text)
+{
+    int status = tmk_query_open(q);
+    if (status == 0)
+        status = tmk_query_run(q, text);
+    tmk_query_close(q);
+    return status;
+}
+
+static int run_input(struct tmk_query *q)
+{
+    char *text = tmk_query_read_all(stdin);
+    if (!text) {
+        tmk_say("cannot read stdin: %s", strerror(errno));
+        return TMK_EXIT_FINDING;
+    }
+    int status = run_text(q, text);
+    free(text);
+    return status;
+}
+
+static int run_shell(struct tmk_query *q)
+{
+    int status = tmk_query_open(q);
+    q->is_shell = true;
+    if (status == 0)
+        status = tmk_query_shell(q);
+    tmk_query_close(q);
+    return status;
 }
 
 static int run_query(const struct tmk_args *args)
 {
-    struct tmk_run *target = NULL;
-    struct tmk_sql *sql = NULL;
-    struct tmk_error err = {0};
-    struct printer printer = {.format = format_of_result(args),
-                              .is_safe = tmk_args_get(args, "csv-safe") != NULL};
-    if (printer.is_safe && printer.format != FORMAT_CSV) {
-        tmk_say("--csv-safe needs --format csv");
-        return TMK_EXIT_USAGE;
-    }
-    int status = tmk_target_open(args->operands[0], &target);
-    if (status != 0)
-        return status;
-    if (tmk_sql_open(target, &sql, &err) < 0) {
-        tmk_say("%s", err.text);
-        status = TMK_EXIT_FINDING;
-    } else {
-        status = run_sql(sql, args->operands[1], &printer);
-    }
-    tmk_sql_close(sql);
-    tmk_run_close(target);
+    struct tmk_query q = {.args = args};
+    const char *text = args->n_operands > 1 ? args->operands[1] : NULL;
+    bool has_shell = !text && isatty(STDIN_FILENO) == 1;
+    int status = read_query_options(args, &q), elsewhere = is_elsewhere(args);
+    if (status != 0 || elsewhere < 0)
+        return status ? status : TMK_EXIT_USAGE;
+    q.is_remote = elsewhere > 0;
+    if (q.is_remote && !has_shell)
+        return ask_there(args);
+    if (has_shell)
+        status = run_shell(&q);
+    else if (text && strcmp(text, "-") != 0)
+        status = run_text(&q, text);
+    else
+        status = run_input(&q);
+    if (status == TMK_QUERY_INTERRUPTED)
+        tmk_relay_die(SIGINT);
     return status;
 }
 
 static const struct tmk_option options[] = {
     {"format", 0, "FORMAT", "table|json|csv", "table (default), json or csv"},
+    {"limit", 0, "N", NULL, "show N rows of each result; 0 shows all (a terminal: 100)"},
     {"csv-safe", 0, NULL, NULL, "csv: put an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
     TMK_REMOTE_OPTION,
 };
 
 static const char *const description[] = {
+    "Without SQL, a terminal gets a shell with history, completion by TAB and .help. Elsewhere, "
+    "and "
+    "with - for SQL, statements are read from stdin. They end in ; and run one after the other, up "
+    "to the first that fails.",
     "`tidemark tables` lists the tables and their columns. Sizes are in bytes, times in ns "
     "since the run's start; NULL is not known. SQL can only read: ATTACH, CREATE, VACUUM and "
     "the like are refused.",
@@ -222,6 +156,8 @@ static const char *const json_keys[] = {
 };
 
 static const char *const examples[] = {
+    "tidemark query train.tmk",
+    "a shell",
     "tidemark query train.tmk \"SELECT * FROM peak\"",
     "the peak of memory",
     "tidemark query train.tmk \"SELECT * FROM steps\" --format csv >steps.csv",
@@ -230,6 +166,8 @@ static const char *const examples[] = {
     "bytes that were live after one second",
     "tidemark query 4711 \"SELECT sum(size) FROM allocations WHERE free_ns IS NULL\"",
     "what a running process has allocated now",
+    "tidemark query train.tmk <queries.sql",
+    "all statements of a file",
     NULL,
 };
 
@@ -237,13 +175,14 @@ const struct tmk_command tmk_cmd_query = {
     .name = "query",
     .group = TMK_GROUP_UNDERSTAND,
     .summary = "Query a run in SQL",
-    .usage = "RUN|[HOST:]PID SQL [options]",
+    .usage = "RUN|[HOST:]PID [SQL|-] [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),
-    .min_operands = 2,
+    .min_operands = 1,
     .max_operands = 2,
     .n_targets = 1,
+    .asks_there = true,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
     .examples = examples,

@@ -62,6 +62,7 @@ struct tmk_command {
     const char *const *json;        /* the keys of --json */
     unsigned min_operands, max_operands;
     unsigned n_targets; /* the first operands; they may be HOST:PID (cli/remote/remote.h) */
+    bool asks_there;    /* run() itself calls tmk_remote_run() for a target that is HOST:PID */
     bool takes_hosts;   /* the operands are names of machines */
     bool writes_data;   /* in English whatever its options are; else see tmk_args_want_data() */
     enum tmk_operand operand;
@@ -121,6 +122,10 @@ const char *tmk_nearest_option(const struct tmk_command *command, const char *ty
  * bytes. */
 enum { TMK_LONGEST_NEAR = 24 };
 const char *tmk_nearest_choice(const char *choices, const char *typed, char *buffer);
+
+/* Returns how many letters are to be changed to make one name of the other, without regard to case;
+ * very many for names that are longer than TMK_LONGEST_NEAR. */
+unsigned tmk_name_distance(const char *a, const char *b);
 
 /* Returns whether `word` is one of the choices "a|b|c". */
 bool tmk_is_choice(const char *choices, const char *word);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/front/nearest.c - finds what a word with a typing error was meant to be: the name with the
  * smallest edit distance. Two neighbouring letters in the wrong order count as one error. */
+#include <ctype.h>
 #include <string.h>
 
 #include "cli/front/command.h"
@@ -32,6 +33,22 @@ static unsigned edit_distance(const char *a, const char *b)
         }
     }
     return d[na][nb];
+}
+
+static void copy_lower(const char *from, char *to)
+{
+    size_t n = 0;
+    for (; from[n] && n <= LONGEST; n++)
+        to[n] = (char)tolower((unsigned char)from[n]);
+    to[n] = '\0';
+}
+
+unsigned tmk_name_distance(const char *a, const char *b)
+{
+    char lower_a[LONGEST + 2], lower_b[LONGEST + 2];
+    copy_lower(a, lower_a);
+    copy_lower(b, lower_b);
+    return edit_distance(lower_a, lower_b);
 }
 
 /* Take `name` if it is nearer than the best so far. It may have two errors at most, a name of four

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/query/query_session.c - see query_session.h.
+ *
+ * ^C lets SQLite end the statement within a fraction of a millisecond; the second ^C ends the
+ * program, because decoding a large trace for the first row cannot be interrupted. */
+#include "cli/query/query_session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/front/target.h"
+#include "cli/output/heartbeat.h"
+#include "cli/output/say.h"
+#include "cli/output/xalloc.h"
+#include "cli/query/query_hint.h"
+#include "cli/query/sql_words.h"
+#include "cli/remote/remote.h"
+#include "kit/amount.h"
+#include "sql/aggregates.h"
+
+/* ---- the target ---- */
+
+static int open_run(struct tmk_query *q)
+{
+    struct tmk_run *run = NULL;
+    struct tmk_sql *sql = NULL;
+    struct tmk_error err = {0};
+    int status = tmk_target_open(q->args->operands[0], &run);
+    if (status != 0)
+        return status;
+    if (tmk_sql_open(run, &sql, &err) < 0) {
+        tmk_say("%s", err.text);
+        tmk_run_close(run);
+        return TMK_EXIT_FINDING;
+    }
+    tmk_sql_close(q->sql);
+    tmk_run_close(q->run);
+    q->run = run;
+    q->sql = sql;
+    q->db = tmk_sql_handle(sql);
+    return 0;
+}
+
+int tmk_query_open(struct tmk_query *q)
+{
+    const char *target = q->args->operands[0];
+    if (q->is_remote) {
+        if (sqlite3_open(":memory:", &q->db) != SQLITE_OK ||
+            tmk_aggregates_register(q->db) != SQLITE_OK)
+            tmk_die("out of memory");
+        return 0;
+    }
+    q->is_live = target[strspn(target, "0123456789")] == '\0' && access(target, F_OK) < 0;
+    return open_run(q);
+}
+
+void tmk_query_close(struct tmk_query *q)
+{
+    if (q->is_remote)
+        sqlite3_close_v2(q->db);
+    q->sql = tmk_sql_close(q->sql);
+    tmk_run_close(q->run);
+    q->run = NULL;
+    q->db = NULL;
+}
+
+/* ---- ^C ---- */
+
+static volatile sig_atomic_t n_interrupts;
+
+static void on_interrupt(int number)
+{
+    if (n_interrupts++ == 0)
+        return;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* SQLite asks this now and then: whether to stop. */
+static int is_interrupted(void *arg)
+{
+    (void)arg;
+    return n_interrupts > 0;
+}
+
+static void begin_interrupts(sqlite3 *db, struct sigaction *ret_before)
+{
+    enum { INSTRUCTIONS = 10000 }; /* of SQLite's machine, between two questions: some 100 us */
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
+    n_interrupts = 0;
+    sqlite3_progress_handler(db, INSTRUCTIONS, is_interrupted, NULL);
+    sigaction(SIGINT, NULL, ret_before);
+    if (ret_before->sa_handler != SIG_IGN)
+        sigaction(SIGINT, &action, NULL);
+}
+
+static void end_interrupts(sqlite3 *db, const struct sigaction *before)
+{
+    sigaction(SIGINT, before, NULL);
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+}
+
+/* ---- a statement ---- */
+
+static const char *lead_of(const struct tmk_query *q)
+{
+    return q->is_shell ? "" : "tidemark: ";
+}
+
+static int offset_of_error(sqlite3 *db)
+{
+#if SQLITE_VERSION_NUMBER >= 3038000
+    return sqlite3_error_offset(db);
+#else
+    (void)db;
+    return -1;
+#endif
+}
+
+/* Say what went wrong with the statement that `text` begins with. */
+static int complain_of_statement(struct tmk_query *q, const char *text)
+{
+    fflush(stdout);
+    if (tmk_sql_refusal(q->sql)) {
+        fprintf(stderr,
+                "%squery only reads: %s is refused; tidemark export --to sqlite makes a file for "
+                "that\n",
+                lead_of(q), tmk_sql_refusal(q->sql));
+        return TMK_EXIT_USAGE;
+    }
+    if (sqlite3_errcode(q->db) == SQLITE_INTERRUPT) {
+        fprintf(stderr, "%sinterrupted\n", lead_of(q));
+        return TMK_QUERY_INTERRUPTED;
+    }
+    char *message = tmk_xstrdup(sqlite3_errmsg(q->db)); /* looking for names is a query, too */
+    tmk_query_hint(stderr, lead_of(q), q->db, text, message, offset_of_error(q->db));
+    free(message);
+    return TMK_EXIT_USAGE;
+}
+
+/* Say how many rows were not shown. */
+static void say_rest(const struct tmk_query *q, const struct tmk_query_rows *rows)
+{
+    char all[TMK_AMOUNT_BYTES], shown[TMK_AMOUNT_BYTES];
+    const char *option = q->is_shell ? ".limit" : "--limit";
+    if (rows->n_more == 0)
+        return;
+    fflush(stdout);
+    if (rows->has_uncounted)
+        fprintf(stderr, "%sthe first %s rows; there are more: %s 0 shows all\n", lead_of(q),
+                tmk_count_text(rows->n_shown, shown), option);
+    else
+        fprintf(stderr, "%s%s of %s rows; %s 0 shows all\n", lead_of(q),
+                tmk_count_text(rows->n_shown, shown),
+                tmk_count_text(rows->n_shown + rows->n_more, all), option);
+}
+
+static int run_statement(struct tmk_query *q, sqlite3_stmt *statement)
+{
+    struct tmk_query_rows rows = {0};
+    struct tmk_heartbeat heartbeat;
+    struct sigaction before;
+    uint64_t start_ns = tmk_clock_monotonic_ns();
+    begin_interrupts(q->db, &before);
+    heartbeat.is_running = false;
+    if (isatty(STDERR_FILENO))
+        tmk_heartbeat_start(&heartbeat, "the query");
+    int rc = sqlite3_step(statement);
+    tmk_heartbeat_stop(&heartbeat); /* from the first row on, rows are the sign of life */
+    if (q->n_results++ > 0 && (rc == SQLITE_ROW || rc == SQLITE_DONE) &&
+        q->style.format == TMK_QUERY_TABLE)
+        putchar('\n');
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+        rc = tmk_query_output(statement, rc, &q->style, &rows);
+    end_interrupts(q->db, &before);
+    if (rc != SQLITE_DONE)
+        return complain_of_statement(q, sqlite3_sql(statement));
+    say_rest(q, &rows);
+    if (q->times)
+        fprintf(stderr, "%.3f s\n", (double)(tmk_clock_monotonic_ns() - start_ns) / 1e9);
+    return 0;
+}
+
+/* Run the statement at *text and move *text to the next. */
+static int run_next(struct tmk_query *q, const char **text)
+{
+    const char *rest = "";
+    sqlite3_stmt *statement = NULL;
+    tmk_sql_read_only(q->sql);
+    int rc = sqlite3_prepare_v2(q->db, *text, -1, &statement, &rest);
+    int status = 0;
+    if (rc != SQLITE_OK)
+        status = complain_of_statement(q, *text);
+    else if (statement && !tmk_sql_allows(q->sql, statement))
+        status = complain_of_statement(q, *text);
+    else if (statement)
+        status = run_statement(q, statement);
+    sqlite3_finalize(statement);
+    *text = tmk_sql_skip_blanks(rest);
+    return status;
+}
+
+/* ---- elsewhere ---- */
+
+/* Ask over there, in a process of its own: it ends by the signals that it has passed on. */
+static int run_remotely(struct tmk_query *q, const char *text)
+{
+    struct sigaction before, ignore = {.sa_handler = SIG_IGN};
+    int wait_status = 0, status = 0;
+    char *operands[] = {q->args->operands[0], (char *)(uintptr_t)text, NULL};
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct tmk_args args = *q->args;
+        args.operands = operands;
+        args.n_operands = 2;
+        tmk_remote_run(&args, &status);
+        fflush(NULL);
+        _exit(status);
+    }
+    sigaction(SIGINT, &ignore, &before);
+    if (child < 0 || waitpid(child, &wait_status, 0) < 0)
+        tmk_say("cannot start a process");
+    sigaction(SIGINT, &before, NULL);
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : TMK_QUERY_INTERRUPTED;
+}
+
+char *tmk_query_read_all(FILE *in)
+{
+    char part[4096], *text = NULL;
+    size_t n, n_text;
+    FILE *to = tmk_xmemstream(&text, &n_text);
+    while ((n = fread(part, 1, sizeof part, in)) > 0)
+        fwrite(part, 1, n, to);
+    int error = errno;
+    if (fclose(to) != 0)
+        tmk_die("out of memory");
+    if (ferror(in)) {
+        free(text);
+        errno = error;
+        return NULL;
+    }
+    return text;
+}
+
+/* Set the width for this moment: a window may have changed. */
+static void measure_screen(struct tmk_query *q)
+{
+    if (q->fixed_width >= 0)
+        q->style.width = (size_t)q->fixed_width;
+    else
+        q->style.width = tmk_is_screen(stdout) ? tmk_screen_width() : 0;
+}
+
+int tmk_query_run(struct tmk_query *q, const char *text)
+{
+    text = tmk_sql_skip_blanks(text);
+    if (!*text) {
+        if (!q->is_shell)
+            tmk_say("that is no query; for example: \"SELECT * FROM peak\"");
+        return TMK_EXIT_USAGE;
+    }
+    if (q->is_remote)
+        return run_remotely(q, text);
+    if (q->is_live && q->n_texts > 0 && open_run(q) != 0)
+        return TMK_EXIT_BAD_TRACE;
+    q->n_texts++;
+    measure_screen(q);
+    q->n_results = 0;
+    while (*text) {
+        int status = run_next(q, &text);
+        if (status != 0)
+            return status;
+    }
+    return 0;
+}
