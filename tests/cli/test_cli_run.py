@@ -201,7 +201,7 @@ def test_living_grandchild_is_left_alone(tmp_path):
     done = shell(line, tmp_path)
     child = int(done.stdout)
     try:
-        assert done.returncode == 0 and "next: tidemark report a.tmk" in done.stderr
+        assert done.returncode == 0 and "next: tidemark peak a.tmk" in done.stderr
         assert "still running" in shell("tidemark report a.tmk", tmp_path).stdout
         check = json.loads(shell("tidemark check a.tmk --json", tmp_path).stdout)["traces"][0]
         assert check["ok"] and "still writing" in check["notes"][0]
@@ -218,8 +218,8 @@ def test_living_grandchild_is_left_alone(tmp_path):
 
 def test_commands_to_copy_are_quoted(tmp_path):
     done = shell(f"tidemark run -o \"bob's run.tmk\" -- tinytrain --steps 2 {SMALL}", tmp_path)
-    following = re.search("^next: (tidemark report .*)$", done.stderr, re.M)[1]
-    assert shell(following, tmp_path).stdout.count("PEAK") == 1
+    following = re.search("^next: (tidemark peak .*)$", done.stderr, re.M)[1]
+    assert " at the peak, " in shell(following, tmp_path).stdout
     lacking = shell("tidemark export \"bob's run.tmk\"", tmp_path).stderr
     to_copy = re.search("a format: (tidemark export .* --to) FORMAT;", lacking)[1]
     assert shell(f"{to_copy} csv -o tables", tmp_path).returncode == 0

@@ -43,19 +43,18 @@ def section(text, name):
 
 
 def test_report(seen):
-    text = seen[0].tidemark("report", seen[0].run)
-    card = section(text, "THE CARD")
+    text = seen[0].tidemark("report", seen[0].run, "--full")
+    card = section(text, "DEVICE MEMORY")
     assert re.sub(r"\s+", " ", " ".join(card[:2])).startswith(
-        " cuda:0: 5.98 GiB of 32.00 GiB were used when this process had most of it, after ")
+        " cuda:0: 5.98 GiB of 32.00 GiB were in use when this process used most, after ")
     assert card[2:] == ["  part                               size  share",
                         "  user                          600.0 MiB   10 %  6 segments",
                         "  context, loaded code          300.0 MiB    5 %",
                         "  other processes                5.00 GiB   84 %",
                         "  unexplained                   100.0 MiB    2 %"]
     oom = re.sub(r"\s+", " ", " ".join(section(text, "OUT OF MEMORY")))
-    assert "the driver refused 100.00 GiB on cuda:0." in oom
-    assert oom.endswith("Of the card 5.98 GiB of 32.00 GiB were used, 600.0 MiB by segments of this process. Asked for by "
-                        "fill.py:12 <module>.")
+    assert "Out of memory on cuda:0: the request to the driver for 100.00 GiB at fill.py:12 <module> failed with " in oom
+    assert oom.endswith("The GPU had 5.98 GiB of 32.00 GiB in use, 600.0 MiB by segments of this process.")
 
 
 def test_report_for_machines(seen):
@@ -73,8 +72,8 @@ def test_report_for_machines(seen):
 
 def test_post_mortem(seen):
     talk = re.sub(r"\s+", " ", seen[1])
-    assert "the card 5.98 GiB of 32.00 GiB used; this process has 600.0 MiB of the driver" in talk
-    assert "asked by fill.py:12 <module>" in talk
+    assert "device 5.98 GiB of 32.00 GiB in use, 600.0 MiB of it by this process" in talk
+    assert "line fill.py:12 <module>" in talk
 
 
 HOST_SCRIPT = """
@@ -96,10 +95,11 @@ def test_host_memory_that_is_refused(watch, cards, tmp_path):
                           env={**os.environ, **cards.environment()}, check=False)
     assert done.returncode == 0, done.stderr
     talk = re.sub(r"\s+", " ", done.stderr)
-    assert "wanted 64.00 TiB more of host memory asked by pin.py:8 <module>" in talk
-    assert "the card" not in talk
-    oom = re.sub(r"\s+", " ", " ".join(section(watch.tidemark("report", watch.run), "OUT OF MEMORY")))
-    assert re.fullmatch(r" After .*: the driver refused 64.00 TiB of host memory. Asked for by pin.py:8 <module>.", oom)
+    assert "request 64.00 TiB of host memory line pin.py:8 <module>" in talk
+    assert "device " not in talk
+    oom = re.sub(r"\s+", " ", " ".join(section(watch.tidemark("report", watch.run, "--full"), "OUT OF MEMORY")))
+    assert re.fullmatch(r" After .*: Out of host memory: the request to the driver for 64.00 TiB at pin.py:8 <module> failed with "
+                        r".* allocated.", oom)
     (oom,) = json.loads(watch.tidemark("report", watch.run, "--format", "json"))["processes"][0]["ooms"]
     assert (oom["device"], oom["source"], oom["request_bytes"]) == ("cpu", "driver", 64 << 40)
     assert (oom["segments"], oom["device_used"], oom["device_total"]) == (None, None, None)
@@ -119,8 +119,8 @@ def test_without_nvml(watch, cards, tmp_path):
     assert last["segments"] == [{"owner": "user", "bytes": 600 * MIB, "segments": 6}]
     assert last["used"] == 900 * MIB  # the driver's own answer, when it refused
     assert (last["context"], last["others"], last["unexplained"]) == (None, None, None)
-    text = watch.tidemark("report", watch.run)
-    assert section(text, "THE CARD")[-3:] == ["  context, loaded code                  -      -",
+    text = watch.tidemark("report", watch.run, "--full")
+    assert section(text, "DEVICE MEMORY")[-3:] == ["  context, loaded code                  -      -",
                                               "  other processes                       -      -",
                                               "  unexplained                           -      -"]
 

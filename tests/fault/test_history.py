@@ -108,7 +108,7 @@ def check_views(watch, process):
     report = json.loads(watch.tidemark("report", watch.run, "--format", "json"))
     quality = report["processes"][0]["quality"]
     assert report["processes"][0]["live_blocks"] == process["allocations"] - process["frees"]
-    text = " ".join(watch.tidemark("report", watch.run).split())
+    text = " ".join(watch.tidemark("report", watch.run, "--full").split())
     for key, words in (
         ("untracked", "blocks could not be followed"),
         ("without_details", "blocks alive at the end are without details"),

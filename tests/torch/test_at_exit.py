@@ -151,7 +151,7 @@ def test_post_mortem_as_run_has_it(tmp_path, rings):
     assert said.startswith(f"tidemark: recorded in {run}; next: tidemark explain {run}\n\nOUT OF MEMORY in pid ")
     (under / "train.py").write_text(BLOCKS + OOM)
     expected = run_program(under, rings, [TIDEMARK, "run", "-o", "a.tmk", "--", PYTHON, "train.py"]).stderr
-    assert "wanted     5.0 MiB more on cuda:0" in expected
+    assert "request    5.0 MiB on cuda:0" in expected
     assert post_mortem(said) == post_mortem(expected)
     assert expected.count("recorded in") == 1  # run's own summary
     assert run_script(alone, rings, "alloc(4096, 1)\nif os.fork() == 0:\n    sys.exit()\n" + OOM).stderr.count("OUT OF") == 1

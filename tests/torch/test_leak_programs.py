@@ -58,24 +58,24 @@ def test_program(traces, name):
     assert row["line_right"] is not False, row
 
 
-def say(command, trace):
+def say(command, trace, *options):
     """What a command prints, its lines joined."""
-    done = subprocess.run([TIDEMARK, command, str(trace)], capture_output=True, text=True, check=False)
+    done = subprocess.run([TIDEMARK, command, str(trace), *options], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     return " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("name,words", [
-    ("leak_checkpoints_in_memory", ["| return {\"model\": copy.deepcopy(model.state_dict()),", "made in copy.py:", "called from there",
+    ("leak_checkpoints_in_memory", ["| return {\"model\": copy.deepcopy(model.state_dict()),", "made in copy.py:", "called from leak_checkpoints_in_memory.py:",
                                     "271.9 KiB every 8th step"]),
     ("leak_in_train_function", ["made in steps 0, 1, 2, ...; all 100 of them are still alive at the end of step 99"]),
     ("leak_accelerating_cubic", ["1.1 MiB (1 block) a step now, faster and faster"]),
     ("leak_mixed_with_sawtooth", ["1000.0 KiB every 25th step", "made in steps 0, 25, 50, ...; all 12 of them"]),
-    ("leak_memory_bank_in_forward", ["one block, made anew and larger ", "what the model is given did not grow"]),
+    ("leak_memory_bank_in_forward", ["one block, made anew and larger ", "the model's inputs did not grow"]),
     ("clean_class_table", ["in 23 rises; not judged a leak: it grows slower and slower"]),
-    ("clean_single_generation", ["not judged a leak: one block is made anew and larger each time, and what the model is given grows too"]),
+    ("clean_single_generation", ["not judged a leak: one block is made anew and larger each time, and the model's inputs grow too"]),
     ("clean_embedding_extraction", ["it is the output of each call of the model"]),
-    ("clean_loading_only", ["without steps, a process that keeps most of what it makes loads something"]),
+    ("clean_loading_only", ["the process has no steps and keeps most of what it allocates, as when it loads data"]),
 ])
 def test_words(traces, name, words):
     text = say("leak", traces[name])
@@ -90,7 +90,7 @@ def test_words(traces, name, words):
 ])
 def test_one_verdict(traces, name, verdict):
     """The report says the same in its text and in its JSON; where there is a leak, its section is there to look at."""
-    text = say("report", traces[name])
+    text = say("report", traces[name], "--full")
     document = json.loads(subprocess.run([TIDEMARK, "report", "--json", str(traces[name])], capture_output=True, text=True,
                                          check=True).stdout)
     told = document["processes"][document["chosen"]]["leak_text"]

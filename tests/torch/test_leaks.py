@@ -146,7 +146,7 @@ def test_text(truths):
     done = subprocess.run([TIDEMARK, "leak", str(truths["leak_graph"]["trace"])], capture_output=True, text=True,
                           check=False, env={**os.environ, "NO_COLOR": "1"})
     lines = done.stdout.splitlines()
-    assert lines[0] == "leak: 1 line of code keeps 384.0 KiB more with every step (60 steps)"
+    assert lines[0] == "leak: memory kept after a step GROWS by 384.0 KiB at leak_graph.py:21 (60 steps)"
     assert lines[2].endswith("leak_graph.py:21 <module>")
     assert "detach()" in done.stdout
     assert all(len(line) <= 80 for line in lines if "leak_graph.py" not in line)

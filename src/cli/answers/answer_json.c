@@ -79,9 +79,7 @@ static void put_source(struct tmk_tree *t, const struct tmk_process *p, const st
     char source[TMK_SOURCE_LINE_BYTES], text[TMK_FRAME_TEXT_BYTES];
     struct tmk_frame f;
     bool is_called = leak->has_site && tmk_stack_library_line(p, leak->stack, &f);
-    tmk_tree_text(t, "source",
-                  leak->has_site ? tmk_source_line(leak->site.file, leak->site.line, source)
-                                 : NULL);
+    tmk_tree_text(t, "source", leak->has_site ? tmk_source_line(p, &leak->site, source) : NULL);
     tmk_tree_text(t, "made_in", is_called ? tmk_frame_text(&f, false, text) : NULL);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/answers/health.h"
 #include "cli/answers/ranks_answer.h"
 #include "cli/front/target.h"
 #include "cli/output/sheet.h"
@@ -22,7 +23,9 @@
 #include "passes/oom/oom_case.h"
 #include "passes/oom/oom_causes.h"
 #include "passes/oom/oom_scene.h"
+#include "passes/oom/ooms.h"
 #include "tidemark/tidemark.h"
+#include "trace/defs.h"
 #include "trace/layout.h"
 
 struct size {
@@ -36,37 +39,46 @@ static const char *size_or_dash(uint64_t bytes, struct size *buffer)
 
 /* ---- what happened ---- */
 
+/* Tell the event in the words of the verdict on the run, and the place of the request. */
 static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const struct tmk_scene *s = &c->scene;
-    struct size a, b, d;
-    char site[TMK_FRAME_TEXT_BYTES];
-    if (s->kind == TMK_SCENE_FULL) {
-        tmk_sheet_text(sheet, "It did not run out, but %s of the card's %s were in use.",
-                       size_or_dash(s->card_used_bytes, &a), size_or_dash(s->card_total_bytes, &b));
-        return;
-    }
-    if (s->kind == TMK_SCENE_RETRY) {
-        tmk_sheet_text(sheet,
-                       "It did not run out, but the driver refused torch memory %" PRIu64
-                       " time%s, the last time %s; torch then gave back what it had cached and had "
-                       "room again. Each such retry stops the card for a moment.",
-                       s->times, s->times == 1 ? "" : "s", size_or_dash(s->request_bytes, &a));
-        return;
-    }
-    bool has_held = s->reserved_bytes != TMK_BYTES_UNKNOWN;
-    char *who = s->has_site ? tmk_xformat("%s asked%s for %s", tmk_frame_text(&s->site, true, site),
-                                          s->is_of_driver ? " the driver" : "",
-                                          size_or_dash(s->request_bytes, &a))
-                            : tmk_xformat("%s were asked for%s", size_or_dash(s->request_bytes, &a),
-                                          s->is_of_driver ? " of the driver" : "");
-    tmk_sheet_text(sheet, "%s%s%s%s%s, with %s in blocks%s%s%s.", who, s->stage ? ", in " : "",
-                   s->stage ? s->stage : "",
-                   s->module ? (s->stage ? " of module " : ", in module ") : "",
-                   s->module ? s->module : "", size_or_dash(s->allocated_bytes, &b),
-                   has_held ? " and " : "", has_held ? size_or_dash(s->reserved_bytes, &d) : "",
-                   has_held ? " held by the allocator" : "");
-    free(who);
+    char source[TMK_SOURCE_LINE_BYTES];
+    const char *line = s->has_site ? tmk_source_text(c->p, &s->site, source) : NULL;
+    char *text = s->kind == TMK_SCENE_OOM
+                     ? tmk_failed_request_text(&(struct tmk_failed_request){
+                           .p = c->p,
+                           .device = s->device,
+                           .step = s->step,
+                           .request_bytes = s->request_bytes,
+                           .allocated_bytes = s->allocated_bytes,
+                           .reserved_bytes = s->reserved_bytes,
+                           .limit_bytes = s->stated_bytes,
+                           .is_of_driver = s->is_of_driver,
+                           .site = s->has_site ? &s->site : NULL,
+                       })
+                     : tmk_near_miss_text(&(struct tmk_near_miss){
+                           .device = s->device,
+                           .n_retries = s->kind == TMK_SCENE_RETRY ? s->times : 0,
+                           .requested_bytes = s->request_bytes,
+                           .used_bytes = s->card_used_bytes,
+                           .total_bytes = s->card_total_bytes,
+                       });
+    tmk_sheet_text(sheet, "%s.", text);
+    if (line)
+        tmk_sheet_code(sheet, line);
+    free(text);
+}
+
+static void tell_place(const struct tmk_case *c, struct tmk_sheet *sheet)
+{
+    const struct tmk_scene *s = &c->scene;
+    if (s->kind == TMK_SCENE_OOM && (s->stage || s->module))
+        tmk_sheet_text(sheet, "The request came in %s%s%s.", s->stage ? s->stage : "",
+                       s->module ? (s->stage ? " of module " : "module ") : "",
+                       s->module ? s->module : "");
+    if (s->kind == TMK_SCENE_RETRY)
+        tmk_sheet_text(sheet, "Each such retry stops the GPU for a moment.");
 }
 
 static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -76,14 +88,13 @@ static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet
     char site[TMK_FRAME_TEXT_BYTES];
     if (c->scene.is_of_driver) {
         tmk_sheet_text(sheet,
-                       "There was room, but torch sat on it: %s of what it had of the driver were "
-                       "cached and not in use.",
+                       "Torch's cache left no room for it: %s reserved were cached, not allocated.",
                        size_or_dash(c->verdict.free_bytes, &a));
         return;
     }
     tmk_sheet_text(sheet,
-                   "There was room, but in pieces: %s of what torch held were free%s%s, and blocks "
-                   "and request together (%s) would have fitted in the %s that it may have.",
+                   "There was room, but in pieces: %s reserved were free%s%s. Allocated memory "
+                   "plus this request (%s) is below the %s limit.",
                    size_or_dash(c->verdict.free_bytes, &a),
                    q->has_gaps ? ", no piece larger than " : "",
                    q->has_gaps ? size_or_dash(q->largest_bytes, &b) : "",
@@ -91,34 +102,46 @@ static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet
                    size_or_dash(c->verdict.limit_bytes, &e));
     if (q->has_pin && q->pinned_bytes >= c->verdict.free_bytes / 2)
         tmk_sheet_text(sheet,
-                       "%" PRIu64 " segment%s with %s free cannot be given back because of a few "
-                       "blocks in them, most of them made at %s.",
+                       "A few blocks keep %" PRIu64 " segment%s with %s free from being released. "
+                       "Most of these blocks were allocated at %s.",
                        q->n_pinned, q->n_pinned == 1 ? "" : "s", size_or_dash(q->pinned_bytes, &a),
                        tmk_frame_text(&q->pin, true, site));
+}
+
+/* The line that leaks: its text, and the library's line that it called. */
+static void tell_leak_line(const struct tmk_case *c, const struct tmk_leak *leak,
+                           struct tmk_sheet *sheet)
+{
+    char source[TMK_SOURCE_LINE_BYTES], site[TMK_FRAME_TEXT_BYTES], made[TMK_FRAME_TEXT_BYTES];
+    struct tmk_frame library;
+    const char *line = leak->has_site ? tmk_source_text(c->p, &leak->site, source) : NULL;
+    if (line)
+        tmk_sheet_code(sheet, line);
+    if (leak->has_site && tmk_stack_library_line(c->p, leak->stack, &library))
+        tmk_sheet_text(sheet, "Made in %s, called from %s.", tmk_frame_text(&library, true, made),
+                       tmk_frame_text(&leak->site, true, site));
 }
 
 static void tell_leak(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const struct tmk_leak *leak = c->inquiry.leak;
     struct size a, b, d;
-    char site[TMK_FRAME_TEXT_BYTES], since[48] = "";
-    char words[TMK_LEAK_WORDS_BYTES], source[TMK_SOURCE_LINE_BYTES];
+    char site[TMK_FRAME_TEXT_BYTES], since[48] = "", words[TMK_LEAK_WORDS_BYTES];
     bool has_steps = leak->first_step != TMK_NO_STEP;
     if (has_steps)
         snprintf(since, sizeof since, " since step %" PRId64, leak->first_step);
     tmk_sheet_text(
         sheet,
-        "Memory leaks: what is kept at %s grew by %s a %s%s and had %s by then. "
-        "Without it, %s would have been in blocks.",
+        "Memory leaks: memory kept at %s grew by %s a %s%s and had reached %s. "
+        "Without it, %s would have been allocated.",
         tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
         size_or_dash(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second), &a),
         has_steps ? "step" : "second", since, size_or_dash(c->inquiry.leaked_bytes, &b),
         size_or_dash(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
+    tell_leak_line(c, leak, sheet);
     if (leak->n_rises > 0)
-        tmk_sheet_text(sheet, "The evidence: %s%s.", leak->is_faster ? "faster and faster; " : "",
+        tmk_sheet_text(sheet, "Evidence: %s%s.", leak->is_faster ? "faster and faster; " : "",
                        tmk_leak_evidence_text(leak, words));
-    if (leak->has_site && tmk_source_line(leak->site.file, leak->site.line, source))
-        tmk_sheet_text(sheet, "The line: %s", source);
 }
 
 static void tell_outlier(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -126,8 +149,8 @@ static void tell_outlier(const struct tmk_case *c, struct tmk_sheet *sheet)
     const struct tmk_inquiry *q = &c->inquiry;
     struct size a, b, d;
     tmk_sheet_text(sheet,
-                   "This step is not like the others: it needed %s %s, while the %" PRIu64
-                   " steps before peaked at %s and never above %s.",
+                   "This step needed %s %s. The %" PRIu64
+                   " steps before it peaked at %s, and none above %s.",
                    c->need.is_estimate ? "about" : "at least", size_or_dash(c->need.bytes, &a),
                    q->n_steps, size_or_dash(q->median_bytes, &b), size_or_dash(q->most_bytes, &d));
 }
@@ -138,24 +161,22 @@ static void tell_others(const struct tmk_case *c, struct tmk_sheet *sheet)
     struct size a, b, d;
     bool grew = s->others_first_bytes != TMK_BYTES_UNKNOWN &&
                 s->others_bytes > s->others_first_bytes + s->others_first_bytes / 20;
-    tmk_sheet_text(sheet,
-                   "Others are on the card: they had %s of its %s, which left torch here %s.",
+    tmk_sheet_text(sheet, "Other processes used %s of the GPU's %s, which left torch %s.",
                    size_or_dash(s->others_bytes, &a), size_or_dash(s->card_total_bytes, &b),
                    size_or_dash(c->verdict.limit_bytes, &d));
     if (grew)
-        tmk_sheet_text(sheet, "They had %s when it began.",
+        tmk_sheet_text(sheet, "They used %s when this process began.",
                        size_or_dash(s->others_first_bytes, &a));
 }
 
 static void tell_settings(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     struct size a;
-    tmk_sheet_text(
-        sheet,
-        "The allocator's settings (%s) did it: replayed with torch's own, the request is "
-        "served. %s were held and not in use.",
-        c->inquiry.alloc_conf ? c->inquiry.alloc_conf : "-",
-        size_or_dash(c->verdict.free_bytes, &a));
+    tmk_sheet_text(sheet,
+                   "The allocator settings (%s) caused it: replayed with torch's defaults, the "
+                   "request succeeds. %s reserved were cached, not allocated.",
+                   c->inquiry.alloc_conf ? c->inquiry.alloc_conf : "-",
+                   size_or_dash(c->verdict.free_bytes, &a));
 }
 
 /* Tell the three categories with most: "activation 2.1 GiB, parameter ...". */
@@ -178,7 +199,7 @@ static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
                  tmk_category_name((uint8_t)best), size_or_dash(of[best], &a));
     }
     if (text[0] && of[TIDEMARK_UNKNOWN] < c->scene.allocated_bytes / 2)
-        tmk_sheet_text(sheet, "Alive were %s.", text);
+        tmk_sheet_text(sheet, "Allocated then: %s.", text);
 }
 
 /* Tell that allocated memory and the request would fit, but reserved memory and the segment for the
@@ -188,12 +209,12 @@ static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
     const struct tmk_oom_verdict *v = &c->verdict;
     struct size a, b, d, e;
     tmk_sheet_text(sheet,
-                   "It simply needs more: the %s that torch holds and a segment of %s for the "
-                   "request are %s, above the limit of %s%s.",
+                   "The job needs more memory: %s reserved plus a segment of %s for the request "
+                   "is %s, above the limit of %s%s.",
                    size_or_dash(v->held_bytes, &a), size_or_dash(v->asked_bytes, &b),
                    size_or_dash(v->held_bytes + v->asked_bytes, &d),
                    size_or_dash(v->limit_bytes, &e),
-                   v->limit == TMK_LIMIT_STATED ? "" : " (at least: it is not known exactly)");
+                   v->limit == TMK_LIMIT_STATED ? "" : " (at least; not known exactly)");
 }
 
 static void tell_graphs(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -201,9 +222,9 @@ static void tell_graphs(const struct tmk_case *c, struct tmk_sheet *sheet)
     const struct tmk_scene *s = &c->scene;
     struct size a, b;
     tmk_sheet_text(sheet,
-                   "An evaluation keeps its graphs: %" PRIu32 " forwards had begun since the last "
-                   "backward or step, and %s of activations were kept for a backward that does not "
-                   "come. Steps before peaked at %s.",
+                   "An evaluation keeps its autograd graphs: %" PRIu32 " forward passes began "
+                   "since the last backward or step, and %s of activations were kept for a "
+                   "backward that does not come. Earlier steps peaked at %s.",
                    s->n_forwards, size_or_dash(s->category_bytes[TIDEMARK_ACTIVATION], &a),
                    c->inquiry.n_steps ? size_or_dash(c->inquiry.most_bytes, &b) : "-");
 }
@@ -215,26 +236,27 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
         return;
     }
     struct size a, b;
-    char of[64] = "";
+    char of[80] = "";
     if (c->scene.card_total_bytes != TMK_BYTES_UNKNOWN &&
         c->scene.request_bytes > c->scene.card_total_bytes) {
-        tmk_sheet_text(sheet, "The card has %s in all: no such request can be served.",
+        tmk_sheet_text(sheet, "The GPU has %s in total: no request of that size can succeed.",
                        size_or_dash(c->scene.card_total_bytes, &a));
         return;
     }
     uint64_t asked_for = c->verdict.held_bytes + c->verdict.asked_bytes;
     if (c->need.is_estimate)
-        snprintf(of, sizeof of, " (forward had come to module %" PRIu32 " of %" PRIu32 ")",
+        snprintf(of, sizeof of,
+                 " (estimated: forward had reached module %" PRIu32 " of %" PRIu32 ")",
                  c->need.n_done + 1, c->need.n_all);
     if (c->scene.kind == TMK_SCENE_OOM && c->need.bytes <= c->verdict.limit_bytes &&
         asked_for > c->verdict.limit_bytes)
         tell_segment(c, sheet);
     else if (c->scene.kind == TMK_SCENE_OOM)
-        tmk_sheet_text(sheet, "It simply needs more: %s %s%s, and may have %s.",
+        tmk_sheet_text(sheet, "The job needs more memory: %s %s%s. The limit is %s.",
                        c->need.is_estimate ? "about" : "at least", size_or_dash(c->need.bytes, &a),
                        of, size_or_dash(c->verdict.limit_bytes, &b));
     else
-        tmk_sheet_text(sheet, "The job simply needs that much: %s were in blocks.",
+        tmk_sheet_text(sheet, "The job needs that much: %s were allocated.",
                        size_or_dash(c->scene.allocated_bytes, &a));
     tell_holders(c, sheet);
 }
@@ -250,13 +272,13 @@ void tmk_explain_reason_text(const struct tmk_case *c, struct tmk_sheet *sheet)
         [TMK_CAUSE_SETTINGS] = tell_settings,
     };
     enum tmk_cause cause = c->verdict.rows[0].cause;
-    tell_request(c, sheet);
+    tell_place(c, sheet);
     tell[cause](c, sheet);
     struct size a;
     if (c->inquiry.growth_bytes > 0 && cause != TMK_CAUSE_LEAK)
         tmk_sheet_text(sheet,
-                       "And steps need more and more, some %s each time: as long as that goes on, "
-                       "it runs out sooner or later, whatever else is done.",
+                       "Steps also need more and more, about %s each time. While that goes on, the "
+                       "job runs out again, whatever else changes.",
                        size_or_dash(c->inquiry.growth_bytes, &a));
 }
 
@@ -275,10 +297,10 @@ static void add_fact(struct tmk_table *t, const char *what, uint64_t bytes, cons
 static void add_limit_fact(struct tmk_table *t, const struct tmk_case *c)
 {
     static const char *const notes[] = {
-        [TMK_LIMIT_UNKNOWN] = "at least: it had that",
-        [TMK_LIMIT_CARD] = "what the card left it",
-        [TMK_LIMIT_SETTING] = "at least: one that was set, not the card's",
-        [TMK_LIMIT_STATED] = "as told with the error",
+        [TMK_LIMIT_UNKNOWN] = "at least: this much was reserved",
+        [TMK_LIMIT_CARD] = "what the GPU left to torch",
+        [TMK_LIMIT_SETTING] = "at least; a limit that was set, below the GPU's",
+        [TMK_LIMIT_STATED] = "stated by the error",
     };
     add_fact(t, "limit", c->verdict.limit_bytes, notes[c->verdict.limit]);
 }
@@ -286,17 +308,17 @@ static void add_limit_fact(struct tmk_table *t, const struct tmk_case *c)
 static void add_cause_facts(struct tmk_table *t, const struct tmk_case *c)
 {
     static const char *const notes[] = {
-        [TMK_CAUSE_FRAGMENTATION] = "gaps: held, and free in pieces too small",
-        [TMK_CAUSE_LEAK] = "leak: kept, more with each step",
-        [TMK_CAUSE_OUTLIER] = "this step: above what the others need",
-        [TMK_CAUSE_OTHER_PROCESS] = "others: on the same card",
-        [TMK_CAUSE_SETTINGS] = "settings: lost to them",
+        [TMK_CAUSE_FRAGMENTATION] = "gaps: reserved, free, in pieces too small",
+        [TMK_CAUSE_LEAK] = "leak: kept, and growing with each step",
+        [TMK_CAUSE_OUTLIER] = "this step: above the usual step",
+        [TMK_CAUSE_OTHER_PROCESS] = "other processes on the GPU",
+        [TMK_CAUSE_SETTINGS] = "lost to the allocator settings",
     };
     for (int i = 0; i < TMK_N_CAUSES; i++) {
         const struct tmk_cause_row *row = &c->verdict.rows[i];
         const char *note = notes[row->cause];
         if (row->cause == TMK_CAUSE_FRAGMENTATION && c->scene.is_of_driver)
-            note = "cache: held by torch, and not in use";
+            note = "cache: reserved by torch, not allocated";
         if (row->bytes > 0 && row->cause != TMK_CAUSE_DEMAND)
             add_fact(t,
                      i == 0        ? "the cause"
@@ -317,23 +339,24 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
     char asked[96] = "", steps[96];
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     if (v->asked_bytes / 10 > s->request_bytes / 9)
-        snprintf(asked, sizeof asked, "torch asks for %s at once",
+        snprintf(asked, sizeof asked, "torch requests a segment of %s",
                  size_or_dash(v->asked_bytes, &a));
     if (s->kind != TMK_SCENE_FULL)
-        add_fact(t, "asked for", s->request_bytes, asked);
-    add_fact(t, "in blocks", s->allocated_bytes, "");
+        add_fact(t, "request", s->request_bytes, asked);
+    add_fact(t, "allocated", s->allocated_bytes, "");
+    add_fact(t, "reserved", s->reserved_bytes, "");
     if (v->free_bytes != TMK_BYTES_UNKNOWN)
-        add_fact(t, "cached, free", v->free_bytes, "held by the allocator, not in use");
+        add_fact(t, "cached", v->free_bytes, "reserved, not allocated");
     add_limit_fact(t, c);
     if (v->missing_bytes > 0)
         add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");
     if (s->card_total_bytes == TMK_BYTES_UNKNOWN)
-        add_fact(t, "card, free", s->card_free_bytes, "as told with the error");
-    add_fact(t, "card", s->card_total_bytes, "");
-    add_fact(t, "card, in use", s->card_used_bytes, "as last seen");
+        add_fact(t, "GPU, free", s->card_free_bytes, "stated by the error");
+    add_fact(t, "GPU", s->card_total_bytes, "");
+    add_fact(t, "GPU, in use", s->card_used_bytes, "as last seen");
     if (c->inquiry.n_steps > 0) {
-        snprintf(steps, sizeof steps, "median peak of %" PRIu64 " steps before",
-                 c->inquiry.n_steps);
+        snprintf(steps, sizeof steps, "median peak of the %" PRIu64 " step%s before",
+                 c->inquiry.n_steps, c->inquiry.n_steps == 1 ? "" : "s");
         add_fact(t, "usual step", c->inquiry.median_bytes, steps);
     }
     add_cause_facts(t, c);
@@ -344,36 +367,46 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
 
 /* ---- fixes ---- */
 
-/* Returns "enough; saves 2.0 MiB, measured": whether a fix would have been enough, how much it
- * saves, and how that is known. Where it is not known what the job would have needed after this
- * request, no more is said than that this one is served. */
+/* Returns "Replayed: gets past this request and saves 2.0 MiB.": how the worth of a fix is known,
+ * and what it is. Only a replay to the end of the job says "enough". */
 static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
 {
-    static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "replayed",
-                                         [TMK_PROOF_MEASURED] = "measured",
-                                         [TMK_PROOF_ESTIMATE] = "an estimate"};
+    static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "Replayed",
+                                         [TMK_PROOF_MEASURED] = "Measured",
+                                         [TMK_PROOF_ESTIMATE] = "Estimated"};
     struct size a;
-    const char *enough = c->scene.kind != TMK_SCENE_OOM ? ""
-                         : !fix->avoids                 ? "not enough alone; "
-                         : !fix->is_enough              ? "gets past this request; "
-                                                        : "enough; ";
     bool is_known = fix->saves_bytes != TMK_BYTES_UNKNOWN;
+    bool saves = is_known && fix->saves_bytes > 0, is_oom = c->scene.kind == TMK_SCENE_OOM;
     if (!is_known && fix->proof == TMK_PROOF_ESTIMATE)
-        return tmk_xstrdup("not computed");
-    if (!is_known || fix->saves_bytes == 0)
-        return tmk_xformat("%s%s", enough, proofs[fix->proof]);
-    return tmk_xformat("%ssaves %s, %s", enough, size_or_dash(fix->saves_bytes, &a),
-                       proofs[fix->proof]);
+        return tmk_xstrdup("Saving: not known.");
+    if (is_oom && fix->avoids && fix->is_enough && fix->proof == TMK_PROOF_MEASURED)
+        return tmk_xformat("Measured: saves %s, so that steps like those before fit.",
+                           size_or_dash(fix->saves_bytes, &a));
+    const char *outcome = !is_oom          ? ""
+                          : !fix->avoids   ? "not enough alone"
+                          : fix->is_enough ? "enough, the job runs to its end"
+                                           : "gets past this request";
+    return tmk_xformat("%s: %s%s%s%s.", proofs[fix->proof], outcome,
+                       outcome[0] && saves ? "; " : "", saves ? "saves " : "",
+                       saves        ? size_or_dash(fix->saves_bytes, &a)
+                       : outcome[0] ? ""
+                                    : "helps");
 }
 
+/* A fix's first sentence is what to do. Its proof follows, and then the details. */
 static void write_fix(const struct tmk_case *c, const struct tmk_fix *fix, uint32_t number,
                       struct tmk_sheet *sheet)
 {
     char *worth = worth_text(c, fix);
-    char *text = tmk_xformat("%s [%s]", fix->text, worth);
-    tmk_sheet_numbered(sheet, number, text);
+    const char *end = strstr(fix->text, ". ");
+    size_t n = end ? (size_t)(end - fix->text) + 1 : strlen(fix->text);
+    char *title = tmk_xformat("%.*s", (int)n, fix->text);
+    char *body = tmk_xformat("%s%s", worth, fix->text + n);
+    tmk_sheet_numbered(sheet, number, title);
+    tmk_sheet_more(sheet, body);
+    free(title);
+    free(body);
     free(worth);
-    free(text);
 }
 
 void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet)
@@ -388,14 +421,14 @@ static void write_explain_case(const struct tmk_case *c, const char *process,
     static const char *const kinds[] = {[TMK_SCENE_OOM] = "OUT OF MEMORY",
                                         [TMK_SCENE_RETRY] = "NEARLY OUT OF MEMORY",
                                         [TMK_SCENE_FULL] = "NEARLY OUT OF MEMORY"};
-    char device[24], time[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
-    char *heading = tmk_xformat(
-        "%s on %s%s%s after %s%s: %s", kinds[c->scene.kind],
-        tmk_device_name(c->scene.device, device), process ? " in " : "", process ? process : "",
-        tmk_time_text(c->scene.time_ns + c->p->offset_ns, time),
-        tmk_step_text(c->p, c->scene.step, ", ", step), tmk_cause_name(c->verdict.rows[0].cause));
+    char time[TMK_AMOUNT_BYTES];
+    char *heading =
+        tmk_xformat("%s%s%s after %s: %s", kinds[c->scene.kind], process ? " in " : "",
+                    process ? process : "", tmk_time_text(c->scene.time_ns + c->p->offset_ns, time),
+                    tmk_cause_name(c->verdict.rows[0].cause));
     tmk_sheet_heading(sheet, heading);
     free(heading);
+    tell_request(c, sheet);
     tmk_explain_reason_text(c, sheet);
     write_evidence(c, sheet);
     if (c->n_fixes > 0) {
@@ -444,8 +477,8 @@ static void write_explain_process(const struct tmk_explain_answer *a, uint32_t i
     uint64_t more = tmk_explanation_n_ooms(x) - n_shown;
     if (more > 0) {
         fputc('\n', sheet->out);
-        tmk_sheet_text(sheet, "%s more like these came later; --json has the first and the last.",
-                       tmk_count_text(more, count));
+        tmk_sheet_text(sheet, "%s more like %s came later; --json has the first and the last.",
+                       tmk_count_text(more, count), n_shown == 1 ? "this" : "these");
     }
 }
 

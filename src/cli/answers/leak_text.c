@@ -108,6 +108,31 @@ static bool say_grown(const struct tmk_leak_answer *f)
     return true;
 }
 
+/* Say the verdict in the words of the run's health, if one process leaks and no device was asked
+ * for. False: it was not said. */
+static bool say_one_process(const struct tmk_leak_answer *f, const char *n_steps)
+{
+    const struct tmk_leak_process *leaky = NULL;
+    char words[TMK_LEAK_WORDS_BYTES], label[40];
+    for (uint32_t i = 0; i < f->n; i++) {
+        if (tmk_leakage_n(f->items[i].leakage) == 0)
+            continue;
+        if (leaky)
+            return false;
+        leaky = &f->items[i];
+    }
+    if (!leaky || f->n_devices > 0)
+        return false;
+    bool has_steps = tmk_leakage_n_steps(leaky->leakage) > 0;
+    char *text = tmk_xformat(
+        "leak: %s%s%s%s%s%s", tmk_leakage_text(leaky->leakage, TMK_STEPS_TREND_STEADY, words),
+        f->n > 1 ? " of " : "", f->n > 1 ? tmk_process_label(leaky->p, label) : "",
+        has_steps ? " (" : "", has_steps ? n_steps : "", has_steps ? " steps)" : "");
+    tmk_sheet_wrap(stdout, text, "");
+    free(text);
+    return true;
+}
+
 static void say_leak_verdict(const struct tmk_leak_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], steps[TMK_AMOUNT_BYTES];
@@ -117,6 +142,8 @@ static void say_leak_verdict(const struct tmk_leak_answer *f)
     tmk_count_text(n_steps, steps);
     switch (tmk_leak_verdict_of(f)) {
     case TMK_LEAK_FOUND:
+        if (say_one_process(f, steps))
+            break;
         tmk_print(stdout, "leak: %" PRIu64 " line%s of code keep%s %s more with every %s", n,
                   n == 1 ? "" : "s", n == 1 ? "s" : "", tmk_size_text(tmk_size_whole(rate), size),
                   sum.by_time ? "minute" : "step");
@@ -166,10 +193,11 @@ static void say_stepless(const struct tmk_leak_answer *f)
         free(who);
         who = more;
     }
-    char *text = tmk_xformat("No steps are known of %s%s, so what grows was looked for over parts "
-                             "with as many blocks made in each: what is loaded bit by bit may look "
-                             "the same. (tidemark.step() says where a step ends.)",
-                             who, n_named && n_named < n_without ? " and others" : "");
+    char *text =
+        tmk_xformat("No step of %s%s is known, so growth was looked for over parts of the run "
+                    "with as many blocks in each. Data that is loaded bit by bit may look "
+                    "the same. tidemark.step() marks the end of a step.",
+                    who, n_named && n_named < n_without ? " and others" : "");
     tmk_sheet_wrap(stdout, text, "  ");
     free(text);
     free(who);
@@ -218,10 +246,10 @@ static void say_extent(const struct tmk_leak_process *item, const struct tmk_lea
     tmk_size_text(leak->bytes, bytes);
     tmk_device_name(leak->device, device);
     if (leak->first_step != TMK_NO_STEP)
-        say_wrapped("since", "step %" PRId64 ": %s of %s so far; confidence %.3g", leak->first_step,
+        say_wrapped("since", "step %" PRId64 ": %s on %s so far; confidence %.3g", leak->first_step,
                     bytes, device, leak->confidence);
     else
-        say_wrapped("since", "%s: %s of %s so far; confidence %.3g",
+        say_wrapped("since", "%s: %s on %s so far; confidence %.3g",
                     tmk_time_text(leak->first_ns + item->p->offset_ns, time), bytes, device,
                     leak->confidence);
 }
@@ -234,9 +262,9 @@ static void say_leak_end(const struct tmk_leak_process *item, const struct tmk_l
     tmk_device_name(leak->device, device);
     if (tmk_leak_has_run_out(item, leak, &step)) {
         if (step != TMK_NO_STEP)
-            say_wrapped("full", "memory of %s was refused in step %" PRId64, device, step);
+            say_wrapped("full", "out of memory on %s in step %" PRId64, device, step);
         else
-            say_wrapped("full", "memory of %s was refused", device);
+            say_wrapped("full", "out of memory on %s", device);
         return;
     }
     if (!tmk_leak_seconds_left(item, leak, &seconds))
@@ -261,7 +289,7 @@ static void say_parts(const struct tmk_leak_process *item, const struct tmk_leak
         const char *category = tmk_category_name(part->category);
         say_wrapped(i == 0 ? "made of" : "", "%s %s%s%s",
                     tmk_size_text(tmk_size_whole(scale * part->bytes_per_step), size),
-                    category ? category : "of unknown use", part->module ? " in " : "",
+                    category ? category : "unknown", part->module ? " in " : "",
                     part->module ? part->module : "");
     }
     if (leak->n_parts > SHOWN_PARTS)
@@ -298,7 +326,7 @@ static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
         if (!is_shown[i])
             continue;
         if (n_left_out > 0)
-            say_wrapped("", "(%" PRIu32 " more; --json has all)", n_left_out);
+            say_wrapped("", "(%" PRIu32 " more frames; --json has all)", n_left_out);
         n_left_out = 0;
         if (i == s.n_frames)
             break;
@@ -311,12 +339,13 @@ static void say_stack(const struct tmk_process *p, const struct tmk_leak *leak)
 /* The text of the user's line, and the library's line that it called. */
 static void say_source(const struct tmk_process *p, const struct tmk_leak *leak)
 {
-    char text[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES];
+    char text[TMK_FRAME_TEXT_BYTES], made[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES];
     struct tmk_frame library;
-    if (leak->has_site && tmk_source_line(leak->site.file, leak->site.line, source))
+    if (leak->has_site && tmk_source_text(p, &leak->site, source))
         tmk_print(stdout, "    | %s\n", source);
     if (leak->has_site && tmk_stack_library_line(p, leak->stack, &library))
-        say_wrapped("made in", "%s, called from there", tmk_frame_text(&library, true, text));
+        say_wrapped("made in", "%s, called from %s", tmk_frame_text(&library, true, made),
+                    tmk_frame_text(&leak->site, true, text));
 }
 
 static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_process *item,
@@ -324,7 +353,7 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
 {
     char text[TMK_FRAME_TEXT_BYTES], label[40], words[TMK_LEAK_WORDS_BYTES];
     const char *site =
-        leak->has_site ? tmk_frame_text(&leak->site, false, text) : "of a line that is not known";
+        leak->has_site ? tmk_frame_text(&leak->site, false, text) : "a line that is not known";
     tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
               f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
     say_source(item->p, leak);
@@ -348,8 +377,8 @@ static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_p
         if (!tmk_leak_is_wanted(f, c))
             continue;
         if (i == 0)
-            tmk_print(stdout, "\n  No leak, but it grows for steps and then falls back:\n");
-        tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "?");
+            tmk_print(stdout, "\n  Not a leak, but it grows for some steps and then falls back:\n");
+        tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "-");
         say_wrapped("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
                     tmk_keeper_text(c->keeper), tmk_leak_advice(c));
     }
@@ -373,7 +402,7 @@ static void show_doubts(const struct tmk_leak_answer *f)
             if (n == 1)
                 tmk_print(stdout, "\n  Not judged a leak, but it grew:\n");
             tmk_print(stdout, "  %s%s%s%s\n",
-                      doubt->has_site ? tmk_frame_text(&doubt->site, false, text) : "?",
+                      doubt->has_site ? tmk_frame_text(&doubt->site, false, text) : "-",
                       f->n > 1 ? " [" : "", f->n > 1 ? tmk_process_label(f->items[i].p, label) : "",
                       f->n > 1 ? "]" : "");
             say_doubt(doubt);
@@ -392,8 +421,7 @@ static void show_python(const struct tmk_leak_live *live)
         {"verdict", TMK_LEFT, TMK_FIXED},
     };
     char text[TMK_AMOUNT_BYTES], before[TMK_AMOUNT_BYTES], reason[TMK_LEAK_LIVE_REASON_BYTES];
-    tmk_print(stdout,
-              "  Python has %s objects that its collector knows, before %s (a look took %.3g ms)\n",
+    tmk_print(stdout, "  Python's collector knows %s objects, %s before (a look took %.3g ms)\n",
               tmk_count_text(live->n_objects, text), tmk_count_text(live->n_objects_before, before),
               live->cost_ms);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
@@ -410,7 +438,7 @@ static void show_python(const struct tmk_leak_live *live)
     if (tmk_leak_live_reason(live, reason))
         tmk_print(stdout, "  %s\n", reason);
     if (live->n_types == 0 && live->seconds > 0)
-        tmk_print(stdout, "  of no type there are more than before\n");
+        tmk_print(stdout, "  No type has more objects than before.\n");
 }
 
 static void show_live(const struct tmk_leak_live *live)
@@ -420,7 +448,7 @@ static void show_live(const struct tmk_leak_live *live)
     if (live->seconds > 0)
         tmk_print(stdout, "Over %.3g s, now:\n", live->seconds);
     if (live->has_host)
-        tmk_print(stdout, "  the process has %s of the host's memory, before %s\n",
+        tmk_print(stdout, "  the process uses %s of the host's memory, %s before\n",
                   tmk_size_text(live->rss_after, after), tmk_size_text(live->rss_before, before));
     if (live->has_python)
         show_python(live);

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "cli/answers/summary_line.h"
 #include "cli/front/target.h"
+#include "cli/output/source_line.h"
 #include "kit/amount.h"
 #include "kit/print.h"
 #include "passes/group.h"
@@ -36,30 +37,34 @@ static bool print_post_mortem(FILE *out, const struct tmk_process_answer *f)
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, n - 1);
     char wanted[TMK_AMOUNT_BYTES], used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES], label[40];
-    char site[TMK_FRAME_TEXT_BYTES];
+    char site[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES], reserved[TMK_AMOUNT_BYTES];
+    const char *text = o->has_site ? tmk_source_text(f->p, &o->site, source) : NULL;
     tmk_print(out, "\nOUT OF MEMORY in %s after %s%s\n", tmk_process_label(f->p, label),
               tmk_time_text(o->time_ns + f->p->offset_ns, time),
               tmk_step_text(f->p, o->step, ", ", step));
     bool is_of_host = o->is_of_driver && o->device == TIDEMARK_HOST;
-    tmk_summary_line(out, "wanted", "%s more %s%s", tmk_size_text(o->requested_bytes, wanted),
+    tmk_summary_line(out, "request", "%s %s%s", tmk_size_text(o->requested_bytes, wanted),
                      is_of_host ? "of host memory" : "on ",
                      is_of_host ? "" : tmk_device_name(o->device, device));
     if (!o->is_of_driver)
-        tmk_summary_line(out, "in use", "%s%s%s", tmk_size_text(o->allocated_bytes, used),
-                         o->capacity_bytes ? " of " : "",
-                         o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "");
+        tmk_summary_line(
+            out, "allocated", "%s, reserved %s, limit %s", tmk_size_text(o->allocated_bytes, used),
+            o->reserved_bytes != UINT64_MAX ? tmk_size_text(o->reserved_bytes, reserved) : "-",
+            o->capacity_bytes ? tmk_size_text(o->capacity_bytes, limit) : "-");
     if (o->used_bytes != UINT64_MAX && o->total_bytes != UINT64_MAX)
-        tmk_summary_line(out, "the card", "%s of %s used; this process has %s of the driver",
+        tmk_summary_line(out, "device", "%s of %s in use, %s of it by this process",
                          tmk_size_text(o->used_bytes, used), tmk_size_text(o->total_bytes, limit),
                          tmk_size_text(o->segment_bytes, wanted));
     if (o->has_site)
-        tmk_summary_line(out, "asked by", "%s%s%s", tmk_frame_text(&o->site, true, site),
+        tmk_summary_line(out, "line", "%s%s%s", tmk_frame_text(&o->site, true, site),
                          o->module ? ", module " : "", o->module ? o->module : "");
+    if (text)
+        tmk_summary_code(out, text);
     static const struct {
         const char *name;
         enum tmk_by by;
     } holders[] = {
-        {"held by", TMK_BY_CATEGORY}, {"modules", TMK_BY_MODULE}, {"lines", TMK_BY_SITE}};
+        {"made of", TMK_BY_CATEGORY}, {"modules", TMK_BY_MODULE}, {"lines", TMK_BY_SITE}};
     const struct tmk_peak_row *rows;
     uint64_t n_rows;
     for (size_t i = 0; i < TMK_N(holders); i++)

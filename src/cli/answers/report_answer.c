@@ -38,11 +38,14 @@ int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, con
     int status = tmk_process_answer_init(&r->about, chosen, TMK_CHART_COLUMNS);
     if (status == 0 && r->n > 1)
         status = tmk_ranks_answer(run, &r->ranks);
+    if (status == 0)
+        tmk_health_init(&r->health, run, &r->about, r->ranks);
     return status == 0 ? explain_chosen(r) : status;
 }
 
 void tmk_report_answer_fini(struct tmk_report_answer *r)
 {
+    tmk_health_fini(&r->health);
     tmk_process_answer_fini(&r->about);
     r->explanation = tmk_explanation_close(r->explanation);
     r->ranks = tmk_imbalance_close(r->ranks);

@@ -4,9 +4,11 @@
 #ifndef TMK_CLI_ANSWERS_REPORT_ANSWER_H
 #define TMK_CLI_ANSWERS_REPORT_ANSWER_H
 
+#include "cli/answers/health.h"
 #include "cli/answers/process_answer.h"
 #include "cli/output/sheet.h"
 #include "kit/tree.h"
+#include "passes/group.h"
 #include "passes/imbalance/imbalance.h"
 #include "passes/oom/explain.h"
 #include "passes/steps.h"
@@ -18,6 +20,8 @@ struct tmk_report_answer {
     struct tmk_process_answer about;     /* that process */
     struct tmk_explanation *explanation; /* of that, where it ran out of memory; else NULL */
     struct tmk_imbalance *ranks;         /* all processes side by side; NULL: there is only one */
+    struct tmk_health health;
+    bool is_full; /* every section, else a page; the caller sets it */
 };
 
 /* Sweep the process that the page is about; `rank` as for tmk_target_pick(). A run may have a
@@ -30,9 +34,31 @@ void tmk_report_answer_fini(struct tmk_report_answer *r);
 void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet);
 /* Returns 0, or an exit status after a message: a process could not be read and is left out. */
 int tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *tree);
-/* Sections about one process. Each writes nothing where there is nothing to say. The accounts of
- * the GPUs that it used: */
-void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+/* Sections about one process. Each writes nothing where there is nothing to say. */
+void tmk_report_peak_text(const struct tmk_process_answer *f, bool is_full,
+                          struct tmk_sheet *sheet);
+/* Write a table of the blocks of a moment, which had `whole` bytes. */
+void tmk_report_shares_text(const struct tmk_process_answer *f, enum tmk_by by,
+                            const struct tmk_peak_row *rows, uint64_t n, uint64_t whole,
+                            bool is_full, struct tmk_sheet *sheet);
+/* Write why memory ran out; each OOM; what was allocated at the last, where the result says that
+ * this was the peak, or nearly. */
+void tmk_report_why_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet);
+void tmk_report_ooms_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+bool tmk_report_oom_shares_text(const struct tmk_process_answer *f, bool is_full,
+                                struct tmk_sheet *sheet);
+/* Write the course of the run. */
+void tmk_report_timeline_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+void tmk_report_steps_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+void tmk_report_sites_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+void tmk_report_alive_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+void tmk_report_marks_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
+/* Write the heading of a section that needs detail, with the part of the run for which there is
+ * detail; `whole` follows where that is all of it. */
+void tmk_report_heading_since(const struct tmk_process_answer *f, struct tmk_sheet *sheet,
+                              const char *text, const char *whole);
+/* Write the accounts of the GPUs that it used. */
+void tmk_report_device_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
 /* Write the sections about growth and about memory that is reserved but not allocated: */
 void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);
 void tmk_report_frag_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet);

@@ -25,12 +25,12 @@ static const char *growth_reason_text(enum tmk_growth_cause cause)
 {
     static const char *const texts[] = {
         [TMK_GROWTH_NONE] = "nothing grows",
-        [TMK_GROWTH_STEADY] = "its use grows",
-        [TMK_GROWTH_LEAK] = "what stays after each step grows (a leak)",
-        [TMK_GROWTH_BATCH] = "what a step needs grows",
-        [TMK_GROWTH_STEPS_UP] = "it jumps up again and again",
-        [TMK_GROWTH_FRAGMENTATION] = "what is reserved grows, though no more is needed",
-        [TMK_GROWTH_OTHER_PROCESS] = "others take more and more of it",
+        [TMK_GROWTH_STEADY] = "memory grows",
+        [TMK_GROWTH_LEAK] = "memory kept after a step grows",
+        [TMK_GROWTH_BATCH] = "a step needs more and more",
+        [TMK_GROWTH_STEPS_UP] = "memory jumps up again and again",
+        [TMK_GROWTH_FRAGMENTATION] = "reserved memory grows, allocated memory does not",
+        [TMK_GROWTH_OTHER_PROCESS] = "other processes use more and more",
         [TMK_GROWTH_NEARLY_FULL] = "it is almost full, though nothing grows",
         [TMK_GROWTH_FULL] = "it is full",
         [TMK_GROWTH_RAN_OUT] = "it has run out of memory",

@@ -47,8 +47,7 @@ static void write_growth_evidence(const struct tmk_process *p, const struct tmk_
     char site[TMK_FRAME_TEXT_BYTES], words[TMK_LEAK_WORDS_BYTES], source[TMK_SOURCE_LINE_BYTES];
     char library[TMK_FRAME_TEXT_BYTES];
     struct tmk_frame f;
-    const char *text =
-        leak->has_site ? tmk_source_line(leak->site.file, leak->site.line, source) : NULL;
+    const char *text = leak->has_site ? tmk_source_text(p, &leak->site, source) : NULL;
     bool is_called = leak->has_site && tmk_stack_library_line(p, leak->stack, &f);
     tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site);
     char *item = tmk_xformat("%s%s%s%s%s%s: %s.", site, text ? ", `" : "", text ? text : "",
@@ -99,6 +98,8 @@ void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *
     tmk_sheet_table(sheet, t);
     if (n > SHOWN_LEAKS)
         tmk_sheet_text(sheet, "%" PRIu64 " more", n - SHOWN_LEAKS);
+    if (sheet->markdown)
+        fputc('\n', sheet->out);
     for (uint64_t i = 0; i < n && i < SHOWN_LEAKS; i++)
         write_growth_evidence(f->p, tmk_leakage_get(f->leakage, i), sheet);
 }
@@ -117,9 +118,9 @@ static void write_device(const struct tmk_process_answer *f, uint64_t i, struct 
     const struct tmk_frag_device *d = tmk_fragmentation_get(f->frag, i);
     char device[24], held[TMK_AMOUNT_BYTES], unused[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
     char largest[TMK_AMOUNT_BYTES], whole_text[TMK_AMOUNT_BYTES], pieces[TMK_AMOUNT_BYTES];
-    tmk_sheet_text(sheet, "%s: %s were held %s, after %s, of which %s were not in use.",
+    tmk_sheet_text(sheet, "%s: %s were reserved %s, after %s; %s of it was not allocated.",
                    tmk_device_name(d->device, device), tmk_size_text(d->sum.reserved_bytes, held),
-                   d->is_oom ? "when memory was refused" : "at most",
+                   d->is_oom ? "when memory ran out" : "at most",
                    tmk_time_text(d->time_ns + f->p->offset_ns, time),
                    tmk_size_text(d->sum.free_bytes, unused));
     if (!d->has_segments)
@@ -127,11 +128,12 @@ static void write_device(const struct tmk_process_answer *f, uint64_t i, struct 
     uint64_t n_pinned = tmk_fragmentation_pinned(f->frag, i, NULL, 0);
     tmk_sheet_text(
         sheet,
-        "They were in %s pieces, the largest of %s; empty_cache() would have given %s "
-        "back. %" PRIu64 " segment%s half free or more and kept by blocks: `tidemark "
-        "frag` lists them.",
-        tmk_count_text(d->sum.n_free, pieces), tmk_size_text(d->sum.largest_bytes, largest),
-        tmk_size_text(d->sum.whole_bytes, whole_text), n_pinned, n_pinned == 1 ? " was" : "s were");
+        "It was in %s free piece%s, the largest of %s; empty_cache() would have released %s. "
+        "Blocks kept %" PRIu64
+        " segment%s that were half free or more: `tidemark frag` lists them.",
+        tmk_count_text(d->sum.n_free, pieces), d->sum.n_free == 1 ? "" : "s",
+        tmk_size_text(d->sum.largest_bytes, largest), tmk_size_text(d->sum.whole_bytes, whole_text),
+        n_pinned, n_pinned == 1 ? "" : "s");
 }
 
 void tmk_report_frag_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
@@ -141,7 +143,7 @@ void tmk_report_frag_text(const struct tmk_process_answer *f, struct tmk_sheet *
         if (!is_worth_a_word(&tmk_fragmentation_get(f->frag, i)->sum))
             continue;
         if (!has_heading)
-            tmk_sheet_heading(sheet, "HELD BUT NOT USED");
+            tmk_sheet_heading(sheet, "CACHED MEMORY");
         has_heading = true;
         write_device(f, i, sheet);
     }

@@ -6,6 +6,7 @@
 #include "cli/answers/answer_json.h"
 #include "cli/answers/explain_answer.h"
 #include "cli/answers/frag_answer.h"
+#include "cli/answers/health.h"
 #include "cli/answers/process_answer.h"
 #include "cli/answers/ranks_answer.h"
 #include "cli/answers/report_answer.h"
@@ -404,6 +405,15 @@ static void add_quality(struct tmk_tree *t, const struct tmk_process_answer *f)
     tmk_tree_end(t);
 }
 
+static void add_health(struct tmk_tree *t, const struct tmk_health *h)
+{
+    tmk_tree_object(t, "health");
+    tmk_tree_text(t, "verdict", tmk_health_name(h->kind));
+    tmk_tree_text(t, "text", h->text);
+    tmk_tree_text(t, "next", h->next);
+    tmk_tree_end(t);
+}
+
 static void add_report_process(struct tmk_tree *t, const struct tmk_process_answer *f)
 {
     const struct tmk_process *p = f->p;
@@ -488,6 +498,7 @@ int tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
     tmk_refused_each(tmk_run_path(r->run), r->run, add_report_sentence, t);
     tmk_tree_end(t);
     add_explanation(t, r);
+    add_health(t, &r->health);
     tmk_tree_end(t);
     return status;
 }

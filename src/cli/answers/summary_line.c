@@ -22,11 +22,18 @@ void tmk_summary_line(FILE *out, const char *name, const char *format, ...)
     tmk_sheet_wrap(out, text, lead);
 }
 
+void tmk_summary_code(FILE *out, const char *text)
+{
+    fprintf(out, "%*s| ", TMK_SUMMARY_NAME_WIDTH, "");
+    tmk_utf8_write(out, text, TMK_SHEET_WIDTH - TMK_SUMMARY_NAME_WIDTH - 2);
+    fputc('\n', out);
+}
+
 /* Returns the end of a path: lines are short here. */
 static const char *short_key(const char *key, enum tmk_by by)
 {
     const char *slash = key && by == TMK_BY_SITE ? strrchr(key, '/') : NULL;
-    return slash ? slash + 1 : key ? key : "(none)";
+    return slash ? slash + 1 : key ? key : by == TMK_BY_MODULE ? "outside any module" : "-";
 }
 
 void tmk_summary_shares(FILE *out, const char *name, enum tmk_by by,

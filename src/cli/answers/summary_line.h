@@ -14,6 +14,9 @@ enum { TMK_SUMMARY_NAME_WIDTH = 13 };
 void tmk_summary_line(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Print a line of code below such a line, cut to the page. */
+void tmk_summary_code(FILE *out, const char *text);
+
 /* Print "activation 2.1 MiB (50 %), parameter ...", as many as fit; nothing where there is only an
  * unknown. */
 void tmk_summary_shares(FILE *out, const char *name, enum tmk_by by,

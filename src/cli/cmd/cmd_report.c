@@ -92,6 +92,7 @@ static int run_report(const struct tmk_args *args)
     }
     struct tmk_report_answer report;
     status = tmk_report_answer_init(&report, target, tmk_args_get(args, "rank"));
+    report.is_full = tmk_args_get(args, "full") != NULL;
     if (status == 0)
         status = write_to(path, &(struct writing){&report, format, is_safe, &status});
     tmk_report_answer_fini(&report);
@@ -102,6 +103,7 @@ static int run_report(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"format", 0, "FORMAT", "text|json|csv|md|line",
      "text (default), json, csv, md, line (one line)"},
+    {"full", 0, NULL, NULL, "text and md: show every section, not only a page"},
     {"csv-safe", 0, NULL, NULL, "csv: put an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
     {"output", 'o', "FILE", NULL, "write to FILE instead of stdout"},
@@ -115,6 +117,8 @@ static const char *const json_keys[] = {
     "chosen\tindex of the process with the largest peak, or of --rank",
     "not_recorded\tprocesses that were not recorded, and why, in words",
     "explain\tof the chosen process, as `tidemark explain --json`; null: no OOM",
+    "health\tverdict (healthy leaks grew ran_out nearly_ran_out too_short killed nothing), text "
+    "(a sentence), next (the command that answers)",
     "ranks\tnull without ranks; its keys follow below",
     "processes\ta list of objects, with the keys that follow",
     "Each of processes has:",
@@ -170,7 +174,9 @@ static const char *const description[] = {
 
 static const char *const examples[] = {
     "tidemark report train.tmk",
-    "what used the memory, when, and which lines allocated it",
+    "the verdict, what used the memory, which lines allocated it",
+    "tidemark report train.tmk --full",
+    "every section: also stages, steps, devices and marks",
     "tidemark report train.tmk --format md -o report.md",
     "the same as Markdown, for an issue",
     "tidemark report train.tmk --json | jq .processes[0].peak.allocated",
@@ -183,7 +189,7 @@ static const char *const examples[] = {
 const struct tmk_command tmk_cmd_report = {
     .name = "report",
     .group = TMK_GROUP_UNDERSTAND,
-    .summary = "Report on a run: peak, timeline, steps, leaks and allocation sites",
+    .summary = "Report on a run: the verdict, the peak, leaks, and what to do next",
     .usage = "RUN|[HOST:]PID [options]",
     .options = options,
     .n_options = TMK_N(options),

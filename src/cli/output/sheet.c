@@ -107,6 +107,29 @@ void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
     free(text);
 }
 
+void tmk_sheet_code(struct tmk_sheet *sheet, const char *text)
+{
+    if (sheet->markdown) {
+        fputs("\n    ", sheet->out); /* a code block: no sign means anything in it */
+        tmk_print(sheet->out, "%s\n", text);
+        return;
+    }
+    fprintf(sheet->out, "    %s", colour_code(sheet, DIM));
+    fputs("| ", sheet->out);
+    tmk_utf8_write(sheet->out, text, TMK_SHEET_WIDTH - 6);
+    fprintf(sheet->out, "%s\n", colour_code(sheet, PLAIN));
+}
+
+void tmk_sheet_command(struct tmk_sheet *sheet, const char *lead, const char *command)
+{
+    char *text = tmk_xformat("%s%s", lead, command);
+    if (sheet->markdown)
+        put_markdown(sheet, "\n", text, true);
+    else
+        tmk_print(sheet->out, "  %s\n", text);
+    free(text);
+}
+
 static void put_entry(struct tmk_sheet *sheet, const char *lead, const char *text)
 {
     char *indented = tmk_xformat("  %s", lead);
@@ -127,6 +150,11 @@ void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *te
     char *lead = tmk_xformat("%" PRIu32 ". ", number);
     put_entry(sheet, lead, text);
     free(lead);
+}
+
+void tmk_sheet_more(struct tmk_sheet *sheet, const char *text)
+{
+    put_entry(sheet, "   ", text);
 }
 
 void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t)

@@ -32,8 +32,15 @@ void tmk_sheet_wrap_at(FILE *out, const char *text, const char *lead, size_t col
 /* Write a paragraph, wrapped. */
 void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Write a line of code, as it stands in its file. */
+void tmk_sheet_code(struct tmk_sheet *sheet, const char *text);
+/* Write words and a command to copy, which is never wrapped. */
+void tmk_sheet_command(struct tmk_sheet *sheet, const char *lead, const char *command);
 /* Write an entry of a list or of a numbered list, wrapped. */
 void tmk_sheet_item(struct tmk_sheet *sheet, const char *text);
+/* Write a further paragraph of such an entry. */
+void tmk_sheet_more(struct tmk_sheet *sheet, const char *text);
+/* Write an entry of a numbered list. */
 void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text);
 /* Print the table and close it. An empty table prints nothing. */
 void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t);

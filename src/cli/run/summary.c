@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cli/answers/health.h"
 #include "cli/answers/post_mortem.h"
 #include "cli/answers/process_answer.h"
 #include "cli/answers/ranks_answer.h"
@@ -18,18 +19,15 @@
 #include "cli/front/target.h"
 #include "cli/output/losses.h"
 #include "cli/output/say.h"
+#include "cli/output/source_line.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
-#include "kit/arena.h"
 #include "kit/print.h"
 #include "model/run.h"
 #include "passes/group.h"
 #include "passes/imbalance/imbalance.h"
-#include "passes/leak/leak_words.h"
-#include "passes/leak/leaks.h"
 #include "passes/peak.h"
 #include "passes/quality.h"
-#include "passes/steps.h"
 #include "trace/merge.h"
 #include "trace/reader.h"
 
@@ -87,10 +85,13 @@ static void line_holders(const char *name, struct tmk_peak *peak, uint64_t whole
 static void line_peak(const struct tmk_process_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
+    char reserved[TMK_AMOUNT_BYTES];
     if (!f->has_peak)
         return;
-    tmk_summary_line(stderr, "peak", "%s on %s after %s%s", tmk_size_text(f->peak_bytes, size),
-                     tmk_device_name(f->device, device),
+    tmk_summary_line(stderr, "peak", "%s allocated%s%s%s on %s after %s%s",
+                     tmk_size_text(f->peak_bytes, size), f->has_reserved ? ", " : "",
+                     f->has_reserved ? tmk_size_text(f->reserved_bytes, reserved) : "",
+                     f->has_reserved ? " reserved," : "", tmk_device_name(f->device, device),
                      tmk_time_text(f->peak_ns + f->p->offset_ns, time),
                      tmk_step_text(f->p, f->peak_step, ", ", step));
     if (f->detail_lost)
@@ -100,16 +101,24 @@ static void line_peak(const struct tmk_process_answer *f)
         line_holders("made of", f->peak, f->peak_bytes);
 }
 
-static void line_steps(const struct tmk_process_answer *f)
+/* The verdict on healthy and leaking runs has the trend already. */
+static void line_steps(const struct tmk_process_answer *f, const struct tmk_health *h)
 {
-    struct tmk_steps_digest d = tmk_steps_digest(f->steps);
-    char count[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], words[TMK_LEAK_WORDS_BYTES];
-    const char *verdict = tmk_leakage_text(f->leakage, d.trend, words);
-    if (d.n_steps > 0)
-        tmk_summary_line(stderr, "steps", "%s of %s; %s", tmk_count_text(d.n_steps, count),
-                         tmk_time_text(d.mean_ns, time), verdict);
-    else if (tmk_leakage_verdict(f->leakage) == TMK_LEAK_FOUND)
-        tmk_summary_line(stderr, "leak", "%s", verdict);
+    bool is_said = h->kind == TMK_HEALTH_HEALTHY || h->kind == TMK_HEALTH_LEAKS ||
+                   h->kind == TMK_HEALTH_GREW || h->kind == TMK_HEALTH_TOO_SHORT;
+    char *text = tmk_steps_text(f, !is_said);
+    if (text)
+        tmk_summary_line(stderr, "steps", "%s", text);
+    free(text);
+}
+
+static void line_verdict(const struct tmk_health *h)
+{
+    char source[TMK_SOURCE_LINE_BYTES];
+    const char *text = h->has_site ? tmk_source_text(h->p, &h->site, source) : NULL;
+    tmk_summary_line(stderr, "verdict", "%s", h->text);
+    if (text)
+        tmk_summary_code(stderr, text);
 }
 
 static void line_doubt(void *arg, const char *text)
@@ -151,24 +160,24 @@ static void line_recorded(const char *folder, struct tmk_run *run,
         bytes += tmk_reader_file_bytes(tmk_run_process(run, i)->reader);
     if (n > 1)
         tmk_summary_line(stderr, "processes",
-                         "%" PRIu32 " recorded; this is about %s, which had the largest peak", n,
-                         tmk_process_label(f->p, label));
-    tmk_summary_line(stderr, "recorded", "%s allocations, %s frees; %s blocks (%s) left",
-                     tmk_count_text(f->n_allocs, allocs), tmk_count_text(f->n_frees, frees),
-                     tmk_count_text(f->n_live, blocks), tmk_size_text(f->live_bytes, size));
+                         "%" PRIu32
+                         " recorded; the lines above are about %s, which had the largest peak",
+                         n, tmk_process_label(f->p, label));
+    char left[64] = "";
+    if (f->n_allocs > 0 && f->n_live == 0)
+        snprintf(left, sizeof left, "; every block was freed");
+    else if (f->n_live > 0)
+        snprintf(left, sizeof left, "; %s block%s (%s) alive at the end",
+                 tmk_count_text(f->n_live, blocks), f->n_live == 1 ? "" : "s",
+                 tmk_size_text(f->live_bytes, size));
+    tmk_summary_line(stderr, "recorded", "%s allocation%s, %s free%s%s",
+                     tmk_count_text(f->n_allocs, allocs), f->n_allocs == 1 ? "" : "s",
+                     tmk_count_text(f->n_frees, frees), f->n_frees == 1 ? "" : "s", left);
     bool is_whole = tmk_process_answer_doubts(f, line_doubt, NULL) == 0;
     is_whole &= !line_other_losses(run, f->p);
     is_whole &= tmk_refused_each(folder, run, line_refused, NULL) == 0;
     tmk_summary_line(stderr, "trace", "%s%s%s", tmk_size_text(bytes, size), n > 1 ? " in all" : "",
                      is_whole ? ", nothing was lost" : "");
-}
-
-static void line_ranks_verdict(struct tmk_run *run)
-{
-    struct tmk_imbalance *ranks = NULL;
-    if (tmk_run_n_processes(run) > 1 && tmk_ranks_answer(run, &ranks) == 0)
-        tmk_ranks_summary(ranks, stderr);
-    tmk_imbalance_close(ranks);
 }
 
 /* ---- all of it ---- */
@@ -189,21 +198,27 @@ static void print_summary_headline(const char *name, const struct tmk_watch *w,
 void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct tmk_outcome *o)
 {
     struct tmk_run *run = NULL;
-    struct tmk_arena words = {0};
+    struct tmk_imbalance *ranks = NULL;
+    struct tmk_health h = {0};
     if (tmk_target_open(name, &run) != 0)
         return;
     print_summary_headline(name, w, o);
     struct tmk_process_answer f;
     if (tmk_process_answer_init(&f, tmk_post_mortem_subject(run), 1) == 0) {
+        if (tmk_run_n_processes(run) > 1)
+            tmk_ranks_answer(run, &ranks);
+        tmk_health_init(&h, run, &f, ranks);
+        line_verdict(&h);
         line_peak(&f);
-        line_steps(&f);
+        line_steps(&f, &h);
         line_recorded(w->folder, run, &f);
-        line_ranks_verdict(run);
-        bool ran_out = tmk_post_mortem_print(stderr, run, &f);
-        tmk_print(stderr, "next: tidemark %s %s\n", ran_out ? "explain" : "report",
-                  tmk_xshell_word(&words, name));
+        if (ranks)
+            tmk_ranks_summary(ranks, stderr);
+        tmk_post_mortem_print(stderr, run, &f);
+        tmk_print(stderr, "next: %s\n", h.next);
     }
-    tmk_arena_fini(&words);
+    tmk_health_fini(&h);
+    tmk_imbalance_close(ranks);
     tmk_process_answer_fini(&f);
     tmk_run_close(run);
 }

@@ -64,14 +64,13 @@ const char *tmk_leak_evidence_text(const struct tmk_leak *leak, char *buffer)
     buffer[0] = 0;
     if (leak->is_block) {
         append(buffer,
-               "one block, made anew and larger %" PRIu32 " times, by %s in all; what the "
-               "model is given did not grow",
+               "one block, made anew and larger %" PRIu32 " times, by %s in all; the model's "
+               "inputs did not grow",
                leak->n_rises, tmk_size_text(leak->bytes, first));
         return buffer;
     }
     if (leak->first_step == TMK_NO_STEP) {
-        append(buffer, "in %" PRIu32 " parts of the time blocks were made that stay",
-               leak->n_rises);
+        append(buffer, "blocks made in %" PRIu32 " parts of the time are kept", leak->n_rises);
         return buffer;
     }
     append_steps(leak, buffer);
@@ -95,27 +94,28 @@ const char *tmk_doubt_text(const struct tmk_leak *doubt, char *buffer)
         append(buffer, "it grows slower and slower, as a cache does that fills");
         break;
     case TMK_DOUBT_JOINED:
-        append(buffer, "it was gathered: after the last step one block was made that is as large "
-                       "as all of it");
+        append(buffer, "its blocks were gathered: after the last step one block as large as all "
+                       "of them was allocated");
         break;
     case TMK_DOUBT_RESULT:
-        append(buffer, "it is the output of each call of the model, kept as a result is gathered; "
+        append(buffer, "it is the output of each call of the model, as when results are gathered; "
                        "a service that keeps all its answers looks the same");
         break;
     case TMK_DOUBT_WORK:
         append(buffer, "one block is made anew and larger each time, ");
         if (doubt->input_from && doubt->input_to)
-            append(buffer, "and what the model is given grows too, from %s to %s a step",
+            append(buffer, "and the model's inputs grow too, from %s to %s a step",
                    tmk_size_text(doubt->input_from, from), tmk_size_text(doubt->input_to, to));
         else
             append(buffer, "and it is not known whether what it is made of grows too");
         break;
     case TMK_DOUBT_STATE:
-        append(buffer, "it is state of an optimizer, no more than two for each parameter: they are "
-                       "trained by turns, or unfrozen");
+        append(buffer, "it is optimizer state, at most two blocks for each parameter: parameters "
+                       "are trained in turns, or unfrozen");
         break;
     case TMK_DOUBT_LOADING:
-        append(buffer, "without steps, a process that keeps most of what it makes loads something");
+        append(buffer, "the process has no steps and keeps most of what it allocates, as when it "
+                       "loads data");
         break;
     case TMK_DOUBT_NONE:
         break;

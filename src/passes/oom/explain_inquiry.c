@@ -250,11 +250,34 @@ static int ask_steps(const struct tmk_inquirer *q, const struct tmk_scene *scene
 
 /* ---- leaks ---- */
 
+/* What is alive at the scene of blocks that the leak's stacks made. */
+static uint64_t bytes_alive_of(const struct tmk_leak *leak, const struct tmk_scene *scene)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < scene->n_old_stacks; i++)
+        for (uint64_t part = 0; part < leak->n_parts; part++)
+            if (leak->parts[part].stack == scene->old_stacks[i].stack) {
+                bytes += scene->old_stacks[i].bytes;
+                break;
+            }
+    return bytes;
+}
+
+/* True when most of the leak was let go in a step before that of the scene. In the step of the
+ * scene, the error itself may have let go of it. */
+static bool was_let_go_before(const struct tmk_leak *leak, const struct tmk_scene *scene)
+{
+    return leak->is_let_go && scene->has_blocks && leak->at_step != TMK_NO_STEP &&
+           scene->step != TMK_NO_STEP && leak->at_step < scene->step - 1;
+}
+
 /* The bytes that a leak had kept when the scene came; it may have gone on since. */
 static uint64_t bytes_leaked_by(const struct tmk_leak *leak, const struct tmk_scene *scene)
 {
     if (leak->first_ns > scene->time_ns)
         return 0;
+    if (was_let_go_before(leak, scene))
+        return bytes_alive_of(leak, scene);
     double bytes = (double)leak->bytes;
     double until = scene->step != TMK_NO_STEP && leak->first_step != TMK_NO_STEP
                        ? ((double)scene->step - (double)leak->first_step + 1) * leak->bytes_per_step

@@ -78,7 +78,6 @@ static const char *kind_of_conf(const char *conf)
 static void advise_conf(struct tmk_fixing *f, const struct tmk_trial *trial)
 {
     const struct tmk_case *c = f->c;
-    char size[TMK_AMOUNT_BYTES], much[TMK_AMOUNT_BYTES + 32] = "";
     uint64_t saves = trial_saves(c, trial);
     bool is_plain = trial->conf[0] == '\0';
     enum tmk_cause first = c->verdict.rows[0].cause;
@@ -90,18 +89,13 @@ static void advise_conf(struct tmk_fixing *f, const struct tmk_trial *trial)
                           .cost = A_VARIABLE,
                           .is_for_cause = first == TMK_CAUSE_SETTINGS ||
                                           (first == TMK_CAUSE_FRAGMENTATION && !is_plain)};
-    if (saves > 0)
-        snprintf(much, sizeof much, " and needs %s less", tmk_size_text(saves, size));
     if (is_plain)
         tmk_fixing_add(f, fix,
-                       "Leave the allocator's settings as torch has them (they were "
-                       "PYTORCH_CUDA_ALLOC_CONF=%.200s). Replayed so, it gets past this request%s.",
-                       c->inquiry.alloc_conf, much);
+                       "Use torch's default allocator settings. They were "
+                       "PYTORCH_CUDA_ALLOC_CONF=%.200s.",
+                       c->inquiry.alloc_conf);
     else
-        tmk_fixing_add(f, fix,
-                       "Set PYTORCH_CUDA_ALLOC_CONF=%s. Replayed with it, the allocator gets past "
-                       "this request%s.",
-                       trial->conf, much);
+        tmk_fixing_add(f, fix, "Set PYTORCH_CUDA_ALLOC_CONF=%s.", trial->conf);
 }
 
 static int rank_of_conf(const char *conf)
@@ -152,8 +146,8 @@ static void try_unproven_conf(struct tmk_fixing *f)
                                     .avoids = c->verdict.free_bytes >= c->verdict.missing_bytes,
                                     .cost = A_VARIABLE,
                                     .is_for_cause = true},
-                   "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which joins most pieces "
-                   "of what lies free, %s. (Not replayed: tidemark whatif tries other settings.)",
+                   "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. It joins most of the "
+                   "free pieces, %s. It was not replayed; tidemark whatif replays settings.",
                    tmk_size_text(c->verdict.free_bytes, size));
 }
 
@@ -164,18 +158,17 @@ static void empty_cache(struct tmk_fixing *f)
     uint64_t unused = c->verdict.free_bytes;
     if (!c->scene.is_of_driver || unused == TMK_BYTES_UNKNOWN || !tmk_fixing_is_much(c, unused))
         return;
-    tmk_fixing_add(
-        f,
-        (struct tmk_fix){.kind = "empty_cache",
-                         .saves_bytes = unused,
-                         .proof = TMK_PROOF_MEASURED,
-                         .avoids = unused >= c->verdict.missing_bytes,
-                         .cost = A_LINE,
-                         .is_for_cause = is_first_cause(c, TMK_CAUSE_FRAGMENTATION)},
-        "Call torch.cuda.empty_cache() before %s asks for memory, or keep torch below a "
-        "limit (torch.cuda.set_per_process_memory_fraction): torch had %s cached and not "
-        "in use.",
-        c->scene.owner ? c->scene.owner : "somebody else", tmk_size_text(unused, size));
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "empty_cache",
+                                    .saves_bytes = unused,
+                                    .proof = TMK_PROOF_MEASURED,
+                                    .avoids = unused >= c->verdict.missing_bytes,
+                                    .cost = A_LINE,
+                                    .is_for_cause = is_first_cause(c, TMK_CAUSE_FRAGMENTATION)},
+                   "Call torch.cuda.empty_cache() before %s allocates. Torch had %s cached. "
+                   "torch.cuda.set_per_process_memory_fraction() keeps it below a limit.",
+                   c->scene.owner ? c->scene.owner : "another library",
+                   tmk_size_text(unused, size));
 }
 
 static void raise_limit(struct tmk_fixing *f)
@@ -193,8 +186,8 @@ static void raise_limit(struct tmk_fixing *f)
                          .avoids = tmk_fixing_covers(c, left),
                          .cost = A_LINE,
                          .is_for_cause = is_first_cause(c, TMK_CAUSE_DEMAND)},
-        "Raise the limit: torch was allowed some %s of the card "
-        "(torch.cuda.set_per_process_memory_fraction), and %s of it were free.",
+        "Raise the limit of torch.cuda.set_per_process_memory_fraction(). It was about %s, and %s "
+        "of the GPU were free.",
         tmk_size_text(c->verdict.limit_bytes, limit), tmk_size_text(left, free_text));
 }
 
@@ -216,8 +209,8 @@ static void stop_leak(struct tmk_fixing *f)
                          .avoids = c->inquiry.leaked_bytes >= c->verdict.missing_bytes,
                          .cost = A_LINE,
                          .is_for_cause = is_first_cause(c, TMK_CAUSE_LEAK)},
-        "Let go of what is kept at %.200s, %s a %s and %s by then: %s.",
-        tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
+        "Stop the leak at %.200s. It kept %s more a %s and had reached %s. To free it: %s.",
+        leak->has_site ? tmk_frame_text(&leak->site, true, site) : "a line that is not known",
         tmk_size_text(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second),
                       rate),
         has_steps ? "step" : "second", tmk_size_text(c->inquiry.leaked_bytes, size),
@@ -252,9 +245,9 @@ static void cap_step(struct tmk_fixing *f)
                          .factor = (double)(uint64_t)(times * 10) / 10,
                          .cost = A_LINE,
                          .is_for_cause = is_first_cause(c, TMK_CAUSE_OUTLIER)},
-        "Cap the largest batches: cut or skip the longest samples, or put samples of "
-        "like length together. Steps before peaked at %s (the largest at %s); about %.1f "
-        "times their batch would still fit.",
+        "Cap the largest batches. Cut or skip the longest samples, or put samples of similar "
+        "length together. Earlier steps peaked at %s, the largest at %s; about %.1f times their "
+        "batch fits.",
         tmk_size_text(c->inquiry.median_bytes, usual), tmk_size_text(c->inquiry.most_bytes, most),
         times);
 }
@@ -274,8 +267,8 @@ static void move_other_processes(struct tmk_fixing *f)
                                     .avoids = tmk_fixing_covers(c, s->others_bytes),
                                     .cost = A_LINE,
                                     .is_for_cause = is_first_cause(c, TMK_CAUSE_OTHER_PROCESS)},
-                   "End or move the other processes on %s, which had %s of it (tidemark top and "
-                   "nvidia-smi name them), or run this job on another card.",
+                   "End or move the other processes on %s, or use another GPU. They used %s of it; "
+                   "tidemark top and nvidia-smi name them.",
                    tmk_device_name(s->device, device), tmk_size_text(s->others_bytes, size));
 }
 

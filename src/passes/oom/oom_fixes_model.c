@@ -47,9 +47,10 @@ static void some_smaller_batch(struct tmk_fixing *f)
                          .proof = TMK_PROOF_ESTIMATE,
                          .cost = THE_BATCH,
                          .is_for_cause = f->c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-        "Take a smaller batch or shorter sequences. How much that saves is not known: %s.",
-        is_imported ? "a snapshot does not say what blocks are for (a trace of tidemark run does)"
-                    : "what most blocks are for is not, since no module was seen to make them");
+        "Use a smaller batch or shorter sequences. %s.",
+        is_imported ? "A snapshot does not say what blocks are for; a trace of tidemark run does"
+                    : "The category of most blocks is not known, since no module was seen to "
+                      "allocate them");
 }
 
 static void smaller_batch(struct tmk_fixing *f)
@@ -77,9 +78,9 @@ static void smaller_batch(struct tmk_fixing *f)
                          .factor = percent / 100.0,
                          .cost = THE_BATCH,
                          .is_for_cause = c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-        "Take at most %d %% of the batch (%d of every 32 samples) or of the sequence's length, "
-        "and accumulate gradients over %d parts to train alike. The step needs %s%s, of "
-        "which %s grow with the batch.",
+        "Use at most %d %% of the batch (%d of every 32 samples) or sequence length. Accumulate "
+        "gradients over %d parts to train the same. The step needs %s%s; %s of it scales with "
+        "the batch.",
         percent, percent * 32 / 100 ? percent * 32 / 100 : 1, (99 + percent) / percent,
         c->need.is_estimate ? "about " : "at least ", tmk_size_text(c->need.bytes, need),
         tmk_size_text(c->need.scaling_bytes, size));
@@ -150,7 +151,7 @@ static void add_checkpointing_fix(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     struct blocks blocks;
-    char size[TMK_AMOUNT_BYTES], saved[TMK_AMOUNT_BYTES], groups[48] = "each block";
+    char size[TMK_AMOUNT_BYTES], groups[48] = "each block";
     if (!c->need.has_parts || find_scene_blocks(f, &blocks) < 0) {
         f->failed = f->failed || c->need.has_parts;
         return;
@@ -177,10 +178,9 @@ static void add_checkpointing_fix(struct tmk_fixing *f)
                          .avoids = tmk_fixing_covers(c, saves),
                          .cost = TIME,
                          .is_for_cause = c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-        "Checkpoint %s (torch.utils.checkpoint): only their inputs are kept, the rest is "
-        "computed again in backward, which takes about a third more time. Activations "
-        "had %s then; about %s less.",
-        groups, tmk_size_text(now, size), tmk_size_text(saves, saved));
+        "Checkpoint %s with torch.utils.checkpoint. Only their inputs are kept; backward computes "
+        "the rest again, which takes about a third more time. Activations used %s.",
+        groups, tmk_size_text(now, size));
 }
 
 /* ---- dtypes, optimizer, what is trained ---- */
@@ -210,7 +210,6 @@ static void half_precision(struct tmk_fixing *f, const struct weights *w)
 {
     const struct tmk_case *c = f->c;
     uint64_t saves = c->need.activation_bytes / 2;
-    char size[TMK_AMOUNT_BYTES];
     if (!c->need.has_parts || w->bytes == 0 || w->float32_bytes < w->bytes / 2 ||
         !tmk_fixing_is_much(c, saves))
         return;
@@ -220,27 +219,27 @@ static void half_precision(struct tmk_fixing *f, const struct weights *w)
                                     .proof = TMK_PROOF_ESTIMATE,
                                     .avoids = tmk_fixing_covers(c, saves),
                                     .cost = TIME},
-                   "Compute in bfloat16 (torch.autocast), if that is not done yet: the weights are "
-                   "float32, and activations that are too take half, about %s less.",
-                   tmk_size_text(saves, size));
+                   "Compute in bfloat16 with torch.autocast. The weights are float32; activations "
+                   "that are float32 too take half.");
 }
 
 static void smaller_optimizer(struct tmk_fixing *f, const struct weights *w)
 {
     const struct tmk_case *c = f->c;
     uint64_t state = c->scene.category_bytes[TIDEMARK_OPTIMIZER_STATE], saves = state / 4 * 3;
-    char size[TMK_AMOUNT_BYTES], saved[TMK_AMOUNT_BYTES];
+    char size[TMK_AMOUNT_BYTES];
     if (w->float32_bytes < w->bytes / 2 || w->bytes == 0 || !tmk_fixing_is_much(c, saves))
         return;
-    tmk_fixing_add(f,
-                   (struct tmk_fix){.kind = "optimizer",
-                                    .saves_bytes = saves,
-                                    .proof = TMK_PROOF_ESTIMATE,
-                                    .avoids = tmk_fixing_covers(c, saves),
-                                    .cost = A_LIBRARY},
-                   "Keep the optimizer's state in 8 bits (bitsandbytes, torchao): it has %s, about "
-                   "%s less where that is float32. Plain SGD has none.",
-                   tmk_size_text(state, size), tmk_size_text(saves, saved));
+    tmk_fixing_add(
+        f,
+        (struct tmk_fix){.kind = "optimizer",
+                         .saves_bytes = saves,
+                         .proof = TMK_PROOF_ESTIMATE,
+                         .avoids = tmk_fixing_covers(c, saves),
+                         .cost = A_LIBRARY},
+        "Keep the optimizer state in 8 bits (bitsandbytes, torchao). It uses %s, float32 "
+        "as far as is known. Plain SGD has none.",
+        tmk_size_text(state, size));
 }
 
 static void add_shard_fix(struct tmk_fixing *f)
@@ -254,16 +253,16 @@ static void add_shard_fix(struct tmk_fixing *f)
     uint64_t saves = state - state / (uint64_t)n;
     if (!tmk_fixing_is_much(c, saves))
         return;
-    tmk_fixing_add(
-        f,
-        (struct tmk_fix){.kind = "shard",
-                         .saves_bytes = saves,
-                         .proof = TMK_PROOF_ESTIMATE,
-                         .avoids = tmk_fixing_covers(c, saves),
-                         .cost = A_LIBRARY},
-        "Share the optimizer's state among the %" PRId64 " ranks "
-        "(ZeroRedundancyOptimizer, FSDP): about %s less on each, if it is not shared yet.",
-        n, tmk_size_text(saves, size));
+    tmk_fixing_add(f,
+                   (struct tmk_fix){.kind = "shard",
+                                    .saves_bytes = saves,
+                                    .proof = TMK_PROOF_ESTIMATE,
+                                    .avoids = tmk_fixing_covers(c, saves),
+                                    .cost = A_LIBRARY},
+                   "Shard the optimizer state over the %" PRId64
+                   " ranks (ZeroRedundancyOptimizer, FSDP). "
+                   "That saves memory if it is not sharded yet; each rank has %s.",
+                   n, tmk_size_text(state, size));
 }
 
 static void train_fewer_parameters(struct tmk_fixing *f, const struct weights *w)
@@ -271,7 +270,6 @@ static void train_fewer_parameters(struct tmk_fixing *f, const struct weights *w
     const struct tmk_case *c = f->c;
     const uint64_t *of = c->scene.category_bytes;
     uint64_t saves = (of[TIDEMARK_GRADIENT] + of[TIDEMARK_OPTIMIZER_STATE]) / 100 * 98;
-    char size[TMK_AMOUNT_BYTES];
     if (w->bytes == 0 || w->trained_bytes < w->bytes / 10 * 9 || !tmk_fixing_is_much(c, saves))
         return;
     tmk_fixing_add(
@@ -281,9 +279,8 @@ static void train_fewer_parameters(struct tmk_fixing *f, const struct weights *w
                          .proof = TMK_PROOF_ESTIMATE,
                          .avoids = tmk_fixing_covers(c, saves),
                          .cost = OTHER_TRAINING},
-        "Train small adapters (LoRA) instead of all weights, where that will do: with 2 %% "
-        "of them trained, gradients and optimizer state have about %s less.",
-        tmk_size_text(saves, size));
+        "Train small adapters (LoRA) instead of all weights. With 2 %% of the weights trained, "
+        "gradients and optimizer state nearly vanish.");
 }
 
 /* ---- what was there for nothing ---- */
@@ -301,8 +298,8 @@ static void drop_gradients(struct tmk_fixing *f)
                                     .proof = TMK_PROOF_MEASURED,
                                     .avoids = tmk_fixing_covers(c, gradients),
                                     .cost = A_CALL},
-                   "Free gradients before forward: zero_grad(set_to_none=True). They held %s while "
-                   "forward ran. (Not where gradients are accumulated on purpose.)",
+                   "Call zero_grad(set_to_none=True) before forward. Gradients used %s while "
+                   "forward ran. Leave it where gradients are accumulated on purpose.",
                    tmk_size_text(gradients, size));
 }
 
@@ -324,9 +321,8 @@ static bool no_graph(struct tmk_fixing *f)
                                          : tmk_fixing_covers(c, activations),
                          .cost = A_CALL,
                          .is_for_cause = keeps || c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
-        "Evaluate under torch.no_grad(): %s were kept for a backward that does not come. Of what "
-        "is "
-        "to be kept, keep the values (.item(), .detach()%s).",
+        "Evaluate under torch.no_grad(). %s were kept for a backward that does not come. Keep "
+        "values only (.item(), .detach()%s).",
         tmk_size_text(activations, size), c->scene.device == TIDEMARK_HOST ? "" : ", .cpu()");
     return keeps;
 }
@@ -344,8 +340,8 @@ static void fewer_inputs(struct tmk_fixing *f)
                          .saves_bytes = TMK_BYTES_UNKNOWN,
                          .proof = TMK_PROOF_ESTIMATE,
                          .cost = THE_BATCH},
-        "Keep only the batch in use on the card: inputs had %s of it. Load the rest, and "
-        "prefetch, into host memory.",
+        "Keep only the current batch on the GPU. Inputs used %s. Load and prefetch the rest into "
+        "host memory.",
         tmk_size_text(inputs, size));
 }
 
@@ -366,8 +362,8 @@ static void beside_torch(struct tmk_fixing *f)
                                     .proof = TMK_PROOF_MEASURED,
                                     .avoids = tmk_fixing_covers(c, beside),
                                     .cost = A_LIBRARY},
-                   "Look at what else this process keeps on the card: %s are not torch's "
-                   "(tidemark report says whose). JAX takes less with "
+                   "Reduce what else this process has on the GPU. %s are not torch's; tidemark "
+                   "report --full says what they are. JAX takes less with "
                    "XLA_PYTHON_CLIENT_PREALLOCATE=false.",
                    tmk_size_text(beside, size));
 }
@@ -390,8 +386,8 @@ static void larger_card(struct tmk_fixing *f)
                                         .avoids = true,
                                         .cost = A_CALL,
                                         .is_for_cause = true},
-                       "Look at how the size comes about at %.200s: a shape that is larger than "
-                       "meant (a broadcast, an outer product) or a number that overflowed.",
+                       "Check the size computed at %.200s. The shape may be larger than meant (a "
+                       "broadcast, an outer product), or a number overflowed.",
                        tmk_frame_text(c->scene.has_site ? &c->scene.site : NULL, true, site));
         return;
     }
@@ -401,8 +397,8 @@ static void larger_card(struct tmk_fixing *f)
                                     .proof = TMK_PROOF_ESTIMATE,
                                     .cost = A_CARD,
                                     .is_for_cause = true},
-                   "Use a card that leaves it %s %s (tidemark whatif --capacity tells which "
-                   "would do), or share the model among several (FSDP).",
+                   "Use a GPU with %s %s free, or shard the model (FSDP). tidemark whatif "
+                   "--capacity tells which GPU would do.",
                    c->need.is_estimate ? "about" : "more than",
                    tmk_size_text(c->need.bytes > v->limit_bytes ? c->need.bytes : least, need));
 }

@@ -29,7 +29,7 @@ enum { N_CARDS = TMK_MAX_DEVICES + 1 };
 struct scene_place { /* a scene, and what its names are borrowed from */
     struct tmk_scene scene;
     struct tmk_labels labels;
-    struct tmk_group *activations, *old;
+    struct tmk_group *activations, *old, *old_stacks;
     const char **entered;
     bool is_taken;
 };
@@ -70,6 +70,7 @@ static void forget_scene(struct scene_place *k)
 {
     tmk_group_close(k->activations);
     tmk_group_close(k->old);
+    tmk_group_close(k->old_stacks);
     free(k->entered);
     tmk_labels_fini(&k->labels);
     *k = (struct scene_place){0};
@@ -185,6 +186,8 @@ static int add_up_blocks(struct scene_place *k, const struct tmk_process *p,
         rc = tmk_group_open(&k->labels, TMK_BY_MODULE, &k->activations);
     if (rc == 0)
         rc = tmk_group_open(&k->labels, TMK_BY_SITE, &k->old);
+    if (rc == 0)
+        rc = tmk_group_open(&k->labels, TMK_BY_STACK, &k->old_stacks);
     for (uint32_t i = 1; i <= s->n_entries && rc == 0; i++) {
         if (!s->entries[i].live || s->entries[i].device != scene->device)
             continue;
@@ -193,8 +196,10 @@ static int add_up_blocks(struct scene_place *k, const struct tmk_process *p,
         if (category >= TMK_SCENE_CATEGORIES)
             category = TIDEMARK_UNKNOWN;
         scene->category_bytes[category] += b.size_bytes;
-        if (is_old_block(scene, &b, category))
+        if (is_old_block(scene, &b, category)) {
             tmk_group_add(k->old, &b);
+            tmk_group_add(k->old_stacks, &b);
+        }
         if (category != TIDEMARK_ACTIVATION)
             continue;
         tmk_group_add(k->activations, &b);
@@ -414,7 +419,8 @@ static void settle_scene(struct tmk_scenes *s, struct scene_place *k)
     struct tmk_scene *scene = &k->scene;
     if (scene->has_blocks &&
         (tmk_group_rows(k->activations, &scene->activations, &scene->n_activations) < 0 ||
-         tmk_group_rows(k->old, &scene->old, &scene->n_old) < 0))
+         tmk_group_rows(k->old, &scene->old, &scene->n_old) < 0 ||
+         tmk_group_rows(k->old_stacks, &scene->old_stacks, &scene->n_old_stacks) < 0))
         s->failed = true;
     s->found[s->n_found++] = scene;
 }

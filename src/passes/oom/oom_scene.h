@@ -19,7 +19,6 @@
 #include "trace/state.h"
 
 enum {
-    TMK_NEAR_PERCENT = 95,
     TMK_SCENE_CATEGORIES = TIDEMARK_KV_CACHE + 1,
     TMK_MAX_SCENES = 16, /* OOMs that are kept */
 };
@@ -80,6 +79,8 @@ struct tmk_scene {
      * allocation site. */
     const struct tmk_peak_row *old;
     uint64_t n_old;
+    const struct tmk_peak_row *old_stacks; /* the same by stack */
+    uint64_t n_old_stacks;
 };
 
 /* The bytes requested and not given; 0 in a near miss. */

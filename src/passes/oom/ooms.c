@@ -34,6 +34,7 @@ struct tmk_ooms {
     uint64_t n, n_kept, n_looked_at;
     struct tmk_sample_body seen[TMK_MAX_DEVICES]; /* last, by number */
     bool was_seen[TMK_MAX_DEVICES];
+    struct tmk_near_miss near_misses[TMK_MAX_DEVICES]; /* by number; total_bytes 0: no sample */
     bool failed;
 };
 
@@ -45,12 +46,16 @@ static void forget_kept_oom(struct kept *k)
     *k = (struct kept){0};
 }
 
-static uint64_t allocated_on_device(const struct tmk_state *s, uint16_t device)
+static void look_at_device_use(const struct tmk_state *s, struct tmk_oom *oom)
 {
-    for (uint32_t i = 0; i < s->n_devices; i++)
-        if (s->devices[i].device == device)
-            return s->devices[i].allocated_bytes;
-    return 0;
+    oom->reserved_bytes = UINT64_MAX;
+    for (uint32_t i = 0; i < s->n_devices; i++) {
+        const struct tmk_device_use *d = &s->devices[i];
+        if (d->device != oom->device)
+            continue;
+        oom->allocated_bytes = d->allocated_bytes;
+        oom->reserved_bytes = d->has_reserved ? d->reserved_bytes : UINT64_MAX;
+    }
 }
 
 static int add_up_holders(struct kept *k, const struct tmk_process *p, const struct tmk_state *s)
@@ -81,6 +86,22 @@ static void note_oom_sample(struct tmk_ooms *o, const struct tmk_event *ev)
     unsigned number = (ev->device & 0xff) % TMK_MAX_DEVICES;
     o->seen[number] = ev->sample;
     o->was_seen[number] = true;
+    struct tmk_near_miss *near = &o->near_misses[number];
+    const struct tmk_sample_body *now = &ev->sample;
+    bool is_known = now->used_bytes != UINT64_MAX && now->total_bytes != UINT64_MAX;
+    if (is_known && (near->total_bytes == 0 || now->used_bytes > near->used_bytes)) {
+        near->device = ev->device;
+        near->used_bytes = now->used_bytes;
+        near->total_bytes = now->total_bytes;
+    }
+}
+
+static void note_first_try(struct tmk_ooms *o, const struct tmk_event *ev)
+{
+    struct tmk_near_miss *near = &o->near_misses[(ev->device & 0xff) % TMK_MAX_DEVICES];
+    near->device = ev->device;
+    near->requested_bytes = ev->size_bytes;
+    near->n_retries++;
 }
 
 static void look_at_oom_device(const struct tmk_ooms *o, struct tmk_oom *oom)
@@ -106,8 +127,12 @@ static void on_oom_event(void *arg, const struct tmk_replay *rp, const struct tm
     if (ev->kind == TMK_KIND_SAMPLE)
         note_oom_sample(o, ev);
     tmk_segment_sums_event(o->sums, rp, ev);
-    if (ev->kind != TMK_KIND_OOM || tmk_oom_is_first_try(o->sums->holders, ev))
+    if (ev->kind != TMK_KIND_OOM)
         return;
+    if (tmk_oom_is_first_try(o->sums->holders, ev)) {
+        note_first_try(o, ev);
+        return;
+    }
     o->n++;
     struct kept *k = &o->kept[o->n_kept < MAX_KEPT ? o->n_kept++ : MAX_KEPT - 1];
     forget_kept_oom(k);
@@ -119,12 +144,12 @@ static void on_oom_event(void *arg, const struct tmk_replay *rp, const struct tm
         .requested_bytes = ev->size_bytes,
         .capacity_bytes = ev->capacity_bytes,
         .free_bytes = ev->free_bytes,
-        .allocated_bytes = allocated_on_device(s, ev->device),
         .is_of_driver = ev->is_of_driver,
         .segment_bytes = held_bytes_on(o->sums, ev->device),
         .module = context ? tmk_context_module(o->p, s, context) : NULL,
         .stage = context ? tmk_context_stage(o->p, s, context) : NULL,
     };
+    look_at_device_use(s, &k->oom);
     look_at_oom_device(o, &k->oom);
     k->oom.has_site = tmk_stack_site(o->p, ev->stack, &k->oom.site);
     o->n_looked_at += s->n_entries;
@@ -166,6 +191,27 @@ uint64_t tmk_ooms_n_kept(const struct tmk_ooms *o)
 const struct tmk_oom *tmk_ooms_get(const struct tmk_ooms *o, uint64_t i)
 {
     return &o->kept[i].oom;
+}
+
+/* As full as explain takes note of. */
+static bool is_almost_full(const struct tmk_near_miss *near)
+{
+    uint64_t percent = near->total_bytes / 100;
+    return percent > 0 && near->used_bytes / percent >= TMK_NEAR_PERCENT;
+}
+
+bool tmk_ooms_near_miss(const struct tmk_ooms *o, struct tmk_near_miss *ret)
+{
+    const struct tmk_near_miss *best = NULL;
+    for (int i = 0; i < TMK_MAX_DEVICES && o->n == 0; i++) {
+        const struct tmk_near_miss *near = &o->near_misses[i];
+        if ((near->n_retries > 0 || is_almost_full(near)) &&
+            (!best || near->n_retries > best->n_retries))
+            best = near;
+    }
+    if (best)
+        *ret = *best;
+    return best != NULL;
 }
 
 int tmk_ooms_holders(const struct tmk_ooms *o, uint64_t i, enum tmk_by by,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/answers/report_card_text.c - the report's account of each GPU: what nvidia-smi shows, taken
+/* cli/answers/report_device_text.c - the report's account of each GPU: what nvidia-smi shows, taken
  * apart. */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static const char *inside_text(const struct tmk_device_account *a,
     }
     uint64_t unused =
         a->reserved_bytes > a->allocated_bytes ? a->reserved_bytes - a->allocated_bytes : 0;
-    snprintf(buffer, size, "%s segment%s: blocks %s, cached %s", count,
+    snprintf(buffer, size, "%s segment%s: %s allocated, %s cached", count,
              part->n_segments == 1 ? "" : "s", tmk_size_text(a->allocated_bytes, blocks),
              tmk_size_text(unused, cached));
     return buffer;
@@ -72,22 +72,21 @@ static void write_account(const struct tmk_process_answer *f, const struct tmk_d
     if (a->used_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(
             sheet,
-            "Of %s the driver has told nothing (no NVML): what the process asked it for, "
-            "at the end.",
+            "The driver told nothing about %s (no NVML). The process had this from it at the end:",
             device);
     else
-        tmk_sheet_text(sheet, "%s: %s of %s were used when this process had most of it, after %s.",
+        tmk_sheet_text(sheet, "%s: %s of %s were in use when this process used most, after %s.",
                        device, tmk_size_text(a->used_bytes, used),
                        tmk_size_text(a->total_bytes, total), time);
     write_account_table(a, sheet);
 }
 
-void tmk_report_card_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
+void tmk_report_device_text(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     uint64_t n = tmk_accounting_n(f->accounting);
     if (n == 0)
         return;
-    tmk_sheet_heading(sheet, "THE CARD");
+    tmk_sheet_heading(sheet, "DEVICE MEMORY");
     for (uint64_t i = 0; i < n; i++)
         if (tmk_accounting_get(f->accounting, i)->is_peak)
             write_account(f, tmk_accounting_get(f->accounting, i), sheet);
