@@ -16,6 +16,8 @@ KEYWORDS = {
     "tmk_sheet_heading": (2,), "tmk_sheet_text": (2,),
     "tmk_progress_init": (3,), "tmk_heartbeat_start": (2,),
 }
+# Formats of these are expanded by base/text.c, which knows neither widths nor positions.
+PLAIN = ("tmk_fail", "tmk_fail_os")
 # Those of one file: static functions, of which the names occur elsewhere too.
 FILE_KEYWORDS = {
     "src/passes/imbalance/imbalance_line.c": {"add_words": (2,)},
@@ -90,12 +92,12 @@ def joined(tokens, i, macros):
             value += unescape(token)
         elif PRI.match(token) and i > first:
             value += f"<{token}>"
-        elif token in macros and (i > first or (i + 1 < len(tokens) and tokens[i + 1][0][0] == '"')):
+        elif token in macros and (i == 0 or tokens[i - 1][0] != "define"):
             value += macros[token]
         else:
             break
         i += 1
-    return (value, i) if i > first and any(t[0][0] == '"' for t in tokens[first:i]) else None
+    return (value, i) if i > first else None
 
 
 def texts_of(source, macros=None):
@@ -196,5 +198,7 @@ def messages_of(sources):
             entry.places.append(path)
             if "%" in text.value:
                 entry.flags.add("c-format")
+            if any(name in PLAIN for name, _ in text.calls[-1:]):
+                entry.is_plain = True
             one = entry
     return found, rest

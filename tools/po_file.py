@@ -13,6 +13,7 @@ class Entry:
         self.msgid, self.several, self.msgstr = "", None, ""
         self.flags, self.comments, self.places = set(), [], []
         self.is_obsolete = False
+        self.is_plain = False  # the format is expanded by base/text.c
 
     @property
     def is_fuzzy(self):

@@ -38,9 +38,11 @@ static int make_whole_fit(struct tmk_fit *f, struct tmk_error *err)
     if (f->n_groups > 0)
         return 0;
     return tmk_fail(err, TMK_EINVAL,
-                    "too few cells are done to say how memory grows: %u configuration%s that "
-                    "differ%s in numbers only; %u are needed",
-                    most, most == 1 ? "" : "s", most == 1 ? "s" : "", (unsigned)TMK_FIT_LEAST);
+                    most == 1 ? "too few cells are done to say how memory grows: %u configuration "
+                                "that differs in numbers only; %u are needed"
+                              : "too few cells are done to say how memory grows: %u configurations "
+                                "that differ in numbers only; %u are needed",
+                    most, (unsigned)TMK_FIT_LEAST);
 }
 
 int tmk_fit_make(const struct tmk_results *r, enum tmk_fit_of of, struct tmk_fit **ret,

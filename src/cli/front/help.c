@@ -95,7 +95,7 @@ static void write_paragraphs(FILE *out, const char *const *paragraphs)
 static void write_options(FILE *out, const struct tmk_command *c)
 {
     if (c->n_options > 0 && *c->options[0].name)
-        fprintf(out, "\n%s:\n", _("options"));
+        fputs(_("\noptions:\n"), out);
     for (unsigned i = 0; i < c->n_options; i++) {
         const struct tmk_option *o = &c->options[i];
         char text[80];
@@ -103,7 +103,7 @@ static void write_options(FILE *out, const struct tmk_command *c)
         if (*o->name)
             write_entry(out, text, o->help, OPTION_COLUMNS);
         else
-            fprintf(out, "\n%s:\n", _(o->help));
+            fprintf(out, _("\n%s:\n"), _(o->help));
     }
 }
 
@@ -121,7 +121,7 @@ void tmk_help_command(FILE *out, const struct tmk_command *c)
     snprintf(lead, sizeof lead, _("usage: tidemark %s "), c->name);
     fprintf(out, _("%s.\n\n"), _(c->summary));
     tmk_sheet_wrap(out, c->usage, lead);
-    fprintf(out, "\n%s:\n", _("examples"));
+    fputs(_("\nexamples:\n"), out);
     for (unsigned i = 0; c->examples[i]; i += 2)
         fprintf(out, "  %s\n      %s\n", c->examples[i], _(c->examples[i + 1]));
     write_options(out, c);
