@@ -9,12 +9,52 @@
 #include "cli/front/command.h"
 #include "cli/front/messages.h"
 #include "cli/front/usage.h"
+#include "cli/output/pager.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/remote/remote.h"
 #include "cli/remote/remote_end.h"
 #include "cli/remote/ssh.h"
 #include "cli/run/watch.h"
 #include "kit/language.h"
+
+/* Take an option about the terminal that stands before the command. Returns how many arguments it
+ * has, 0: it is none, or -1 after a message. */
+static int take_terminal_option(char **argv)
+{
+    static const char colour[] = "--color";
+    size_t n = strlen(colour);
+    if (strcmp(argv[0], "--no-pager") == 0) {
+        tmk_pager_forbid();
+        return 1;
+    }
+    if (strncmp(argv[0], colour, n) != 0 || (argv[0][n] != '\0' && argv[0][n] != '='))
+        return 0;
+    const char *when = argv[0][n] == '=' ? argv[0] + n + 1 : argv[1];
+    if (when && tmk_terminal_choose_colour(when))
+        return argv[0][n] == '=' ? 1 : 2;
+    if (when)
+        tmk_say("--color: '%s' is not one of %s", when, "always|never|auto");
+    else
+        tmk_say("--color wants always, never or auto");
+    return -1;
+}
+
+/* Take the options that stand before the command. Returns the command, or NULL after a message. */
+static char **take_global_options(char **argv)
+{
+    while (argv[0]) {
+        int n = tmk_take_language(argv);
+        if (n == 0)
+            n = take_terminal_option(argv);
+        if (n < 0)
+            return NULL;
+        if (n == 0)
+            break;
+        argv += n;
+    }
+    return argv;
+}
 
 static int run_command(const struct tmk_command *c, char **argv)
 {
@@ -22,6 +62,8 @@ static int run_command(const struct tmk_command *c, char **argv)
     int status = tmk_args_parse(c, argv, &args);
     if (status != 0)
         return status;
+    if (args.wants_help || c->is_paged)
+        tmk_pager_begin();
     if (args.wants_help) {
         tmk_help_command(stdout, c);
         return TMK_EXIT_OK;
@@ -34,9 +76,9 @@ static int run_command(const struct tmk_command *c, char **argv)
 static int dispatch_command(char **argv)
 {
     tmk_language_from_environment();
-    for (int n; argv[0] && (n = tmk_take_language(argv)) != 0; argv += n)
-        if (n < 0)
-            return TMK_EXIT_USAGE;
+    argv = take_global_options(argv);
+    if (!argv)
+        return TMK_EXIT_USAGE;
     if (!argv[0]) {
         tmk_help_all(stderr);
         return TMK_EXIT_USAGE;
@@ -83,6 +125,7 @@ int main(int argc, char **argv)
     if (argc < 1)
         return TMK_EXIT_USAGE;
     occupy_standard_files();
+    tmk_terminal_init();
     tmk_watch_prepare();
     return tmk_close_output(stdout, "the output", dispatch_command(argv + 1));
 }

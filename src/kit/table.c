@@ -10,14 +10,31 @@
 #include "base/error.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/glyph.h"
 #include "kit/grow.h"
 #include "kit/language.h"
 #include "kit/markdown.h"
 #include "kit/utf8.h"
+#include "kit/wrap.h"
 
-/* The blanks between columns, the least width of a column that shrinks, and the most lines of a
- * title. */
-enum { GAP = 2, LEAST_WIDTH = 8, TITLE_LINES = 3 };
+/* The blanks between columns, the least width of a column that shrinks, the most lines of a title,
+ * what the further lines of a cell are indented by, and the columns of a bar where there is no
+ * width to fit, at least, and at most. */
+enum {
+    GAP = 2,
+    LEAST_WIDTH = 8,
+    TITLE_LINES = 3,
+    HANG = 2,
+    BAR_USUAL = 16,
+    BAR_LEAST = 8,
+    BAR_MOST = 64
+};
+
+struct table_cell {
+    const char *text;
+    const char *paint;    /* NULL: none */
+    uint64_t part, whole; /* of a bar */
+};
 
 struct tmk_table {
     const struct tmk_column *columns;
@@ -25,7 +42,7 @@ struct tmk_table {
     bool failed;
     bool has_printed;
     size_t *widths;
-    const char **cells;
+    struct table_cell *cells;
     uint64_t n_cells, room;
     struct tmk_arena texts;
 };
@@ -58,7 +75,7 @@ static void add_table_cell(struct tmk_table *t, const char *text)
         t->failed = true;
         return;
     }
-    t->cells[t->n_cells++] = text;
+    t->cells[t->n_cells++] = (struct table_cell){.text = text};
 }
 
 void tmk_table_cell(struct tmk_table *t, const char *text)
@@ -66,6 +83,24 @@ void tmk_table_cell(struct tmk_table *t, const char *text)
     if (!t)
         return;
     add_table_cell(t, text ? tmk_arena_text(&t->texts, text, strlen(text)) : "-");
+}
+
+void tmk_table_bar(struct tmk_table *t, uint64_t part, uint64_t whole)
+{
+    tmk_table_cell(t, "");
+    if (!t || t->failed)
+        return;
+    t->cells[t->n_cells - 1].part = part;
+    t->cells[t->n_cells - 1].whole = whole;
+}
+
+void tmk_table_paint(struct tmk_table *t, const char *on)
+{
+    if (!t || t->failed || t->n_cells == 0 || !on || !*on)
+        return;
+    const char *copy = tmk_arena_text(&t->texts, on, strlen(on));
+    t->failed |= !copy;
+    t->cells[t->n_cells - 1].paint = copy;
 }
 
 void tmk_table_cellf(struct tmk_table *t, const char *format, ...)
@@ -128,7 +163,7 @@ static void measure_columns(struct tmk_table *t)
     for (uint32_t c = 0; c < t->n_columns && has_titles(t) && !t->has_printed; c++)
         t->widths[c] = tmk_utf8_width(title_of(t, c));
     for (uint64_t i = 0; i < t->n_cells; i++) {
-        size_t width = tmk_utf8_width(t->cells[i]);
+        size_t width = tmk_utf8_width(t->cells[i].text);
         uint64_t column = i % (t->n_columns ? t->n_columns : 1);
         if (width > t->widths[column])
             t->widths[column] = width;
@@ -194,8 +229,9 @@ static void fold_titles(struct tmk_table *t, size_t room)
         for (uint32_t c = 0; c < t->n_columns; c++) {
             size_t width = folded_width(title_of(t, c));
             for (uint64_t i = c; i < t->n_cells; i += t->n_columns)
-                width = tmk_utf8_width(t->cells[i]) > width ? tmk_utf8_width(t->cells[i]) : width;
-            if (t->columns[c].shrink == TMK_FIXED || width + most >= t->widths[c])
+                width = tmk_utf8_width(t->cells[i].text) > width ? tmk_utf8_width(t->cells[i].text)
+                                                                 : width;
+            if (t->columns[c].shrink != TMK_SHRINK || width + most >= t->widths[c])
                 continue;
             most = t->widths[c] - width;
             best = c;
@@ -214,7 +250,7 @@ static void shrink_columns(struct tmk_table *t, size_t room)
     for (;;) {
         uint32_t widest = t->n_columns;
         for (uint32_t c = 0; c < t->n_columns; c++)
-            if (t->columns[c].shrink != TMK_FIXED && widths[c] > LEAST_WIDTH &&
+            if (t->columns[c].shrink == TMK_SHRINK && widths[c] > LEAST_WIDTH &&
                 (widest == t->n_columns || widths[c] > widths[widest]))
                 widest = c;
         if (total_width(t) <= room || widest == t->n_columns)
@@ -229,24 +265,54 @@ static void pad_cell(FILE *out, size_t n)
         fputc(' ', out);
 }
 
-static void print_text_line(const struct tmk_table *t, FILE *out, unsigned indent,
-                            const char *const *cells)
+/* ---- bars ---- */
+
+/* Gives all bars together the room that is left, within their limits; the usual width where there
+ * is no room to fit. */
+static void size_bars(struct tmk_table *t, size_t room)
 {
-    const size_t *widths = t->widths;
+    size_t n = 0;
+    for (uint32_t c = 0; c < t->n_columns; c++) {
+        n += t->columns[c].shrink == TMK_BAR;
+        if (t->columns[c].shrink == TMK_BAR && !t->has_printed)
+            t->widths[c] = room ? BAR_LEAST : BAR_USUAL;
+    }
+    size_t used = total_width(t);
+    if (n == 0 || room <= used || t->has_printed)
+        return;
+    size_t more = (room - used) / n;
+    for (uint32_t c = 0; c < t->n_columns; c++)
+        if (t->columns[c].shrink == TMK_BAR)
+            t->widths[c] += more < BAR_MOST - BAR_LEAST ? more : BAR_MOST - BAR_LEAST;
+}
+
+/* Writes a bar. Returns its columns. */
+static size_t print_bar(FILE *out, const struct table_cell *cell, size_t width)
+{
+    char buffer[3 * BAR_MOST + 4];
+    tmk_bar(cell->part, cell->whole, (unsigned)(width < BAR_MOST ? width : BAR_MOST), buffer);
+    fputs(buffer, out);
+    return tmk_utf8_width(buffer);
+}
+
+/* ---- lines ---- */
+
+/* A line of titles, which has no more lines behind it. */
+static void print_title_line(const struct tmk_table *t, FILE *out, unsigned indent,
+                             const char *const *cells)
+{
     uint32_t n = t->n_columns; /* without the empty ones at the end */
     while (n > 0 && !*cells[n - 1])
         n--;
     pad_cell(out, indent);
     for (uint32_t c = 0; c < n; c++) {
-        const struct tmk_column *column = &t->columns[c];
-        const char *text = cells[c];
-        size_t width = tmk_utf8_width(text);
-        size_t space = width < widths[c] ? widths[c] - width : 0;
-        if (column->align == TMK_RIGHT)
+        size_t width = tmk_utf8_width(cells[c]);
+        size_t space = width < t->widths[c] ? t->widths[c] - width : 0;
+        if (t->columns[c].align == TMK_RIGHT)
             pad_cell(out, space);
-        tmk_utf8_write(out, text, widths[c]);
+        tmk_utf8_write(out, cells[c], t->widths[c]);
         if (c + 1 < n)
-            pad_cell(out, GAP + (column->align == TMK_LEFT ? space : 0));
+            pad_cell(out, GAP + (t->columns[c].align == TMK_LEFT ? space : 0));
     }
     fputc('\n', out);
 }
@@ -288,28 +354,108 @@ static void print_titles(struct tmk_table *t, FILE *out, unsigned indent, const 
                 return;
             }
         }
-        print_text_line(t, out, indent, line);
+        print_title_line(t, out, indent, line);
+    }
+}
+
+/* What the further lines of a cell are indented by. */
+static size_t hang_of(const struct tmk_column *column, const char *text, size_t width)
+{
+    size_t hang = strspn(text, " ") + HANG;
+    return column->align == TMK_RIGHT ? 0 : hang < width / 2 ? hang : width / 2;
+}
+
+/* A row while its lines are printed. */
+struct row_print {
+    const struct table_cell *cells;
+    const char **at; /* where each cell's next line begins */
+    bool is_first;   /* of the lines */
+    const char *paint_off;
+};
+
+/* Finds the next line of a cell. Returns its columns; *ret_rest is what comes behind it. */
+static size_t next_cell_line(const struct tmk_column *column, const char *text, size_t width,
+                             const char **ret_rest)
+{
+    if (column->shrink == TMK_SHRINK && width >= 2)
+        return tmk_wrap_line(text, width, ret_rest);
+    *ret_rest = text + strlen(text);
+    return tmk_utf8_width(text);
+}
+
+/* Prints the next line of a cell and its padding. */
+static void print_cell_line(const struct tmk_table *t, FILE *out, const struct row_print *row,
+                            uint32_t c, bool is_last)
+{
+    const struct tmk_column *column = &t->columns[c];
+    const struct table_cell *cell = &row->cells[c];
+    const char *text = row->at[c], *paint = row->paint_off && cell->paint ? cell->paint : "";
+    size_t hang = row->is_first || !*text ? 0 : hang_of(column, cell->text, t->widths[c]);
+    size_t width = t->widths[c] - hang, columns = 0;
+    bool is_bar = row->is_first && cell->whole;
+    if (*text)
+        columns = next_cell_line(column, text, width, &row->at[c]);
+    size_t space = columns < width ? width - columns : 0;
+    pad_cell(out, hang + (column->align == TMK_RIGHT ? space : 0));
+    fputs(columns || is_bar ? paint : "", out);
+    if (is_bar)
+        space -= print_bar(out, cell, width);
+    tmk_utf8_fill(out, text, columns);
+    fputs((columns || is_bar) && *paint ? row->paint_off : "", out);
+    if (!is_last)
+        pad_cell(out, GAP + (column->align == TMK_LEFT ? space : 0));
+}
+
+/* How many columns have something on the next line, those before the last of them included. */
+static uint32_t n_filled(const struct tmk_table *t, const struct row_print *row)
+{
+    uint32_t n = t->n_columns;
+    while (n > 0 && !*row->at[n - 1] && !(row->is_first && row->cells[n - 1].part))
+        n--;
+    return n;
+}
+
+/* Prints a row in as many lines as its longest cell needs. `at` has room for a row. */
+static void print_row_lines(const struct tmk_table *t, FILE *out,
+                            const struct tmk_table_style *style, const struct table_cell *cells,
+                            const char **at)
+{
+    struct row_print row = {
+        .cells = cells, .at = at, .is_first = true, .paint_off = style->paint_off};
+    for (uint32_t c = 0; c < t->n_columns; c++)
+        at[c] = cells[c].text;
+    for (uint32_t n; (n = n_filled(t, &row)) > 0 || row.is_first; row.is_first = false) {
+        pad_cell(out, style->indent);
+        for (uint32_t c = 0; c < n; c++)
+            print_cell_line(t, out, &row, c, c + 1 == n);
+        fputc('\n', out);
+    }
+}
+
+static void lay_out(struct tmk_table *t, const struct tmk_table_style *style)
+{
+    size_t room = style->width > style->indent ? style->width - style->indent : 0;
+    measure_columns(t);
+    size_bars(t, room);
+    if (room > 0) {
+        fold_titles(t, room);
+        shrink_columns(t, room);
     }
 }
 
 static void print_text_rows(struct tmk_table *t, FILE *out, const struct tmk_table_style *style)
 {
-    measure_columns(t);
-    if (style->width > style->indent) {
-        fold_titles(t, style->width - style->indent);
-        shrink_columns(t, style->width - style->indent);
-    }
-    if (has_titles(t) && !t->has_printed) {
-        const char **line = calloc(t->n_columns, sizeof *line);
+    const char **line = calloc(t->n_columns, sizeof *line);
+    t->failed |= !line;
+    lay_out(t, style);
+    if (line && has_titles(t) && !t->has_printed) {
         fputs(style->title_on ? style->title_on : "", out);
-        t->failed |= !line;
-        if (line)
-            print_titles(t, out, style->indent, line);
-        free(line);
+        print_titles(t, out, style->indent, line);
         fputs(style->title_off ? style->title_off : "", out);
     }
-    for (uint64_t i = 0; i + t->n_columns <= t->n_cells; i += t->n_columns)
-        print_text_line(t, out, style->indent, t->cells + i);
+    for (uint64_t i = 0; line && i + t->n_columns <= t->n_cells; i += t->n_columns)
+        print_row_lines(t, out, style, t->cells + i, line);
+    free(line);
 }
 
 static void print_markdown_cell(FILE *out, const char *text)
@@ -317,6 +463,15 @@ static void print_markdown_cell(FILE *out, const char *text)
     fputc(' ', out);
     tmk_markdown_text(out, text, false);
     fputs(" |", out);
+}
+
+static void print_markdown_table_cell(const struct tmk_table *t, FILE *out, uint32_t c,
+                                      const struct table_cell *cell)
+{
+    char bar[3 * BAR_USUAL + 4];
+    bool is_bar = t->columns[c].shrink == TMK_BAR && cell->whole;
+    print_markdown_cell(out,
+                        is_bar ? tmk_bar(cell->part, cell->whole, BAR_USUAL, bar) : cell->text);
 }
 
 static void print_markdown_titles(const struct tmk_table *t, FILE *out)
@@ -337,7 +492,7 @@ static void print_markdown(const struct tmk_table *t, FILE *out)
     for (uint64_t i = 0; i + t->n_columns <= t->n_cells; i += t->n_columns) {
         fputc('|', out);
         for (uint32_t c = 0; c < t->n_columns; c++)
-            print_markdown_cell(out, t->cells[i + c]);
+            print_markdown_table_cell(t, out, c, &t->cells[i + c]);
         fputc('\n', out);
     }
 }

@@ -2,9 +2,12 @@
 /* kit/table.h - rows of texts in straight columns, for a screen or as Markdown.
  *
  * Cells are added one after the other, row by row, and copied. Columns are as wide as their widest
- * cell; where a table must fit a width, titles of columns that may shrink are broken behind '_' and
- * blanks, then these columns are cut, the widest first. Print reports a lack of memory of any
- * earlier call. */
+ * cell, counted in columns of the terminal (kit/utf8.h). Where a table must fit a width, bars are
+ * made shorter, then titles of columns that may shrink are broken behind '_' and blanks, then cells
+ * of these columns are broken over several lines (kit/wrap.h), the widest first. No cell is ever
+ * cut: two rows that differ look different. Bars take the width that is left over.
+ *
+ * Print reports a lack of memory of any earlier call. */
 #ifndef TMK_KIT_TABLE_H
 #define TMK_KIT_TABLE_H
 
@@ -15,7 +18,7 @@
 struct tmk_column {
     const char *title; /* translated here; NULL: the table has no title line (all or none) */
     enum { TMK_LEFT, TMK_RIGHT } align;
-    enum { TMK_FIXED, TMK_SHRINK } shrink;
+    enum { TMK_FIXED, TMK_SHRINK, TMK_BAR } shrink; /* TMK_BAR: cells by tmk_table_bar() */
 };
 
 struct tmk_table;
@@ -32,6 +35,9 @@ void tmk_table_size(struct tmk_table *t, uint64_t size_bytes); /* unknown: TMK_B
 void tmk_table_count(struct tmk_table *t, uint64_t n);
 void tmk_table_time(struct tmk_table *t, uint64_t ns);
 void tmk_table_number(struct tmk_table *t, int64_t number); /* unknown: negative */
+void tmk_table_bar(struct tmk_table *t, uint64_t part, uint64_t whole);
+/* Print the cell added last in a colour: `on` is copied; NULL or "": none. */
+void tmk_table_paint(struct tmk_table *t, const char *on);
 uint64_t tmk_table_n_rows(const struct tmk_table *t);
 
 struct tmk_table_style {
@@ -39,6 +45,7 @@ struct tmk_table_style {
     size_t width;                     /* of the screen; 0: as wide as it gets */
     bool markdown;                    /* then indent and width do not count */
     const char *title_on, *title_off; /* around the title line, e.g. colours; may be NULL */
+    const char *paint_off;            /* behind a painted cell; NULL: no cell is painted */
 };
 
 /* Prints the rows added so far and forgets them. Returns 0 or TMK_ENOMEM. Rows added and printed

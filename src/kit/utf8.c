@@ -7,12 +7,24 @@
 
 #include <string.h>
 
+#include "kit/glyph.h"
+
 static const struct {
     uint32_t first, last;
 } wide[] = {
     {0x1100, 0x115f}, {0x2e80, 0x303e},   {0x3041, 0x33ff},   {0x3400, 0x4dbf},   {0x4e00, 0x9fff},
     {0xa000, 0xa4cf}, {0xac00, 0xd7a3},   {0xf900, 0xfaff},   {0xfe30, 0xfe4f},   {0xff00, 0xff60},
     {0xffe0, 0xffe6}, {0x1f300, 0x1f64f}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},
+};
+
+/* Marks that combine with what stands before them, and variation selectors: no column of their
+ * own. */
+static const struct {
+    uint32_t first, last;
+} combining[] = {
+    {0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},   {0x64b, 0x65f},
+    {0x93a, 0x93c},   {0x941, 0x948},   {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x20d0, 0x20ff},
+    {0x302a, 0x302d}, {0x3099, 0x309a}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xe0100, 0xe01ef},
 };
 
 /* Controls, and invisible characters that change the text around them: marks of direction, joiners,
@@ -37,10 +49,15 @@ bool tmk_utf8_is_unseen(uint32_t c)
 
 static size_t columns_of_character(uint32_t c)
 {
+    if (c < combining[0].first)
+        return 1;
+    for (size_t i = 0; i < sizeof combining / sizeof combining[0]; i++)
+        if (c >= combining[i].first && c <= combining[i].last)
+            return 0;
     for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
         if (c >= wide[i].first && c <= wide[i].last)
             return 2;
-    return c >= 0x300 && c <= 0x36f ? 0 : 1; /* accents that combine */
+    return 1;
 }
 
 uint32_t tmk_utf8_next(const char **at)
@@ -129,8 +146,7 @@ const char *tmk_utf8_tail(const char *text, size_t width)
     return text;
 }
 
-/* Write characters until `width` columns are full. */
-static size_t write_columns(FILE *out, const char *text, size_t width)
+size_t tmk_utf8_fill(FILE *out, const char *text, size_t width)
 {
     size_t written = 0;
     for (;;) {
@@ -141,7 +157,7 @@ static size_t write_columns(FILE *out, const char *text, size_t width)
             return written;
         written += columns;
         if (c == TMK_UTF8_BAD)
-            fputs("\xef\xbf\xbd", out);
+            fputs(tmk_glyph_is_ascii() ? "?" : "\xef\xbf\xbd", out);
         else
             fwrite(from, 1, (size_t)(text - from), out);
     }
@@ -150,11 +166,11 @@ static size_t write_columns(FILE *out, const char *text, size_t width)
 size_t tmk_utf8_write(FILE *out, const char *text, size_t width)
 {
     if (tmk_utf8_width(text) <= width)
-        return write_columns(out, text, width);
+        return tmk_utf8_fill(out, text, width);
     if (width == 0)
         return 0;
-    size_t written = write_columns(out, text, width - 1);
-    fputs("…", out);
+    size_t written = tmk_utf8_fill(out, text, width - 1);
+    fputs(tmk_glyph_is_ascii() ? "~" : "…", out);
     return written + 1;
 }
 

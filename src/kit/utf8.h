@@ -2,7 +2,8 @@
 /* kit/utf8.h - foreign texts on a screen: decode, measure, cut.
  *
  * Bytes that are not UTF-8 and control characters count as one column and are shown as U+FFFD, so
- * that a hostile name can neither break a table nor drive the terminal. */
+ * that a hostile name can neither break a table nor drive the terminal. Where the terminal shows
+ * ASCII only (kit/glyph.h), U+FFFD is written as "?", and the "…" of a cut as "~". */
 #ifndef TMK_KIT_UTF8_H
 #define TMK_KIT_UTF8_H
 
@@ -35,6 +36,9 @@ size_t tmk_utf8_piece(const char *text);
  */
 const char *tmk_utf8_tail(const char *text, size_t width);
 
+/* Write as many characters of `text` as have room in `width` columns. Returns the columns written.
+ */
+size_t tmk_utf8_fill(FILE *out, const char *text, size_t width);
 /* Write `text` in at most `width` columns; what does not fit becomes one "…" at the end. Returns
  * the columns written. */
 size_t tmk_utf8_write(FILE *out, const char *text, size_t width);

@@ -47,8 +47,9 @@ TIME_LIMIT_S = 60
 
 def environment():
     kept = {name: value for name, value in os.environ.items()
-            if name in ("HOME", "TMPDIR", "LANG", "XDG_RUNTIME_DIR") or name.endswith("SAN_OPTIONS")}
-    return {**kept, "PATH": BUILD + ":/usr/bin:/bin", "TERM": "xterm"}
+            if name in ("HOME", "TMPDIR", "XDG_RUNTIME_DIR") or name.endswith("SAN_OPTIONS")}
+    return {**kept, "PATH": BUILD + ":/usr/bin:/bin", "TERM": "xterm",
+            "LC_ALL": "C.UTF-8"}
 
 
 def shell(line, folder):

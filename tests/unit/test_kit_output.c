@@ -418,7 +418,8 @@ static void test_table_fits(void **state)
     sheet_open(&s);
     assert_int_equal(tmk_table_print(t, s.out, &style), 0);
     sheet_check(&s, "  name          n\n"
-                    "  long name o…  1  #\n");
+                    "  long name of  1  #\n"
+                    "    a thing\n");
     tmk_table_close(t);
 }
 

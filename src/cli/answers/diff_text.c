@@ -9,7 +9,6 @@
 #include "cli/answers/diff_answer.h"
 #include "cli/answers/moment_answer.h"
 #include "cli/front/target.h"
-#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
@@ -376,7 +375,7 @@ static void print_gates(struct tmk_sheet *sheet, const struct tmk_diff_answer *c
 
 void tmk_diff_text(const struct tmk_diff_answer *c)
 {
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     print_sides(&sheet, c);
     print_totals(&sheet, c);
     print_places(&sheet, c);

@@ -2,6 +2,8 @@
 /* cli/answers/frag_answer.c - see frag_answer.h. */
 #include "cli/answers/frag_answer.h"
 
+#include <stdio.h>
+
 #include "base/array.h"
 #include "cli/output/chart.h"
 #include "kit/amount.h"
@@ -18,7 +20,7 @@ int tmk_frag_answer_find(struct tmk_frag_answer *a, struct tmk_error *err)
     struct tmk_replay rp;
     int rc = tmk_fragmentation_open(a->p, &a->moment, &a->frag);
     if (rc == 0)
-        rc = tmk_timeline_open(0, a->p->end_ns, TMK_CHART_COLUMNS, &a->timeline);
+        rc = tmk_timeline_open(0, a->p->end_ns, tmk_chart_columns(stdout), &a->timeline);
     if (rc < 0)
         return rc;
     tmk_progress_init(&progress, stderr, a->p->file);

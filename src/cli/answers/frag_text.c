@@ -263,10 +263,10 @@ static void show_time(const struct tmk_frag_answer *a, const struct tmk_frag_dev
                       struct tmk_sheet *sheet)
 {
     const struct tmk_timeline_part *parts = parts_of(a, d->device);
-    uint64_t values[TMK_CHART_COLUMNS] = {0};
+    uint64_t values[TMK_CHART_MOST] = {0};
     uint32_t n = tmk_timeline_n_parts(a->timeline);
     bool known = false;
-    for (uint32_t i = 0; parts && i < n && i < TMK_CHART_COLUMNS; i++) {
+    for (uint32_t i = 0; parts && i < n && i < TMK_CHART_MOST; i++) {
         known |= parts[i].has_reserved;
         values[i] = parts[i].has_reserved
                         ? unused_bytes(parts[i].max_reserved_bytes, parts[i].max_bytes)
@@ -286,7 +286,7 @@ static void show_time(const struct tmk_frag_answer *a, const struct tmk_frag_dev
 
 void tmk_frag_text(const struct tmk_frag_answer *a)
 {
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     bool is_first = true;
     for (uint64_t i = 0; i < tmk_fragmentation_n(a->frag); i++) {
         const struct tmk_frag_device *d = tmk_fragmentation_get(a->frag, i);

@@ -9,7 +9,6 @@
 #include "cli/answers/leak_answer.h"
 #include "cli/answers/leak_live.h"
 #include "cli/front/target.h"
-#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/source_line.h"
 #include "cli/output/xalloc.h"
@@ -425,7 +424,7 @@ static void show_python(const struct tmk_leak_live *live)
               tmk_count_text(live->n_objects, text), tmk_count_text(live->n_objects_before, before),
               live->cost_ms);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     for (uint64_t i = 0; i < live->n_types && i < SHOWN_TYPES; i++) {
         const struct tmk_type_growth *type = &live->types[i];
         tmk_table_cell(t, type->type);

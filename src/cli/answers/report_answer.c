@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "cli/answers/ranks_answer.h"
 #include "cli/front/target.h"
-#include "cli/output/chart.h"
 #include "cli/output/say.h"
 #include "model/run.h"
 #include "passes/oom/ooms.h"
@@ -27,7 +26,8 @@ static int explain_chosen(struct tmk_report_answer *r)
     return rc == 0 ? 0 : TMK_EXIT_FINDING;
 }
 
-int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, const char *rank)
+int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, const char *rank,
+                           uint32_t n_parts)
 {
     *r = (struct tmk_report_answer){.run = run, .n = tmk_run_n_processes(run)};
     struct tmk_process *chosen = tmk_target_pick(run, rank);
@@ -35,7 +35,7 @@ int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, con
         return TMK_EXIT_USAGE;
     while (tmk_run_process(run, r->chosen) != chosen)
         r->chosen++;
-    int status = tmk_process_answer_init(&r->about, chosen, TMK_CHART_COLUMNS);
+    int status = tmk_process_answer_init(&r->about, chosen, n_parts);
     if (status == 0 && r->n > 1)
         status = tmk_ranks_answer(run, &r->ranks);
     if (status == 0)

@@ -24,11 +24,13 @@ struct tmk_report_answer {
     bool is_full; /* every section, else a page; the caller sets it */
 };
 
-/* Sweep the process that the page is about; `rank` as for tmk_target_pick(). A run may have a
+/* Sweep the process that the page is about; `rank` as for tmk_target_pick(),
+ * `n_parts` of the timeline. A run may have a
  * thousand processes: the others are swept one after the other where their details are written, by
  * tmk_report_json(). 0 or an exit status after a message; fini in both cases. The run stays the
  * caller's. */
-int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, const char *rank);
+int tmk_report_answer_init(struct tmk_report_answer *r, struct tmk_run *run, const char *rank,
+                           uint32_t n_parts);
 void tmk_report_answer_fini(struct tmk_report_answer *r);
 
 void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet);

@@ -34,8 +34,8 @@ void tmk_report_timeline_text(const struct tmk_process_answer *f, struct tmk_she
     char device[24];
     char *title = tmk_xformat("MEMORY OVER TIME (%s, most in each column)",
                               tmk_device_name(f->device, device));
-    uint64_t values[TMK_CHART_COLUMNS];
-    for (uint32_t i = 0; i < n && i < TMK_CHART_COLUMNS; i++)
+    uint64_t values[TMK_CHART_MOST];
+    for (uint32_t i = 0; i < n && i < TMK_CHART_MOST; i++)
         values[i] = tmk_process_answer_part_max(f, i);
     tmk_sheet_heading(sheet, title);
     tmk_sheet_chart(sheet, values, n, tmk_process_answer_run_ns(f, 0),

@@ -9,7 +9,6 @@
 #include "cli/answers/process_answer.h"
 #include "cli/answers/report_answer.h"
 #include "cli/front/target.h"
-#include "cli/output/chart.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/source_line.h"
@@ -21,7 +20,7 @@
 #include "passes/peak.h"
 #include "trace/defs.h"
 
-enum { BAR_WIDTH = 16, FEW_ROWS = 5, MAX_ROWS = 8 };
+enum { FEW_ROWS = 5, MAX_ROWS = 8 };
 
 /* Padded, so that the tables of a page line up. */
 static const char *const share_titles[] = {
@@ -48,13 +47,16 @@ struct shares {
 static void add_share_row(struct tmk_table *t, const struct shares *s, const char *key,
                           uint64_t bytes, uint64_t n_blocks, const char *source)
 {
-    char percent[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
+    char percent[TMK_AMOUNT_BYTES];
     tmk_table_cell(t, key);
     tmk_table_size(t, bytes);
     if (!s->has_sources)
         tmk_table_count(t, n_blocks);
     tmk_table_cell(t, tmk_percent_text(bytes, s->whole, percent));
-    tmk_table_cell(t, s->has_sources ? source : tmk_bar(bytes, s->whole, BAR_WIDTH, bar));
+    if (s->has_sources)
+        tmk_table_cell(t, source);
+    else
+        tmk_table_bar(t, bytes, s->whole);
 }
 
 static const char *unknown_key(enum tmk_by by)
@@ -92,7 +94,7 @@ static struct tmk_table *open_shares(struct shares *s, uint64_t n_shown)
                                       {"size", TMK_RIGHT, TMK_FIXED},
                                       {"blocks", TMK_RIGHT, TMK_FIXED},
                                       {"share", TMK_RIGHT, TMK_FIXED},
-                                      {"", TMK_LEFT, TMK_FIXED}};
+                                      {"", TMK_LEFT, TMK_BAR}};
     const struct tmk_column sources[] = {{share_titles[s->by], TMK_LEFT, TMK_SHRINK},
                                          {"size", TMK_RIGHT, TMK_FIXED},
                                          {"share", TMK_RIGHT, TMK_FIXED},

@@ -9,7 +9,6 @@
 
 #include "base/array.h"
 #include "cli/front/target.h"
-#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
@@ -321,7 +320,7 @@ static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_answer
 
 void tmk_whatif_text(const struct tmk_whatif_answer *v)
 {
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     print_head(&sheet, v);
     print_limit(&sheet, v);
     fputc('\n', stdout);

@@ -193,6 +193,7 @@ const struct tmk_command tmk_cmd_check = {
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
+    .is_paged = true,
     .operand = TMK_OPERAND_RUN,
     .exit_status = exit_status,
     .json = json_keys,

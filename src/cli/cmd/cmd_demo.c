@@ -8,6 +8,7 @@
 #include "cli/front/command.h"
 #include "cli/front/locate.h"
 #include "cli/front/target.h"
+#include "cli/output/chart.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/run/run_folder.h"
@@ -24,9 +25,9 @@ static int show_report(const char *name)
     int status = tmk_target_open(name, &target);
     if (status != 0)
         return status;
-    status = tmk_report_answer_init(&report, target, NULL);
+    status = tmk_report_answer_init(&report, target, NULL, tmk_chart_columns(stdout));
     if (status == 0) {
-        struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+        struct tmk_sheet sheet = tmk_sheet_on(stdout);
         putchar('\n');
         tmk_report_text(&report, &sheet);
     }

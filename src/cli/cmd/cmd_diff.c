@@ -371,6 +371,7 @@ const struct tmk_command tmk_cmd_diff = {
     .min_operands = 1,
     .max_operands = 2,
     .n_targets = 2,
+    .is_paged = true,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
     .exit_status = exit_status,

@@ -110,7 +110,7 @@ static int answer_explain(struct tmk_explain_answer *a, const struct tmk_args *a
         tmk_tree_init_json(&t, stdout, 4);
         tmk_explain_json(a, &t, NULL);
     } else {
-        struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+        struct tmk_sheet sheet = tmk_sheet_on(stdout);
         tmk_explain_text(a, &sheet);
     }
     return tmk_explain_n_ooms(a) > 0 ? TMK_EXIT_FINDING : TMK_EXIT_OK;
@@ -206,6 +206,7 @@ const struct tmk_command tmk_cmd_explain = {
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
+    .is_paged = true,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
     .exit_status = exit_status,

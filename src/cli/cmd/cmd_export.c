@@ -16,6 +16,7 @@
 #include "cli/output/export_file.h"
 #include "cli/output/heartbeat.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "cli/remote/remote.h"
 #include "interop/out/export.h"

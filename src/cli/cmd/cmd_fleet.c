@@ -13,6 +13,7 @@
 #include "cli/fleet/fleet_answer.h"
 #include "cli/front/command.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "fleet/cluster/cluster.h"
 #include "fleet/cluster/http_get.h"

@@ -29,6 +29,7 @@ const struct tmk_command tmk_cmd_help = {
     .summary = "Show the manual of a command",
     .usage = "[COMMAND]",
     .max_operands = 1,
+    .is_paged = true,
     .operand = TMK_OPERAND_WORD,
     .examples = examples,
     .run = run_help,

@@ -187,6 +187,7 @@ const struct tmk_command tmk_cmd_leak = {
     .n_options = TMK_N(options),
     .max_operands = 1,
     .n_targets = 1,
+    .is_paged = true,
     .operand = TMK_OPERAND_RUN,
     .exit_status = exit_status,
     .json = json_keys,

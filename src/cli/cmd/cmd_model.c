@@ -157,6 +157,7 @@ const struct tmk_command tmk_cmd_model = {
     .n_options = TMK_N(options),
     .min_operands = 1,
     .max_operands = 1000000,
+    .is_paged = true,
     .operand = TMK_OPERAND_RUN,
     .exit_status = exit_status,
     .examples = examples,

@@ -57,7 +57,7 @@ static void print_oom_table(const struct tmk_oom_watch *w)
         {"passed", TMK_RIGHT, TMK_FIXED}, {"risk", TMK_LEFT, TMK_FIXED},
     };
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
         add_alarm_row(t, w, i);
     tmk_sheet_table(&sheet, t);

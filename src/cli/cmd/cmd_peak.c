@@ -10,7 +10,6 @@
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 #include "cli/front/target.h"
-#include "cli/output/chart.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
@@ -25,7 +24,7 @@
 #include "trace/defs.h"
 #include "trace/reader.h"
 
-enum { BAR_WIDTH = 16, SHOWN_FRAMES = 4 };
+enum { SHOWN_FRAMES = 4 };
 
 /* What is asked for, and what is found. */
 struct answer {
@@ -150,7 +149,7 @@ static void add_stack_cell(struct tmk_table *t, const struct answer *a,
 static void add_table_row(struct tmk_table *t, const struct answer *a,
                           const struct tmk_peak_row *row, bool has_bar)
 {
-    char text[TMK_AMOUNT_BYTES], bar[3 * BAR_WIDTH + 4];
+    char text[TMK_AMOUNT_BYTES];
     uint64_t whole = tmk_peak_bytes(a->moment.peak);
     if (a->by == TMK_BY_STACK)
         add_stack_cell(t, a, row);
@@ -160,21 +159,23 @@ static void add_table_row(struct tmk_table *t, const struct answer *a,
     tmk_table_count(t, row->n_blocks);
     tmk_table_cell(t, tmk_percent_text(row->bytes, whole, text));
     if (has_bar)
-        tmk_table_cell(t, tmk_bar(row->bytes, whole, BAR_WIDTH, bar));
+        tmk_table_bar(t, row->bytes, whole);
 }
 
 static void print_peak_table(const struct answer *a)
 {
     const struct tmk_column columns[] = {
-        {a->by_name, TMK_LEFT, TMK_SHRINK}, {"size", TMK_RIGHT, TMK_FIXED},
-        {"blocks", TMK_RIGHT, TMK_FIXED},   {"share", TMK_RIGHT, TMK_FIXED},
-        {"", TMK_LEFT, TMK_FIXED},
+        {a->by_name, TMK_LEFT, TMK_SHRINK},
+        {"size", TMK_RIGHT, TMK_FIXED},
+        {"blocks", TMK_RIGHT, TMK_FIXED},
+        {"share", TMK_RIGHT, TMK_FIXED},
+        {"", TMK_LEFT, TMK_BAR},
     };
     bool has_bar = a->by != TMK_BY_STACK; /* stacks need the room */
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns) - !has_bar);
     for (uint64_t i = 0; i < a->n_rows; i++)
         add_table_row(t, a, &a->rows[i], has_bar);
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     print_headline(a);
     tmk_sheet_table(&sheet, t);
 }
@@ -269,6 +270,7 @@ const struct tmk_command tmk_cmd_peak = {
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
+    .is_paged = true,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
     .examples = examples,

@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
+#include "cli/output/pager.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/query/query_output.h"
 #include "cli/query/query_session.h"
 #include "cli/query/query_shell.h"
@@ -121,9 +123,10 @@ static int run_query(const struct tmk_args *args)
         return ask_there(args);
     if (has_shell)
         status = run_shell(&q);
-    else if (text && strcmp(text, "-") != 0)
+    else if (text && strcmp(text, "-") != 0) {
+        tmk_pager_begin();
         status = run_text(&q, text);
-    else
+    } else
         status = run_input(&q);
     if (status == TMK_QUERY_INTERRUPTED)
         tmk_relay_die(SIGINT);

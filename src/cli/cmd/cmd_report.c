@@ -8,9 +8,11 @@
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 #include "cli/front/target.h"
+#include "cli/output/chart.h"
 #include "cli/output/output_file.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "cli/output/terminal.h"
 #include "cli/remote/remote.h"
 #include "kit/tree.h"
 #include "model/run.h"
@@ -91,7 +93,9 @@ static int run_report(const struct tmk_args *args)
         return status;
     }
     struct tmk_report_answer report;
-    status = tmk_report_answer_init(&report, target, tmk_args_get(args, "rank"));
+    bool is_screen = strcmp(format, "text") == 0 && !path;
+    status = tmk_report_answer_init(&report, target, tmk_args_get(args, "rank"),
+                                    is_screen ? tmk_chart_columns(stdout) : TMK_CHART_COLUMNS);
     report.is_full = tmk_args_get(args, "full") != NULL;
     if (status == 0)
         status = write_to(path, &(struct writing){&report, format, is_safe, &status});
@@ -196,6 +200,7 @@ const struct tmk_command tmk_cmd_report = {
     .min_operands = 1,
     .max_operands = 1,
     .n_targets = 1,
+    .is_paged = true,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
     .description = description,

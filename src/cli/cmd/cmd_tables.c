@@ -91,6 +91,7 @@ const struct tmk_command tmk_cmd_tables = {
     .options = options,
     .n_options = TMK_N(options),
     .max_operands = 1,
+    .is_paged = true,
     .operand = TMK_OPERAND_NONE,
     .json = json_keys,
     .examples = examples,

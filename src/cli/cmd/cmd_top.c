@@ -15,6 +15,7 @@
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "device/device.h"
 #include "kit/amount.h"

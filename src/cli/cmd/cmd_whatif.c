@@ -307,6 +307,7 @@ const struct tmk_command tmk_cmd_whatif = {
     .min_operands = 0,
     .max_operands = 1,
     .n_targets = 1,
+    .is_paged = true,
     .operand = TMK_OPERAND_RUN,
     .json = json_keys,
     .examples = examples,

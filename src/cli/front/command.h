@@ -63,6 +63,7 @@ struct tmk_command {
     unsigned min_operands, max_operands;
     unsigned n_targets; /* the first operands; they may be HOST:PID (cli/remote/remote.h) */
     bool asks_there;    /* run() itself calls tmk_remote_run() for a target that is HOST:PID */
+    bool is_paged;      /* long output goes through a pager (cli/output/pager.h) */
     bool takes_hosts;   /* the operands are names of machines */
     bool writes_data;   /* in English whatever its options are; else see tmk_args_want_data() */
     enum tmk_operand operand;

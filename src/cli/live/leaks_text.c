@@ -3,7 +3,6 @@
 #include "cli/live/monitor_report.h"
 
 #include "base/array.h"
-#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
 #include "kit/language.h"
@@ -83,7 +82,7 @@ void tmk_leaks_text(const struct tmk_leaks *leaks, uint64_t elapsed_ns)
         {"rate", TMK_RIGHT, TMK_FIXED},  {"verdict", TMK_LEFT, TMK_FIXED},
     };
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     say_growth_verdict(leaks, elapsed_ns);
     for (uint64_t i = 0; i < leaks->n && i < SHOWN_ROWS; i++)
         add_growth_row(t, &leaks->rows[i], leaks->threshold_bytes);

@@ -5,9 +5,9 @@
  * samples. Gaps stay open. Sizes of devices are dashed lines where they are near. */
 #include "cli/live/monitor_report.h"
 
+#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/plot/gnuplot.h"
-#include "cli/plot/palette.h"
 #include "cli/plot/plot_style.h"
 #include "device/device.h"
 #include "kit/amount.h"

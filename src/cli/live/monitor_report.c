@@ -87,7 +87,7 @@ static void print_device_table(const struct tmk_monitor_status *status)
         {"most", TMK_RIGHT, TMK_FIXED},  {"samples", TMK_RIGHT, TMK_FIXED},
     };
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++)
         add_monitored_device(t, tmk_sampler_device(status->sampler, i));
     tmk_sheet_table(&sheet, t);

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/output/chart.c - see chart.h. Everything is counted in eighths of a character. */
+/* cli/output/chart.c - see chart.h. */
 #include "cli/output/chart.h"
 
 #include <stdbool.h>
 #include <string.h>
 
+#include "cli/output/terminal.h"
 #include "kit/amount.h"
+#include "kit/glyph.h"
 
-enum { LABEL_WIDTH = 12 };
-
-static const char *const upward[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-static const char *const rightward[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
-
-/* Returns how many of `eighths` a value fills; at least one, unless it is 0. */
-static unsigned filled_eighths(uint64_t value, uint64_t whole, unsigned eighths)
-{
-    if (value == 0 || whole == 0)
-        return 0;
-    unsigned n = (unsigned)((double)value / (double)whole * eighths + 0.5);
-    return n == 0 ? 1 : n > eighths ? eighths : n;
-}
+/* The columns for labels, and for all that is not the curve. */
+enum { LABEL_WIDTH = 12, MARGIN = LABEL_WIDTH + 4 };
 
 static uint64_t largest_value(const uint64_t *values, uint32_t n)
 {
@@ -35,15 +26,15 @@ static void write_row(FILE *out, const uint64_t *values, uint32_t n, uint64_t mo
     bool labelled = row == 0 || row == TMK_CHART_ROWS / 2;
     if (labelled)
         tmk_size_text(row == 0 ? most : most / 2, label);
-    fprintf(out, "%*s %s", LABEL_WIDTH - 2, label, labelled ? "┤" : "│");
+    fprintf(out, "%*s %s", LABEL_WIDTH - 2, label, tmk_glyph(labelled ? "┤" : "│"));
     unsigned below = (TMK_CHART_ROWS - 1 - row) * 8;
     uint32_t end = n;
-    while (end > 0 && filled_eighths(values[end - 1], most, TMK_CHART_ROWS * 8) <= below)
+    while (end > 0 && tmk_eighths(values[end - 1], most, TMK_CHART_ROWS * 8) <= below)
         end--;
     for (uint32_t i = 0; i < end; i++) {
-        unsigned height = filled_eighths(values[i], most, TMK_CHART_ROWS * 8);
+        unsigned height = tmk_eighths(values[i], most, TMK_CHART_ROWS * 8);
         unsigned here = height <= below ? 0 : height - below > 8 ? 8 : height - below;
-        fputs(upward[here], out);
+        fputs(tmk_glyph_upward(here), out);
     }
     fputc('\n', out);
 }
@@ -68,19 +59,15 @@ void tmk_chart_write(FILE *out, const uint64_t *values, uint32_t n, uint64_t sta
     uint64_t most = largest_value(values, n);
     for (unsigned row = 0; row < TMK_CHART_ROWS; row++)
         write_row(out, values, n, most, row);
-    fprintf(out, "%*s └", LABEL_WIDTH - 2, "0 B");
+    fprintf(out, "%*s %s", LABEL_WIDTH - 2, "0 B", tmk_glyph("└"));
     for (uint32_t i = 0; i < n; i++)
-        fputs("─", out);
+        fputs(tmk_glyph("─"), out);
     fputc('\n', out);
     write_times(out, n, start_ns, end_ns);
 }
 
-const char *tmk_bar(uint64_t part, uint64_t whole, unsigned width, char *buffer)
+unsigned tmk_chart_columns(FILE *out)
 {
-    unsigned eighths = filled_eighths(part, whole, width * 8);
-    char *at = buffer;
-    for (; eighths >= 8; eighths -= 8)
-        at = stpcpy(at, rightward[8]);
-    stpcpy(at, rightward[eighths]);
-    return buffer;
+    unsigned width = tmk_width_of(out);
+    return width - MARGIN < TMK_CHART_MOST ? width - MARGIN : TMK_CHART_MOST;
 }

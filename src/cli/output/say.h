@@ -3,7 +3,6 @@
 #ifndef TMK_CLI_OUTPUT_SAY_H
 #define TMK_CLI_OUTPUT_SAY_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 /* Exit statuses; `run` otherwise returns its program's. */
@@ -18,19 +17,6 @@ enum tmk_exit {
 /* Print "tidemark: ...", the text in the language of people (kit/language.h) and a newline. */
 void tmk_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void tmk_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* This setting says that stdout leads to a terminal on another machine (cli/remote/remote.h). */
-#define TMK_SCREEN_ELSEWHERE "TIDEMARK_SCREEN"
-
-/* Returns whether people read `out` on a terminal, here or elsewhere. */
-bool tmk_is_screen(FILE *out);
-/* Returns whether `out` is a terminal that should get colours; not with NO_COLOR or TERM=dumb. */
-bool tmk_wants_colour(FILE *out);
-
-/* Return the columns of the terminal that stdout leads to, or what COLUMNS says, or 80; likewise
- * its lines, or 24. Both within reason. */
-unsigned tmk_screen_width(void);
-unsigned tmk_screen_height(void);
 
 /* Flush stdout; a full disk or a closed pipe must not look like success. `status`, or
  * TMK_EXIT_FINDING with a message. */

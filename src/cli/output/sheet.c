@@ -9,21 +9,45 @@
 
 #include "cli/output/chart.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
+#include "kit/glyph.h"
 #include "kit/language.h"
 #include "kit/markdown.h"
 #include "kit/print.h"
 #include "kit/utf8.h"
 
-#define BOLD "\033[1m"
-#define DIM "\033[2m"
-#define PLAIN "\033[0m"
-
 enum { INDENT = 2 };
 
-static const char *colour_code(const struct tmk_sheet *sheet, const char *sequence)
+struct tmk_sheet tmk_sheet_on(FILE *out)
 {
-    return sheet->colour ? sequence : "";
+    return (struct tmk_sheet){.out = out, .colour = tmk_wants_colour(out)};
+}
+
+unsigned tmk_sheet_width(const struct tmk_sheet *sheet)
+{
+    return sheet->width ? sheet->width : tmk_width_of(sheet->out);
+}
+
+unsigned tmk_sheet_prose_width(const struct tmk_sheet *sheet)
+{
+    unsigned width = tmk_sheet_width(sheet);
+    return width < TMK_WIDTH_PROSE ? width : TMK_WIDTH_PROSE;
+}
+
+const char *tmk_sheet_role(const struct tmk_sheet *sheet, enum tmk_role role)
+{
+    return tmk_role_code(sheet->colour, role);
+}
+
+static void begin_role(const struct tmk_sheet *sheet, enum tmk_role role)
+{
+    fputs(tmk_sheet_role(sheet, role), sheet->out);
+}
+
+static void end_role(const struct tmk_sheet *sheet)
+{
+    fputs(tmk_colour_end(sheet->colour), sheet->out);
 }
 
 /* Write a text in which no sign of Markdown means anything: it may contain foreign text. */
@@ -42,12 +66,13 @@ void tmk_sheet_title(struct tmk_sheet *sheet, const char *text)
         put_markdown(sheet, "# ", text, false);
         return;
     }
-    fputs(colour_code(sheet, BOLD), sheet->out);
-    size_t width = tmk_utf8_write(sheet->out, text, TMK_SHEET_WIDTH);
+    begin_role(sheet, TMK_ROLE_STRONG);
+    size_t width = tmk_utf8_write(sheet->out, text, tmk_sheet_width(sheet));
     fputc('\n', sheet->out);
     for (size_t i = 0; i < width; i++)
-        fputs("═", sheet->out);
-    fprintf(sheet->out, "%s\n", colour_code(sheet, PLAIN));
+        fputs(tmk_glyph("═"), sheet->out);
+    end_role(sheet);
+    fputc('\n', sheet->out);
 }
 
 void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
@@ -58,15 +83,11 @@ void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text)
     if (sheet->markdown)
         put_markdown(sheet, "## ", _(text), false);
     else {
-        fputs(colour_code(sheet, BOLD), sheet->out);
+        begin_role(sheet, TMK_ROLE_STRONG);
         tmk_print(sheet->out, "%s", _(text));
-        fprintf(sheet->out, "%s\n", colour_code(sheet, PLAIN));
+        end_role(sheet);
+        fputc('\n', sheet->out);
     }
-}
-
-void tmk_sheet_wrap(FILE *out, const char *text, const char *lead)
-{
-    tmk_sheet_wrap_at(out, text, lead, TMK_SHEET_WIDTH);
 }
 
 void tmk_sheet_wrap_at(FILE *out, const char *text, const char *lead, size_t columns)
@@ -94,6 +115,29 @@ void tmk_sheet_wrap_at(FILE *out, const char *text, const char *lead, size_t col
     fputc('\n', out);
 }
 
+void tmk_sheet_wrap(FILE *out, const char *text, const char *lead)
+{
+    tmk_sheet_wrap_at(out, text, lead, tmk_prose_width_of(out));
+}
+
+void tmk_sheet_verdict(struct tmk_sheet *sheet, enum tmk_role role, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = tmk_xformat_list(_(format), args);
+    va_end(args);
+    sheet->is_begun = true;
+    if (sheet->markdown)
+        put_markdown(sheet, "\n", text, true);
+    else {
+        begin_role(sheet, TMK_ROLE_STRONG);
+        begin_role(sheet, role);
+        tmk_sheet_wrap_at(sheet->out, text, "", tmk_sheet_prose_width(sheet));
+        end_role(sheet);
+    }
+    free(text);
+}
+
 void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
 {
     va_list args;
@@ -103,7 +147,7 @@ void tmk_sheet_text(struct tmk_sheet *sheet, const char *format, ...)
     if (sheet->markdown)
         put_markdown(sheet, "\n", text, true);
     else
-        tmk_sheet_wrap(sheet->out, text, "  ");
+        tmk_sheet_wrap_at(sheet->out, text, "  ", tmk_sheet_prose_width(sheet));
     free(text);
 }
 
@@ -114,10 +158,12 @@ void tmk_sheet_code(struct tmk_sheet *sheet, const char *text)
         tmk_print(sheet->out, "%s\n", text);
         return;
     }
-    fprintf(sheet->out, "    %s", colour_code(sheet, DIM));
+    fputs("    ", sheet->out);
+    begin_role(sheet, TMK_ROLE_DETAIL);
     fputs("| ", sheet->out);
-    tmk_utf8_write(sheet->out, text, TMK_SHEET_WIDTH - 6);
-    fprintf(sheet->out, "%s\n", colour_code(sheet, PLAIN));
+    tmk_utf8_write(sheet->out, text, tmk_sheet_width(sheet) - 6);
+    end_role(sheet);
+    fputc('\n', sheet->out);
 }
 
 void tmk_sheet_command(struct tmk_sheet *sheet, const char *lead, const char *command)
@@ -125,8 +171,13 @@ void tmk_sheet_command(struct tmk_sheet *sheet, const char *lead, const char *co
     char *text = tmk_xformat("%s%s", lead, command);
     if (sheet->markdown)
         put_markdown(sheet, "\n", text, true);
-    else
-        tmk_print(sheet->out, "  %s\n", text);
+    else {
+        fputs("  ", sheet->out);
+        begin_role(sheet, TMK_ROLE_DETAIL);
+        tmk_print(sheet->out, "%s", lead);
+        end_role(sheet);
+        tmk_print(sheet->out, "%s\n", command);
+    }
     free(text);
 }
 
@@ -136,7 +187,7 @@ static void put_entry(struct tmk_sheet *sheet, const char *lead, const char *tex
     if (sheet->markdown)
         put_markdown(sheet, lead, text, true);
     else
-        tmk_sheet_wrap(sheet->out, text, indented);
+        tmk_sheet_wrap_at(sheet->out, text, indented, tmk_sheet_prose_width(sheet));
     free(indented);
 }
 
@@ -160,10 +211,11 @@ void tmk_sheet_more(struct tmk_sheet *sheet, const char *text)
 void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t)
 {
     struct tmk_table_style style = {.indent = INDENT,
-                                    .width = TMK_SHEET_WIDTH,
+                                    .width = tmk_sheet_width(sheet),
                                     .markdown = sheet->markdown,
-                                    .title_on = colour_code(sheet, DIM),
-                                    .title_off = colour_code(sheet, PLAIN)};
+                                    .title_on = tmk_sheet_role(sheet, TMK_ROLE_DETAIL),
+                                    .title_off = tmk_colour_end(sheet->colour),
+                                    .paint_off = sheet->colour ? tmk_colour_end(true) : NULL};
     if (sheet->markdown)
         fputc('\n', sheet->out);
     if (tmk_table_n_rows(t) > 0 && tmk_table_print(t, sheet->out, &style) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/output/sheet.h - the writer of text for people: headings, sentences, tables and charts, for a
- * screen of 80 columns or as Markdown. The caller says once what is on the page, for both.
- * kit/tree.h is its counterpart for machines. */
+ * screen or as Markdown. The caller says once what is on the page, for both. Width, colours and
+ * signs are the terminal's (cli/output/terminal.h). kit/tree.h is its counterpart for machines. */
 #ifndef TMK_CLI_OUTPUT_SHEET_H
 #define TMK_CLI_OUTPUT_SHEET_H
 
@@ -10,21 +10,32 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/output/terminal.h"
 #include "kit/table.h"
 
-enum { TMK_SHEET_WIDTH = 80 };
+enum { TMK_SHEET_WIDTH = TMK_WIDTH_USUAL };
 
 struct tmk_sheet {
     FILE *out;
     bool markdown;
     bool colour;
-    bool is_begun; /* something is on it */
+    bool is_begun;  /* something is on it */
+    unsigned width; /* 0: of the terminal that `out` leads to, else 80 */
 };
+
+/* Returns a sheet on `out`, with its colours. */
+struct tmk_sheet tmk_sheet_on(FILE *out);
+/* Return the columns for tables, and for prose. */
+unsigned tmk_sheet_width(const struct tmk_sheet *sheet);
+unsigned tmk_sheet_prose_width(const struct tmk_sheet *sheet);
 
 void tmk_sheet_title(struct tmk_sheet *sheet, const char *text);
 /* What follows translates headings and formats (kit/language.h), but no text that is ready. */
 void tmk_sheet_heading(struct tmk_sheet *sheet, const char *text);
-/* Write `text` wrapped at 80 columns. `lead` begins the first line, as many spaces begin the
+/* Write the answer in a sentence, in the role's colour and bold; it comes first. */
+void tmk_sheet_verdict(struct tmk_sheet *sheet, enum tmk_role role, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Write `text` wrapped as prose on `out` is. `lead` begins the first line, as many spaces begin the
  * others. */
 void tmk_sheet_wrap(FILE *out, const char *text, const char *lead);
 /* The same at `columns`. */
@@ -42,6 +53,8 @@ void tmk_sheet_item(struct tmk_sheet *sheet, const char *text);
 void tmk_sheet_more(struct tmk_sheet *sheet, const char *text);
 /* Write an entry of a numbered list. */
 void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text);
+/* Return what begins a role and ends any, for tmk_table_paint(); "" without colours. */
+const char *tmk_sheet_role(const struct tmk_sheet *sheet, enum tmk_role role);
 /* Print the table and close it. An empty table prints nothing. */
 void tmk_sheet_table(struct tmk_sheet *sheet, struct tmk_table *t);
 void tmk_sheet_chart(struct tmk_sheet *sheet, const uint64_t *values, uint32_t n, uint64_t start_ns,

@@ -20,7 +20,7 @@
 
 #include <stdio.h>
 
-#include "cli/plot/palette.h"
+#include "cli/output/palette.h"
 #include "cli/plot/plot_style.h"
 
 struct tmk_gnuplot;

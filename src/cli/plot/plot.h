@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "cli/plot/palette.h"
+#include "cli/output/palette.h"
 #include "cli/plot/plot_style.h"
 #include "model/run.h"
 

@@ -7,8 +7,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "cli/output/palette.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/palette.h"
 #include "trace/events.h"
 #include "trace/kinds.h"
 #include "trace/layout.h"

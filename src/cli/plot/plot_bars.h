@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/plot/palette.h"
+#include "cli/output/palette.h"
 #include "cli/plot/plot_legend.h"
 
 struct tmk_bar {

@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "cli/front/target.h"
+#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/plot/gnuplot.h"
-#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"

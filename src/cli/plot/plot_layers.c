@@ -7,9 +7,9 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "passes/group.h"
 #include "passes/timeline.h"

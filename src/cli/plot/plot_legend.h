@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/plot/palette.h"
+#include "cli/output/palette.h"
 
 enum { TMK_LEGEND_ROW = 22 /* points */, TMK_LEGEND_LONGEST = 40 /* columns of a text */ };
 

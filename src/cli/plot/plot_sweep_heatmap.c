@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/plot/gnuplot.h"
-#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/output/palette.h"
 #include "cli/output/xalloc.h"
 #include "cli/plot/gnuplot.h"
-#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_legend.h"
 #include "cli/plot/plot_survey.h"

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/output/palette.h"
 #include "cli/output/xalloc.h"
 #include "cli/plot/gnuplot.h"
-#include "cli/plot/palette.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_axis.h"
 #include "cli/plot/plot_layers.h"

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "cli/front/command.h"
-#include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "cli/query/query_output.h"
 #include "cli/query/sql_words.h"

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "cli/query/query_complete.h"
 

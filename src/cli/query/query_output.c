@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "interop/out/result_out.h"
 #include "kit/arena.h"

@@ -17,6 +17,7 @@
 #include "cli/front/target.h"
 #include "cli/output/heartbeat.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "cli/query/query_hint.h"
 #include "cli/query/sql_words.h"

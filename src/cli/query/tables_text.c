@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "cli/front/command.h"
-#include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "cli/query/sql_words.h"
 #include "kit/table.h"

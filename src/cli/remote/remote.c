@@ -22,6 +22,7 @@
 #include "base/wire.h"
 #include "cli/output/output_file.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "cli/remote/endpoint.h"
 #include "cli/remote/request.h"

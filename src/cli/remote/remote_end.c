@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "cli/front/command.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/unfinished.h"
 #include "cli/output/xalloc.h"
 #include "cli/remote/request.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/output/html.h"
+#include "cli/output/palette.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/palette.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
 #include "kit/language.h"
@@ -262,7 +261,7 @@ static void print_tally(struct tmk_sheet *sheet, const struct tmk_survey *g)
 void tmk_sweep_progress_table(const struct tmk_survey *g)
 {
     const struct tmk_results *r = g->r;
-    struct tmk_sheet sheet = {.out = stdout, .colour = tmk_wants_colour(stdout)};
+    struct tmk_sheet sheet = tmk_sheet_on(stdout);
     struct progress_layout l;
     lay_out_progress(&l, r);
     struct tmk_table *t = tmk_table_open(l.columns, l.n);

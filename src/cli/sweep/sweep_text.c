@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "cli/output/terminal.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/amount.h"
 #include "kit/arena.h"

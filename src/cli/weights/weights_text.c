@@ -328,7 +328,7 @@ static void show_estimate(struct tmk_sheet *sheet, const struct tmk_weights_answ
 
 void tmk_weights_text(const struct tmk_weights_answer *a, FILE *out)
 {
-    struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out)};
+    struct tmk_sheet sheet = tmk_sheet_on(out);
     const struct tmk_weights *w = &a->weights;
     char *title = w->n_files == 1 ? tmk_xformat("%s (%s)", w->files[0].path, w->files[0].format)
                                   : tmk_xformat(_("%s and %" PRIu64 " more files"),

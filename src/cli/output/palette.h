@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/palette.h - the colours of pictures: one for each category, component and stage, the
+/* cli/output/palette.h - the colours of pictures: one for each category, component and stage, the
  * same in every picture; and a theme, light or dark, for everything that is not data.
  *
  * Categories have the hues of PyTorch's own memory timeline: parameters green, gradients blue,
@@ -7,8 +7,8 @@
  * deeper and paler tones, different from every category's. A stage has the colour of the category
  * that it makes (backward: gradients). All colours are "#rrggbb" and can be told apart on either
  * background. */
-#ifndef TMK_CLI_PLOT_PALETTE_H
-#define TMK_CLI_PLOT_PALETTE_H
+#ifndef TMK_CLI_OUTPUT_PALETTE_H
+#define TMK_CLI_OUTPUT_PALETTE_H
 
 #include <stdbool.h>
 

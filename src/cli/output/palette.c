@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/plot/palette.c - see palette.h. */
-#include "cli/plot/palette.h"
+/* cli/output/palette.c - see palette.h. */
+#include "cli/output/palette.h"
 
 #include <stddef.h>
 #include <string.h>
