@@ -27,12 +27,14 @@ FILE_KEYWORDS = {
     "src/cli/answers/diff_text.c": {"add_total": (2,)},
     "src/interop/weights/checkpoint_pickle.c": {"fail_machine": (3,)},
     "src/interop/weights/checkpoint_zip.c": {"fail_damaged_zip": (3,)},
+    "src/cli/fleet/fleet_text.c": {"say_rest": (3,)},
     "src/kit/json_in.c": {"note_json_problem": (2,), "open_level": (3,), "take_json_byte": (3,)},
     "src/sweep/results_in.c": {"complain_about_json": (2,)},
     "src/sweep/where.c": {"fail_at": (4,), "complain_about_node": (4,)},
 }
 # Texts at `X(TMK_ENOMEM, -1, "out of memory")` and in arrays: (file, how the array begins).
-LISTS = (("src/base/error.h", "#define TMK_ERRORS(X)"), ("src/base/error.c", "os_texts[]"))
+LISTS = (("src/base/error.h", "#define TMK_ERRORS(X)"), ("src/base/error.c", "os_texts[]"),
+         ("src/forecast/oom_forecast_text.c", "texts[] = {"), ("src/forecast/oom_forecast_text.c", "} causes[] = {"))
 # Arrays of these types, wherever they are: every text in them is translated by who prints it.
 TABLES = ("struct tmk_column",)
 

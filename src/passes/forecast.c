@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "trace/events.h"
 #include "trace/kinds.h"
 #include "trace/layout.h"
@@ -449,19 +450,19 @@ const char *tmk_forecast_text(const struct tmk_forecast *f, bool is_short, char 
     if (!risk)
         snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "-");
     else if (!f->has_time)
-        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s", risk);
+        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s", _(risk));
     else if (f->has_run_out)
-        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "out of memory");
+        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, _("out of memory"));
     else if (is_short)
-        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s %s", risk,
+        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s %s", _(risk),
                  tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time));
     else if (f->has_confidence)
-        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s: full in %s (confidence %.2f), %s", risk,
-                 tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time), f->confidence,
-                 tmk_growth_cause_name(f->cause));
+        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, _("%s: full in %s (confidence %.2f), %s"),
+                 _(risk), tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time), f->confidence,
+                 _(tmk_growth_cause_name(f->cause)));
     else
-        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, "%s: full in %s, %s", risk,
+        snprintf(buffer, TMK_FORECAST_TEXT_BYTES, _("%s: full in %s, %s"), _(risk),
                  tmk_time_text((uint64_t)(f->seconds_to_oom * 1e9), time),
-                 tmk_growth_cause_name(f->cause));
+                 _(tmk_growth_cause_name(f->cause)));
     return buffer;
 }

@@ -25,10 +25,10 @@ static void add_forecast_cells(struct tmk_table *t, const struct tmk_oom_watch *
     char text[TMK_AMOUNT_BYTES];
     struct tmk_device_forecast p = tmk_oom_watch_forecast(w, i);
     if (p.has_time)
-        tmk_table_cellf(t, _("%s, in %s"), tmk_risk_text(p.risk_level),
+        tmk_table_cellf(t, _("%s, in %s"), _(tmk_risk_text(p.risk_level)),
                         tmk_time_text((uint64_t)(p.predicted_oom_time * 1e9), text));
     else
-        tmk_table_cell(t, tmk_risk_text(p.risk_level));
+        tmk_table_cell(t, _(tmk_risk_text(p.risk_level)));
 }
 
 static void add_alarm_row(struct tmk_table *t, const struct tmk_oom_watch *w, unsigned i)

@@ -16,15 +16,17 @@
 #include "fleet/cluster/cluster.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/table.h"
+#include "kit/utf8.h"
 
 #define RED "\033[31m"
 #define YELLOW "\033[33m"
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 
-enum { INDENT = 2, WIDE = 100, WIDEST = 120, COLUMNS_MOST = 16 };
+enum { INDENT = 2, WIDE = 100, WIDEST = 120, COLUMNS_MOST = 16, SEVERITY_COLUMNS = 10 };
 
 struct fleet_page {
     const struct tmk_fleet_answer *a;
@@ -50,8 +52,8 @@ static void say_rest(const struct fleet_page *p, uint64_t n, const char *of_what
     char count[TMK_AMOUNT_BYTES];
     uint64_t rest = p->a->rows_most > 0 && n > p->a->rows_most ? n - p->a->rows_most : 0;
     if (rest > 0)
-        tmk_print(p->sheet.out, "  and %s more %s%s; --rows N shows more, --json all\n",
-                  tmk_count_text(rest, count), of_what, plural(rest));
+        tmk_print(p->sheet.out, _("  and %s more %s%s; --rows N shows more, --json all\n"),
+                  tmk_count_text(rest, count), _(of_what), plural(rest));
 }
 
 static void print_fleet_table(const struct fleet_page *p, struct tmk_table *t)
@@ -87,18 +89,18 @@ static void write_verdict(const struct fleet_page *p)
     char *text;
     enum tmk_severity severity = TMK_SEVERITY_INFO;
     if (c->job && c->n_ranks == 0)
-        text = tmk_xformat("Nothing is known of a job '%s' now.", c->job);
+        text = tmk_xformat(_("Nothing is known of a job '%s' now."), c->job);
     else if (c->n_agents == 0 && c->n_gpus == 0)
-        text = tmk_xformat("Prometheus has nothing of tidemark's agents.");
+        text = tmk_xformat(_("Prometheus has nothing of tidemark's agents."));
     else if (n_critical + n_warnings == 0)
-        text = tmk_xformat("Nothing is wrong: no rank is heading for an OOM or leaks.");
+        text = tmk_xformat(_("Nothing is wrong: no rank is heading for an OOM or leaks."));
     else {
         char critical[40] = "";
         severity = n_critical ? TMK_SEVERITY_CRITICAL : TMK_SEVERITY_WARNING;
         if (n_critical)
-            snprintf(critical, sizeof critical, "%" PRIu64 " critical, ", n_critical);
-        text = tmk_xformat("%s%" PRIu64 " warning%s: %s.", critical, n_warnings, plural(n_warnings),
-                           c->findings[0].text);
+            snprintf(critical, sizeof critical, _("%" PRIu64 " critical, "), n_critical);
+        text = tmk_xformat(_("%s%" PRIu64 " warning%s: %s."), critical, n_warnings,
+                           plural(n_warnings), c->findings[0].text);
     }
     fputs(severity_colour(p, severity), p->sheet.out);
     tmk_sheet_wrap(p->sheet.out, text, "");
@@ -120,8 +122,8 @@ static void write_scope(const struct fleet_page *p)
     if (localtime_r(&now, &at))
         strftime(clock, sizeof clock, "%H:%M:%S", &at);
     char *text = tmk_xformat(
-        "%" PRIu64 " of %" PRIu64 " agent%s answer%s, %" PRIu64 " GPU%s, %" PRIu64
-        " job%s, %" PRIu64 " watched process%s; as of %s, with findings of the last %s",
+        _("%" PRIu64 " of %" PRIu64 " agent%s answer%s, %" PRIu64 " GPU%s, %" PRIu64
+          " job%s, %" PRIu64 " watched process%s; as of %s, with findings of the last %s"),
         n_up, c->n_agents, plural(c->n_agents), n_up == 1 ? "s" : "", n_gpus, plural(n_gpus),
         c->n_jobs, plural(c->n_jobs), c->n_processes, c->n_processes == 1 ? "" : "es", clock,
         tmk_cluster_duration(c->window_s, window));
@@ -136,17 +138,18 @@ static void write_advice(const struct fleet_page *p)
 {
     const struct tmk_cluster *c = p->c;
     if (c->n_agents == 0 && c->n_gpus == 0)
-        tmk_sheet_wrap(p->sheet.out,
-                       "Run tidemark agent on each node, and have Prometheus scrape them by a job "
-                       "that has tidemark in its name: docs/fleet.md.",
-                       "  ");
+        tmk_sheet_wrap(
+            p->sheet.out,
+            _("Run tidemark agent on each node, and have Prometheus scrape them by a job "
+              "that has tidemark in its name: docs/fleet.md."),
+            "  ");
     else if (c->job && c->n_ranks == 0)
-        tmk_sheet_wrap(p->sheet.out, "tidemark fleet without --job lists the jobs there are.",
+        tmk_sheet_wrap(p->sheet.out, _("tidemark fleet without --job lists the jobs there are."),
                        "  ");
     if (c->n_agents > 0 && !c->has_rules)
         tmk_sheet_wrap(p->sheet.out,
-                       "The rules of deploy/prometheus are not evaluated there: no alert will "
-                       "tell anybody of this.",
+                       _("The rules of deploy/prometheus are not evaluated there: no alert will "
+                         "tell anybody of this."),
                        "  ");
 }
 
@@ -154,12 +157,14 @@ static void write_advice(const struct fleet_page *p)
 
 static void write_finding(struct fleet_page *p, const struct tmk_cluster_finding *f)
 {
-    char lead[24];
+    char lead[40];
     enum tmk_severity severity = tmk_finding_severity(f->kind);
     const char *command = tmk_fleet_command(p->a, f);
     bool is_told = f->row != UINT32_MAX && p->is_told[f->row];
     bool is_numbers = f->kind <= TMK_FINDING_OOM_LIKELY || f->kind == TMK_FINDING_LEAK;
-    snprintf(lead, sizeof lead, "  %-8s  ", tmk_severity_name(severity));
+    const char *name = _(tmk_severity_name(severity));
+    int pad = SEVERITY_COLUMNS - (int)tmk_utf8_width(name);
+    snprintf(lead, sizeof lead, "  %s%*s", name, pad, "");
     fputs(severity_colour(p, severity), p->sheet.out);
     tmk_sheet_wrap(p->sheet.out, f->text, lead);
     fputs(p->sheet.colour ? PLAIN DIM : "", p->sheet.out);
@@ -181,7 +186,7 @@ static void write_findings(struct fleet_page *p)
         write_finding(p, &p->c->findings[i]);
     say_rest(p, p->c->n_findings, "finding");
     if (p->c->n_gaps_unseen > 0)
-        tmk_print(p->sheet.out, "  Gaps of %" PRIu64 " more agent%s were not looked for.\n",
+        tmk_print(p->sheet.out, _("  Gaps of %" PRIu64 " more agent%s were not looked for.\n"),
                   p->c->n_gaps_unseen, plural(p->c->n_gaps_unseen));
 }
 
@@ -222,7 +227,7 @@ static void write_nodes(struct fleet_page *p)
         {"of", TMK_RIGHT, TMK_FIXED},      {"full", TMK_RIGHT, TMK_FIXED},
         {"watched", TMK_RIGHT, TMK_FIXED},
     };
-    static const char *const states[] = {"up", "SILENT", "GONE"};
+    static const char *const states[] = {N_("up"), N_("SILENT"), N_("GONE")};
     struct tmk_cluster *c = p->a->cluster;
     if (c->n_agents == 0)
         return;
@@ -232,7 +237,7 @@ static void write_nodes(struct fleet_page *p)
     for (uint64_t i = 0; i < c->n_agents && !is_full(p, i); i++) {
         const struct tmk_cluster_agent *a = &c->agents[i];
         tmk_table_cell(t, a->host ? a->host : a->instance);
-        tmk_table_cell(t, states[a->state]);
+        tmk_table_cell(t, _(states[a->state]));
         if (a->state == TMK_AGENT_UP)
             tmk_table_cellf(t, "%" PRIu32, a->n_gpus);
         else
@@ -308,7 +313,7 @@ static void put_job_cells(struct tmk_table *t, const struct tmk_cluster_job *j)
 {
     tmk_table_cell(t, j->name);
     if (j->world_size > 0)
-        tmk_table_cellf(t, "%" PRIu32 " of %" PRId64, j->n_ranks, j->world_size);
+        tmk_table_cellf(t, _("%" PRIu32 " of %" PRId64), j->n_ranks, j->world_size);
     else
         tmk_table_number(t, j->n_ranks > 0 ? (int64_t)j->n_ranks : -1);
     tmk_table_cellf(t, "%" PRIu32, j->n_nodes);
@@ -376,7 +381,7 @@ static void put_pid(struct tmk_table *t, const struct tmk_cluster_rank *r)
 static void put_allocated(struct tmk_table *t, const struct tmk_cluster_rank *r)
 {
     if (r->is_over)
-        tmk_table_cell(t, "ended");
+        tmk_table_cell(t, _("ended"));
     else
         tmk_table_size(t, r->allocated_bytes);
 }
@@ -412,7 +417,7 @@ static void put_time_to_oom(struct tmk_table *t, const struct tmk_cluster_rank *
 
 static void put_risk(struct tmk_table *t, const struct tmk_cluster_rank *r)
 {
-    tmk_table_cell(t, tmk_risk_text(r->risk));
+    tmk_table_cell(t, _(tmk_risk_text(r->risk)));
 }
 
 static void put_cause(struct tmk_table *t, const struct tmk_cluster_rank *r)
@@ -455,11 +460,11 @@ static void say_other_ranks(const struct fleet_page *p, uint64_t n_shown)
         least_bytes = bytes < least_bytes ? bytes : least_bytes;
         most_bytes = bytes > most_bytes ? bytes : most_bytes;
     }
-    tmk_print(p->sheet.out, "  and %s more", tmk_count_text(p->a->n_order - n_shown, count));
+    tmk_print(p->sheet.out, _("  and %s more"), tmk_count_text(p->a->n_order - n_shown, count));
     if (least_bytes != UINT64_MAX)
-        tmk_print(p->sheet.out, ", with peaks from %s to %s", tmk_size_text(least_bytes, least),
+        tmk_print(p->sheet.out, _(", with peaks from %s to %s"), tmk_size_text(least_bytes, least),
                   tmk_size_text(most_bytes, most));
-    tmk_print(p->sheet.out, "; --rows N shows more\n");
+    tmk_print(p->sheet.out, _("; --rows N shows more\n"));
 }
 
 static void write_ranks(struct fleet_page *p)

@@ -90,7 +90,7 @@ static char *missing_operands(const struct tmk_command *c, unsigned n_given)
     for (const char *at = c->usage; n_operands < c->min_operands && *at;) {
         size_t n = strcspn(at, " ");
         if (!is_optional(at, n) && n_operands++ >= n_given) {
-            char *longer = tmk_xformat("%s%s%.*s", text, *text ? " and " : "", (int)n, at);
+            char *longer = tmk_xformat("%s%s%.*s", text, *text ? _(" and ") : "", (int)n, at);
             free(text);
             text = longer;
         }

@@ -23,6 +23,7 @@
 #include "device/device.h"
 #include "forecast/device_forecast.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/utf8.h"
 #include "monitor/growth.h"
 #include "monitor/selection.h"
@@ -142,7 +143,7 @@ static int open_devices(struct tmk_monitoring *m, const struct tmk_args *args,
     say_broken_driver(m->devices);
     int rc = tmk_selection_parse_present(m->devices, values, n, ret, &err);
     if (err.text[0])
-        tmk_say("--devices: %s%s", err.text, rc == 0 ? "; going on without it" : "");
+        tmk_say("--devices: %s%s", err.text, rc == 0 ? _("; going on without it") : "");
     if (rc < 0)
         return TMK_EXIT_USAGE;
     return 0;

@@ -22,6 +22,7 @@
 #include "forecast/device_forecast.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/utf8.h"
 #include "monitor/alarm.h"
 #include "monitor/device_jobs.h"
@@ -114,17 +115,10 @@ static const struct words {
              .at = ", ",
              .advice_of = tmk_device_forecast_advice_zh};
 
-/* The texts are Chinese under zh_CN. The first variable of LC_ALL, LC_MESSAGES and LANG that is set
- * decides. Output for machines never changes. */
+/* The labels of both languages are those of a tool that people know, so they are no catalogue's. */
 static bool is_language_chinese(void)
 {
-    static const char *const variables[] = {"LC_ALL", "LC_MESSAGES", "LANG"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        const char *value = getenv(variables[i]);
-        if (value && value[0])
-            return strncmp(value, "zh_CN", 5) == 0;
-    }
-    return false;
+    return strcmp(tmk_language_name(), "zh") == 0;
 }
 
 static void print_holders(FILE *out, const char *label, const struct tmk_device_processes *holders)

@@ -15,6 +15,7 @@
 #include "fleet/cluster/prometheus.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 
 #define LATEST_S 253402300800.0 /* the year 10000 */
 
@@ -483,7 +484,7 @@ uint64_t tmk_cluster_count(const struct tmk_cluster *c, enum tmk_severity severi
 
 const char *tmk_severity_name(enum tmk_severity severity)
 {
-    static const char *const names[] = {"critical", "warning", "info"};
+    static const char *const names[] = {N_("critical"), N_("warning"), N_("info")};
     return names[severity];
 }
 

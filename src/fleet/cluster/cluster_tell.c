@@ -14,6 +14,7 @@
 #include "fleet/cluster/cluster_parts.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "kit/textmap.h"
 
 #define SHOWN_MOST_S 8640000.0 /* a hundred days: more is as good as never */
@@ -30,7 +31,7 @@ const char *tmk_cluster_duration(double seconds, char *buffer)
     if (!(seconds >= 0))
         return NULL;
     if (seconds > SHOWN_MOST_S)
-        return strcpy(buffer, "> 100 days");
+        return strcpy(buffer, _("> 100 days"));
     uint64_t whole = (uint64_t)(seconds + 0.5);
     if (whole < 120)
         snprintf(buffer, TMK_AMOUNT_BYTES, "%" PRIu64 " s", whole);
@@ -64,17 +65,17 @@ static const char *moment_clock_text(double time_s, double now_s, char *buffer, 
 static const char *who_text(struct tmk_arena *a, const struct tmk_cluster_finding *f)
 {
     if (f->rank >= 0)
-        return tmk_arena_format(a, "rank %" PRId64 " on %s", f->rank, or_unknown(f->host));
-    return tmk_arena_format(a, "process %s on %s", or_unknown(f->pid), or_unknown(f->host));
+        return tmk_arena_format(a, _("rank %" PRId64 " on %s"), f->rank, or_unknown(f->host));
+    return tmk_arena_format(a, _("process %s on %s"), or_unknown(f->pid), or_unknown(f->host));
 }
 
 /* "GPU 3" */
 static const char *device_text(struct tmk_arena *a, const char *gpu)
 {
     if (gpu && strcmp(gpu, "host") == 0)
-        return "the host's memory";
+        return _("the host's memory");
     bool is_number = gpu && gpu[strspn(gpu, "0123456789:")] == '\0';
-    return tmk_arena_format(a, "%s%s", is_number ? "GPU " : "", gpu ? gpu : "its GPU");
+    return tmk_arena_format(a, "%s%s", is_number ? _("GPU ") : "", gpu ? gpu : _("its GPU"));
 }
 
 /* ---- numbers ---- */
@@ -87,22 +88,23 @@ static const char *rank_evidence(struct tmk_arena *a, const struct tmk_cluster_r
     const char *text = device_text(a, r->gpu), *of = "";
     if (text && r->peak_bytes != TMK_BYTES_UNKNOWN) {
         if (r->limit_bytes != TMK_BYTES_UNKNOWN)
-            of = tmk_arena_format(a, " of %s", tmk_size_text(r->limit_bytes, limit));
-        text =
-            of ? tmk_arena_format(a, "%s: peak %s%s", text, tmk_size_text(r->peak_bytes, peak), of)
-               : NULL;
+            of = tmk_arena_format(a, _(" of %s"), tmk_size_text(r->limit_bytes, limit));
+        text = of ? tmk_arena_format(a, _("%s: peak %s%s"), text,
+                                     tmk_size_text(r->peak_bytes, peak), of)
+                  : NULL;
     }
     if (text && r->growth_bytes > 0)
-        text = tmk_arena_format(a, "%s; keeps %s more after each step", text,
+        text = tmk_arena_format(a, _("%s; keeps %s more after each step"), text,
                                 tmk_size_text(tmk_size_whole(r->growth_bytes), growth));
     else if (text && r->peak_growth_bytes > 0)
-        text = tmk_arena_format(a, "%s; needs %s more in each step", text,
+        text = tmk_arena_format(a, _("%s; needs %s more in each step"), text,
                                 tmk_size_text(tmk_size_whole(r->peak_growth_bytes), growth));
     if (text && r->oom_low_s >= 0 && r->oom_high_s >= r->oom_low_s + 1)
-        text = tmk_arena_format(a, "%s; between %s and %s", text, duration_text(r->oom_low_s, low),
-                                duration_text(r->oom_high_s, high));
+        text =
+            tmk_arena_format(a, _("%s; between %s and %s"), text, duration_text(r->oom_low_s, low),
+                             duration_text(r->oom_high_s, high));
     if (text && r->cause && strcmp(r->cause, "none") != 0)
-        text = tmk_arena_format(a, "%s; cause: %s", text, r->cause);
+        text = tmk_arena_format(a, _("%s; cause: %s"), text, _(r->cause));
     return text;
 }
 
@@ -112,10 +114,10 @@ static const char *rank_oom_text(struct tmk_arena *a, const char *job, const cha
 {
     char time[TMK_AMOUNT_BYTES];
     if (isnan(oom_s))
-        return tmk_arena_format(a, "%s: %s is heading for an OOM", job, who);
+        return tmk_arena_format(a, _("%s: %s is heading for an OOM"), job, who);
     if (oom_s < 1)
-        return tmk_arena_format(a, "%s: %s runs out of memory now", job, who);
-    return tmk_arena_format(a, "%s: %s runs out of memory in %s", job, who,
+        return tmk_arena_format(a, _("%s: %s runs out of memory now"), job, who);
+    return tmk_arena_format(a, _("%s: %s runs out of memory in %s"), job, who,
                             duration_text(oom_s, time));
 }
 
@@ -132,10 +134,10 @@ static int tell_rank(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     else if (f->kind == TMK_FINDING_OOM_LIKELY)
         f->text = rank_oom_text(a, job, who, r ? r->oom_s : NAN);
     else if (f->kind == TMK_FINDING_LEAK)
-        f->text = tmk_arena_format(a, "%s: %s leaks %s a step", job, who,
+        f->text = tmk_arena_format(a, _("%s: %s leaks %s a step"), job, who,
                                    tmk_size_text(tmk_size_whole(f->value), amount));
     else
-        f->text = tmk_arena_format(a, "%s: %s has %.0f %% of its cached memory in small pieces",
+        f->text = tmk_arena_format(a, _("%s: %s has %.0f %% of its cached memory in small pieces"),
                                    job, who, f->value * 100);
     f->evidence = r ? rank_evidence(a, r) : NULL;
     return f->text ? 0 : TMK_ENOMEM;
@@ -149,16 +151,16 @@ static int tell_process(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     if (!who)
         return TMK_ENOMEM;
     if (f->kind == TMK_FINDING_OOM) {
-        f->text = tmk_arena_format(a, "%s: %s ran out of memory", job, who);
+        f->text = tmk_arena_format(a, _("%s: %s ran out of memory"), job, who);
         f->evidence =
-            tmk_arena_format(a, "%.0f time%s in the last %s", f->value, f->value > 1.5 ? "s" : "",
-                             duration_text(c->window_s, amount));
+            tmk_arena_format(a, _("%.0f time%s in the last %s"), f->value,
+                             f->value > 1.5 ? "s" : "", duration_text(c->window_s, amount));
     } else if (f->kind == TMK_FINDING_FIGURES_OLD) {
-        f->text = tmk_arena_format(a, "%s: the agent has not read %s for %s", job, who,
+        f->text = tmk_arena_format(a, _("%s: the agent has not read %s for %s"), job, who,
                                    duration_text(f->value, amount));
     } else {
         f->text =
-            tmk_arena_format(a, "%s: events of %s were lost; its figures may be off", job, who);
+            tmk_arena_format(a, _("%s: events of %s were lost; its figures may be off"), job, who);
     }
     return f->text ? 0 : TMK_ENOMEM;
 }
@@ -190,11 +192,12 @@ static int tell_imbalance(struct tmk_cluster *c, struct tmk_cluster_finding *f)
         f->gpu = r->gpu;
         f->pid = r->pid < 0 ? NULL : tmk_arena_format(a, "%" PRId64, r->pid);
         who = who_text(a, f);
-        f->evidence = tmk_arena_format(a, "peak %s, median %s", tmk_size_text(j->peak_bytes, peak),
-                                       tmk_size_text(tmk_size_whole(j->median_bytes), median));
+        f->evidence =
+            tmk_arena_format(a, _("peak %s, median %s"), tmk_size_text(j->peak_bytes, peak),
+                             tmk_size_text(tmk_size_whole(j->median_bytes), median));
     }
     if (who)
-        f->text = tmk_arena_format(a, "%s: %s peaks at %.2f times the median of the ranks",
+        f->text = tmk_arena_format(a, _("%s: %s peaks at %.2f times the median of the ranks"),
                                    or_unknown(f->job), who, f->value);
     return f->text ? 0 : TMK_ENOMEM;
 }
@@ -204,16 +207,16 @@ static int tell_missing_ranks(struct tmk_cluster *c, struct tmk_cluster_finding 
     const struct tmk_cluster_job *j = job_of(c, f);
     int64_t world = j ? j->world_size : -1;
     if (j && j->missing)
-        f->text = tmk_arena_format(&c->texts, "%s: rank%s %s of %" PRId64 " %s missing",
+        f->text = tmk_arena_format(&c->texts, _("%s: rank%s %s of %" PRId64 " %s missing"),
                                    or_unknown(f->job), world - j->n_ranks == 1 ? "" : "s",
                                    j->missing, world, world - j->n_ranks == 1 ? "is" : "are");
     else
         f->text =
-            tmk_arena_format(&c->texts, "%s: only %.0f ranks are seen, fewer than were started",
+            tmk_arena_format(&c->texts, _("%s: only %.0f ranks are seen, fewer than were started"),
                              or_unknown(f->job), f->value);
     char time[64];
     if (f->last_hosts)
-        f->evidence = tmk_arena_format(&c->texts, "last seen on %s, at %s", f->last_hosts,
+        f->evidence = tmk_arena_format(&c->texts, _("last seen on %s, at %s"), f->last_hosts,
                                        moment_clock_text(f->from_s, c->now_s, time, sizeof time));
     return f->text ? 0 : TMK_ENOMEM;
 }
@@ -246,18 +249,19 @@ static int tell_cluster_agent(struct tmk_cluster *c, struct tmk_cluster_finding 
 {
     struct tmk_arena *a = &c->texts;
     char time[64], amount[TMK_AMOUNT_BYTES];
-    const char *name = f->host ? tmk_arena_format(a, "on %s (%s)", f->host, or_unknown(f->instance))
-                               : tmk_arena_format(a, "at %s", or_unknown(f->instance));
+    const char *name = f->host
+                           ? tmk_arena_format(a, _("on %s (%s)"), f->host, or_unknown(f->instance))
+                           : tmk_arena_format(a, _("at %s"), or_unknown(f->instance));
     if (!name)
         return TMK_ENOMEM;
-    f->text = tmk_arena_format(a, "the agent %s %s", name,
-                               f->kind == TMK_FINDING_AGENT_SILENT ? "does not answer"
-                                                                   : "is not scraped any more");
+    f->text = tmk_arena_format(a, _("the agent %s %s"), name,
+                               f->kind == TMK_FINDING_AGENT_SILENT ? _("does not answer")
+                                                                   : _("is not scraped any more"));
     if (!isnan(f->from_s))
-        f->evidence = tmk_arena_format(a, "its last answer was at %s",
+        f->evidence = tmk_arena_format(a, _("its last answer was at %s"),
                                        moment_clock_text(f->from_s, c->now_s, time, sizeof time));
     else if (!f->host)
-        f->evidence = tmk_arena_format(a, "it has not answered in the last %s",
+        f->evidence = tmk_arena_format(a, _("it has not answered in the last %s"),
                                        duration_text(c->window_s, amount));
     return f->text ? 0 : TMK_ENOMEM;
 }
@@ -266,8 +270,8 @@ static int tell_full(struct tmk_cluster *c, struct tmk_cluster_finding *f)
 {
     struct tmk_arena *a = &c->texts;
     const char *device = device_text(a, f->gpu);
-    f->text = device ? tmk_arena_format(a, "%s of %s is %.0f %% full", device, or_unknown(f->host),
-                                        f->value * 100)
+    f->text = device ? tmk_arena_format(a, _("%s of %s is %.0f %% full"), device,
+                                        or_unknown(f->host), f->value * 100)
                      : NULL;
     return f->text ? 0 : TMK_ENOMEM;
 }
@@ -276,15 +280,15 @@ static int tell_gap(struct tmk_cluster *c, struct tmk_cluster_finding *f)
 {
     struct tmk_arena *a = &c->texts;
     char from[64], to[64];
-    const char *name = f->is_everywhere ? "Prometheus" : f->host ? f->host : f->instance;
-    f->text = tmk_arena_format(a, "%s has no samples%s from %s to %s", or_unknown(name),
-                               f->is_everywhere ? " of anything" : "",
+    const char *name = f->is_everywhere ? _("Prometheus") : f->host ? f->host : f->instance;
+    f->text = tmk_arena_format(a, _("%s has no samples%s from %s to %s"), or_unknown(name),
+                               f->is_everywhere ? _(" of anything") : "",
                                moment_clock_text(f->from_s, c->now_s, from, sizeof from),
                                moment_clock_text(f->to_s, c->now_s, to, sizeof to));
-    f->evidence = tmk_arena_format(a, "%.0f missing: %s", f->value,
-                                   f->is_everywhere ? "it was away itself"
-                                   : f->has_failed  ? "the agent did not answer"
-                                                    : "Prometheus did not ask the agent");
+    f->evidence = tmk_arena_format(a, _("%.0f missing: %s"), f->value,
+                                   f->is_everywhere ? _("it was away itself")
+                                   : f->has_failed  ? _("the agent did not answer")
+                                                    : _("Prometheus did not ask the agent"));
     return f->text ? 0 : TMK_ENOMEM;
 }
 
