@@ -89,13 +89,13 @@ def check_pictures(folder, cut):
     def path(name):
         return folder / "cut" / f"{name}.png"
     # seq by batch, batch by seq, and layers, in the last row alone
-    assert check_panels(path("memory_analysis_overview"), 2, 2, 0.001, empty=[(1, 1)]) == (1280, 874)
-    assert check_panels(path("memory_heatmap"), 2, 1, 0.1) == (1280, 426)
+    assert check_panels(path("memory_analysis_overview"), 2, 2, 0.001, empty=[(1, 1)]) == (2560, 1510)
+    assert check_panels(path("memory_heatmap"), 2, 1, 0.1) == (2560, 654)
     for name in ("detailed_memory_analysis", "operation_level_breakdown"):
         width, height = check_panels(path(name), 2, 1, 0.05)
-        assert width == 1280 and 400 < height < 700
+        assert width == 2560 and 700 < height < 1400
     for i in (i for i in cut if cut[i]["run"]):
-        assert check_panels(path(f"memory_timeline_config_{i + 1}"), 1, 1, 0.1, every=8) == (1280, 640)
+        assert check_panels(path(f"memory_timeline_config_{i + 1}"), 1, 1, 0.1, every=8) == (2000, 960)
     said = {
         "overview": "seq=8 seq=16 seq=32 batch=1 batch=2 batch=4 1 2 4 8 16 32".split() + ["seq, with layers=1", "KiB"],
         "heatmap": "OOM failed seq batch layers=1 layers=2 1 2 4 8 16 32 KiB".split(),

@@ -8,8 +8,9 @@ import re
 import shlex
 
 import pytest
-from pictures import overlaps, read_png, text_boxes, texts_of, width_of
-from test_golden import shell
+from pictures import (bytes_of_y, columns_of, full_texts_of, groups_of, legend_colours, overlaps, points_of, read_png,
+                      text_boxes, texts_of)
+from test_golden import ROOT, shell
 
 RUNS = [
     "tidemark run -q -o a.tmk -- tinytrain --steps 12 --quiet",
@@ -58,22 +59,89 @@ def test_timeline(runs):
     assert "forward" in found  # there is room for names of stages
 
 
-def test_timeline_has_a_line_along_its_top(runs):
-    """Else a peak that is thinner than a point is not to be seen."""
-    plot(runs, "a.tmk")
-    picture = (runs / "p.svg").read_text(encoding="utf-8")
-    (line,) = re.findall(r"<path stroke='rgb\(102, 102, 102\)' +d='([^']*)'", picture)
-    areas = [points for points in re.findall(r"<polygon[^>]*points = '([^']*)'", picture) if points.count(",") > 5]
-    tops = [min(float(y) for y in re.findall(r"[\d.]+,([\d.]+)", points)) for points in (line, " ".join(areas))]
-    assert tops[0] == tops[1]
+def live_bytes(folder, run, n_parts):
+    """What the trace says of each part of a time axis: [{category: bytes}] at the part's most filled moment."""
+    rows = json.loads(shell(f"tidemark query {run} --json 'SELECT alloc_ns, free_ns, size, category FROM allocations'",
+                            folder).stdout)["rows"]
+    end = json.loads(shell(f"tidemark query {run} --json 'SELECT end_ns FROM processes'", folder).stdout)["rows"][0]
+    end = end["end_ns"] if isinstance(end, dict) else end[0]
+    rows = [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in rows]
+    start = min(row[0] for row in rows)
+    changes = sorted([(born, 1, size, key) for born, _, size, key in rows] +
+                     [(freed, 0, -size, key) for _, freed, size, key in rows if freed is not None])
+    now, parts, at = collections.Counter(), [], 0
+    for i in range(n_parts):
+        best = dict(now)
+        limit = start + (end - start) * (i + 1) / n_parts
+        while at < len(changes) and (changes[at][0] < limit or i == n_parts - 1):
+            now[changes[at][3]] += changes[at][2]
+            if sum(now.values()) > sum(best.values()):
+                best = dict(now)
+            at += 1
+        parts.append(best)
+    return parts
+
+
+def stairs_of(shape, left, right, n_parts):
+    """The height of an area's top in the middle of each part."""
+    points, heights = points_of(shape.get("d"))[:-2], []
+    at = 0
+    for i in range(n_parts):
+        x = left + (right - left) * (i + 0.5) / n_parts
+        while at + 1 < len(points) and points[at + 1][0] <= x:
+            at += 1
+        heights.append(points[at][1])
+    return heights
+
+
+def test_areas_are_the_bytes(runs):
+    """Each layer of each part is as high as the blocks of its category are large, to a tenth of a point."""
+    plot(runs, "one.tmk --axis time")
+    zero, scale = bytes_of_y(runs / "p.svg")
+    areas = [(title.split(":")[0], shapes[0]) for title, shapes in groups_of(runs / "p.svg")]
+    points = points_of(areas[0][1].get("d"))
+    left, right, n_parts = points[-1][0], points[-2][0], 720
+    expected = live_bytes(runs, "one.tmk", n_parts)
+    tops = {key: stairs_of(shape, left, right, n_parts) for key, shape in areas}
+    keys = [key for key, _ in areas]  # the uppermost first
+    wrong = 0
+    for i, live in enumerate(expected):
+        named = {key: live.get(key, 0) for key in keys if key != "other"}
+        if "other" in keys:
+            named["other"] = sum(live.values()) - sum(named.values())
+        for k, key in enumerate(keys):
+            below = zero if k + 1 == len(keys) else tops[keys[k + 1]][i]
+            wrong += abs(below - tops[key][i] - named[key] / scale) > 0.15  # two edges, and the numbers at the left
+    assert wrong == 0
+    assert len(keys) >= 4
+
+
+def test_timeline_is_as_high_as_the_peak(runs):
+    for words in ("a.tmk", "a.tmk --axis time", "a.tmk --by component"):
+        plot(runs, words)
+        zero, scale = bytes_of_y(runs / "p.svg")
+        top = min(y for _, shapes in groups_of(runs / "p.svg") for _, y in points_of(shapes[0].get("d")))
+        peak = json.loads(shell("tidemark peak a.tmk --json", runs).stdout)["allocated"]
+        assert zero - top == pytest.approx(peak / scale, abs=0.11)
 
 
 def test_timeline_of_one_that_ran_out(runs):
     found = texts(runs, "oom.tmk")
-    assert any(re.fullmatch(r"OOM: .* refused", text) for text in found)
+    assert sum(bool(re.fullmatch(r"out of memory: .* requested, tinytrain_model\.c:\d+", text)) for text in found) == 1, found
     boxes = {box[0]: box for box in text_boxes(runs / "p.svg")}
-    refusal = next(box for text, box in boxes.items() if text.startswith("OOM: "))
-    assert refusal[4] < boxes["limit 12.0 MiB"][2]  # above all that is drawn
+    oom = next(box for text, box in boxes.items() if text.startswith("out of memory: "))
+    zero, scale = bytes_of_y(runs / "p.svg")
+    assert oom[4] < zero - (12 << 20) / scale  # above all that is drawn
+    assert "limit" in found and "12.0 MiB" in found
+    assert not overlaps(runs / "p.svg")
+    assert not any("out of memory" in text for text in texts(runs, "oom.tmk --steps 1-2"))
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "components", "operations", "ranks", "forecast"])
+def test_every_picture_says_that_it_ran_out(runs, kind):
+    assert "out of memory" in " ".join(texts(runs, f"oom.tmk --kind {kind}"))
+    assert not overlaps(runs / "p.svg")
+    assert "out of memory" not in " ".join(texts(runs, f"a.tmk --kind {kind}"))
     assert not overlaps(runs / "p.svg")
 
 
@@ -97,6 +165,11 @@ def test_components(runs):
             note = f"{row['bytes'] / (1 << 20):.1f} MiB {int(row['bytes'] * 100 / whole + 0.5)} %"
             assert note in found, (note, found)
     assert f"{whole / (1 << 20):.1f} MiB at the peak by component" in " ".join(found)
+    pieces = {title.rsplit(":")[0]: float(shapes[0].get("width")) for title, shapes in groups_of(runs / "p.svg")}
+    scale = sum(pieces.values()) / whole
+    for row in peak["by"]:
+        drawn = sum(width for name, width in pieces.items() if name.startswith(row["key"] + ", "))
+        assert drawn == pytest.approx(row["bytes"] * scale, abs=1), row
     assert "forward" in texts(runs, "a.tmk --kind components --by stage")
 
 
@@ -104,14 +177,14 @@ def test_operations(runs):
     found = texts(runs, "a.tmk --kind operations")
     for stage in ("forward", "backward", "optimizer"):
         assert any(text.startswith(f"{stage}, 12 times ") for text in found), found
-    assert "asked for, each time, MiB" in found
+    assert "requested, each time, MiB" in found
 
 
 def test_ranks(runs):
     peaks = json.loads(shell("tidemark report ranks.tmk --json", runs).stdout)["processes"]
     found = texts(runs, "ranks.tmk --kind ranks")
     for process in peaks:
-        assert f"rank {process['rank']}, cpu" in found
+        assert f"rank {process['rank']}" in found
         assert f"{process['peak']['allocated'] / (1 << 20):.1f} MiB" in found
     mean = sum(process["peak"]["allocated"] for process in peaks) / 3
     more = max(process["peak"]["allocated"] for process in peaks) / mean - 1
@@ -133,7 +206,7 @@ def test_png(runs):
     plot(runs, "a.tmk --theme dark", "p.png")
     width, height, pixels = read_png(runs / "p.png")
     (runs / "p.png").unlink()
-    assert (width, height) == (1280, 640)
+    assert (width, height) == (2000, 960)
     colours = collections.Counter(pixels.values())
     assert b"\xff\xff\xff" not in colours and colours[b"\x16\x18\x1d"] > 1000 and len(colours) > 20
     expected = {bytes.fromhex(colour) for colour in ("3f9b5b", "dba520", "d6604d", "3f74c4")}
@@ -148,7 +221,7 @@ def test_themes(runs):
     dark = (runs / "p.svg").read_text(encoding="utf-8").lower()
     assert "#ffffff" in light and "#16181d" not in light
     assert "#16181d" in dark and "#ffffff" not in dark
-    for colour in ("rgb( 63, 155,  91)", "rgb(214,  96,  77)"):
+    for colour in ("#3f9b5b", "#d6604d"):
         assert colour in light and colour in dark
 
 
@@ -166,7 +239,7 @@ HOSTILE = "a'b\"`touch pwned`$(touch pwned)\\n' ; set output 'pwned' # <b>&amp;"
 
 
 def test_names_are_only_texts(runs):
-    """Of the run, of the title: gnuplot reads them in a script."""
+    """Of the run, of the title: in an XML file."""
     (runs / HOSTILE.replace("/", "_")).symlink_to("a.tmk")
     quoted = "'" + HOSTILE.replace("'", "'\\''") + "'"
     assert texts(runs, quoted)[0].startswith(re.sub(r"\s+", " ", HOSTILE)[:40])
@@ -180,7 +253,6 @@ def test_names_are_only_texts(runs):
 @pytest.mark.parametrize("words,status,said", [
     ("a.tmk -o p.gif", 2, "'p.gif' is not the name of a picture: it should end in .png, .svg or .pdf"),
     ("a.tmk -o nowhere/p.png", 1, "No such file or directory"),
-    ("a.tmk", 2, "where to? -o FILE.png, FILE.svg or FILE.pdf"),
     ("a.tmk --kind pie -o p.png", 2, "--kind"),
     ("a.tmk --kind overview -o p.png", 2, "--kind overview is of a sweep, and a.tmk is a run"),
     ("a.tmk --kind ranks --by module -o p.png", 2, "--by is not for --kind ranks"),
@@ -333,9 +405,8 @@ def test_above_the_graph(sweep):
     assert found.count("× ↑164.0") == 2 and sum("↑" in text for text in found) == 3, found
     assert any("× ran out of memory, at its estimate ↑ estimated above the graph" in text
                and "rings" not in text for text in found), found
-    picture = (sweep / "p.svg").read_text(encoding="utf-8")
-    crosses = re.findall(r"use xlink:href='#gpPt1' [^>]*color='rgb\(([^)]*)\)'", picture)
-    assert sorted(crosses) == [" 51, 160,  92", "224, 130,  20"]  # 84 GiB, in the colours of batch=16 and seq=256
+    crosses = [shapes[0].get("stroke") for _, shapes in groups_of(sweep / "p.svg") if len(shapes) == 2]
+    assert sorted(crosses) == ["#33a05c", "#e08214"]  # 84 GiB, in the colours of batch=16 and seq=256
     page = page_of(sweep / "above")
     assert page.count("× ↑164.0") == 1 and page.count("An arrow at the top") == 1
     assert page.count('<g class="oom">') == 1 and page.count('<g class="oom faint">') == 1  # 84 GiB
@@ -373,10 +444,9 @@ def test_colours_can_be_told_apart(sweep):
     """Also a component's from a category's: they stand side by side."""
     for kind, n in (("components", len(COMPONENTS) + len(CATEGORIES)), ("operations", 2 * len(STAGES))):
         plot(sweep, f"s --kind {kind}")
-        picture = (sweep / "p.svg").read_text(encoding="utf-8")
-        marks = re.findall(r"use xlink:href='#gpPt4' [^>]*color='rgb\(([^)]*)\)'", picture)
+        marks = legend_colours(sweep / "p.svg")
         assert len(marks) == n
-        colours = {tuple(map(int, mark.split(","))) for mark in marks}
+        colours = {tuple(bytes.fromhex(mark[1:])) for mark in marks}
         assert len(colours) == (n if kind == "components" else len(STAGES))
         assert all(far(one, other) for one, other in itertools.combinations(colours, 2))
 
@@ -400,7 +470,7 @@ def test_sweep_complaints(sweep):
     assert plot(sweep, "bad", status=3)
 
 
-# ---- names that mean something to gnuplot
+# ---- names of all kinds
 
 PIECES = ["'", "''", '"', "\\", "`touch pwned`", "@x", "#", "{", "}", "$", "%", "%%", "%s", "\\n", "\\101", "\\U+0041",
           ";", "!", "0", "7", "a", "Z", " ", "é", "中", "&", "<b>", "=", "^", "_"]
@@ -415,9 +485,9 @@ def test_titles_of_quotes(runs, title):
 def strange(source, columns):
     """As long as that; without blanks at its ends and next to another, which SVG does not keep."""
     made = ""
-    while width_of(made) < columns:
+    while columns_of(made) < columns:
         made += source.choice(PIECES)
-    while width_of(made) > columns:
+    while columns_of(made) > columns:
         made = made[:-1]
     return re.sub(r"\s+", " ", made).strip()
 
@@ -431,16 +501,69 @@ def test_values_of_a_sweep(sweep, seed):
     for kind in KINDS:
         found = texts(sweep, f"strange --kind {kind}")
         if kind in ("overview", "heatmap"):
-            assert set(values) <= set(found), (kind, values, found)
+            assert set(values) <= set(full_texts_of(sweep / "p.svg")), (kind, values, found)
     assert not (sweep / "pwned").exists()
 
 
 def test_long_labels_of_tics(sweep):
-    """gnuplot has room for 49 bytes where there is a '%', and would cut a character in two."""
+    """They are shortened in the middle, between characters and never before an accent."""
     values = ["%", "100%" + "中" * 24, "中" * 20 + "%s" + "中" * 8, "%" + "e\u0301" * 40]
     write_sweep(sweep / "percent", {"seq": ["1", "2"], "b": values}, lambda i: "done")
     for kind in KINDS:
         found = texts(sweep, f"percent --kind {kind}")
         assert not any("\ufffd" in text for text in found)
+        assert not any("…\u0301" in text for text in found)
         if kind == "heatmap":
-            assert "%" in found and any(re.fullmatch("100%中+…", text) for text in found), found
+            assert "%" in found and any(re.fullmatch("100%中*…中+", text) for text in found), found
+            assert set(values) <= set(full_texts_of(sweep / "p.svg"))
+
+
+# ---- where it is written
+
+def test_to_stdout(runs):
+    """An SVG, the same as in a file."""
+    done = shell("tidemark plot a.tmk -o - | cat", runs)
+    assert not done.stderr
+    plot(runs, "a.tmk")
+    assert done.stdout == (runs / "p.svg").read_text(encoding="utf-8")
+    done = shell("script -qec 'tidemark plot a.tmk -o -' /dev/null", runs)
+    assert "stdout, which is a terminal" in done.stdout + done.stderr
+
+
+def test_own_name(runs):
+    done = shell("mkdir -p elsewhere; cd elsewhere; tidemark plot ../a.tmk/ --kind heatmap", runs)
+    assert done.returncode == 0 and done.stderr.endswith("tidemark: picture written to a-heatmap.png\n")
+    assert read_png(runs / "elsewhere" / "a-heatmap.png")[0] == 2000
+
+
+def test_without_cairo(runs):
+    """An SVG is drawn all the same, and it is what is drawn when no name is given."""
+    (runs / "lib").mkdir()
+    (runs / "lib" / "libcairo.so.2").touch()
+    for name in ("p.png", "p.pdf"):
+        done = shell(f"LD_LIBRARY_PATH=lib tidemark plot a.tmk -o {name}", runs)
+        assert done.returncode == 1 and not (runs / name).exists()
+        assert done.stderr.startswith("tidemark: PNG and PDF are drawn with cairo and Pango, which are not there (")
+        assert done.stderr.endswith("): apt-get install libpangocairo-1.0-0. An SVG needs neither: -o FILE.svg\n")
+    for words in ("-o p.svg", ""):
+        done = shell(f"LD_LIBRARY_PATH=lib tidemark plot a.tmk {words}", runs)
+        assert done.returncode == 0, done.stderr
+    assert (runs / "a-timeline.svg").read_bytes() == (runs / "p.svg").read_bytes()
+
+
+def test_full_disk(runs):
+    for name in ("png", "svg", "pdf"):
+        (runs / f"full.{name}").symlink_to("/dev/full")
+        done = shell(f"tidemark plot a.tmk -o full.{name}", runs)
+        assert done.returncode == 1
+        assert done.stderr == f"tidemark: full.{name} could not be written: No space left on device\n"
+
+
+# ---- the pictures of the documents
+
+def test_picture_of_the_readme():
+    """It is what the command gives now: of a run on an H200."""
+    done = shell("tidemark plot tests/data/ooms/leak.trace -o - | cmp - docs/picture.svg", ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not overlaps(f"{ROOT}/docs/picture.svg")
+    assert {"limit", "1018.0 MiB", "peak 1011.0 MiB, in step 66"} <= set(texts_of(f"{ROOT}/docs/picture.svg"))

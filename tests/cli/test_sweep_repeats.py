@@ -4,12 +4,11 @@ peak of its repeats. The sweep is made up; nothing is run."""
 import csv
 import itertools
 import json
-import os
 import re
-import shlex
 
 import pytest
-from test_golden import environment, shell
+from pictures import bytes_of_y, groups_of, texts_of
+from test_golden import shell
 
 MIB = 1 << 20
 SEQS, BATCHES = (128, 256, 512), (1, 2, 8)  # the batch does more than the sequence
@@ -112,43 +111,39 @@ def test_files(sweep):
     assert f"{text_of(largest_of(512, 1))} at 1, {most} at 8" in texts["batch"]
 
 
-def script_of(folder, kind):
-    """What gnuplot is told for the PNG."""
-    programs = folder.parent / "programs"
-    programs.mkdir(exist_ok=True)
-    script = folder.parent / "script"
-    program = programs / "gnuplot"
-    program.write_text(f"#!/bin/sh\ntee {shlex.quote(str(script))} | exec /usr/bin/gnuplot \"$@\"\n")
-    program.chmod(0o755)
-    path = f"{programs}{os.pathsep}{environment()['PATH']}"
-    done = shell(f"PATH={shlex.quote(path)} tidemark plot s --kind {kind} -o p.png", folder.parent)
+def picture_of(folder, kind):
+    path = folder.parent / "p.svg"
+    done = shell(f"tidemark plot s --kind {kind} -o p.svg", folder.parent)
     assert done.returncode == 0, done.stderr
-    return script.read_text(encoding="utf-8")
-
-
-def data_of(script, name):
-    """The rows of a block of data, without the NaN."""
-    block = re.search(rf"^\${name} << EOD\n(.*?)^EOD$", script, re.M | re.S)[1]
-    return [[float(number) for number in line.split()] for line in block.splitlines() if "NaN" not in line]
+    return path
 
 
 def test_overview_picture(sweep):
-    script = script_of(sweep[0], "overview")
-    for series, seq in enumerate(SEQS):
-        assert data_of(script, f"m0_{series}") == [
-            [batch] + 3 * [pytest.approx(largest_of(seq, batch) / MIB, rel=1e-6)] for batch in BATCHES]
-        assert not data_of(script, f"e0_{series}") and not data_of(script, f"o0_{series}")
+    """A disc for each configuration of the first graph, as high as its largest repeat."""
+    path = picture_of(sweep[0], "overview")
+    zero, scale = bytes_of_y(path)
+    discs = [(title, float(shapes[0].get("cy"))) for title, shapes in groups_of(path)
+             if shapes and shapes[0].tag.endswith("circle")][:len(SEQS) * len(BATCHES)]
+    assert [title for title, _ in discs] == [
+        f"seq={seq} batch={batch}: {text_of(largest_of(seq, batch))}" for seq in SEQS for batch in BATCHES]
+    for (_, y), (seq, batch) in zip(discs, ((seq, batch) for seq in SEQS for batch in BATCHES)):
+        assert (zero - y) * scale == pytest.approx(largest_of(seq, batch), abs=0.15 * scale)
 
 
 def test_heatmap_picture(sweep):
-    script = script_of(sweep[0], "heatmap")
-    assert data_of(script, "f0") == [[x, y, pytest.approx(largest_of(seq, batch) / MIB, rel=1e-6)]
-                                     for y, seq in enumerate(SEQS) for x, batch in enumerate(BATCHES)]
-    assert script.count('"1 of 2"') == 1
+    path = picture_of(sweep[0], "heatmap")
+    cells = {title: shapes[0].get("fill") for title, shapes in groups_of(path)}
+    assert set(cells) == {f"seq={seq} batch={batch}" for seq in SEQS for batch in BATCHES}
+    assert len(set(cells.values())) == len({largest_of(seq, batch) for seq in SEQS for batch in BATCHES})
+    found = texts_of(path)
+    for seq, batch in GRID:
+        value = largest_of(seq, batch) / MIB
+        assert f"{value:.{2 if value < 10 else 1 if value < 1000 else 0}f}" in found
+    assert found.count("1 of 2") == 1
 
 
 @pytest.mark.parametrize("kind", ["components", "operations"])
 def test_bars_of_the_pictures(sweep, kind):
-    script = script_of(sweep[0], kind)
+    found = " ".join(texts_of(picture_of(sweep[0], kind)))
     for seq, batch in GRID:
-        assert text_of(largest_of(seq, batch)) in script, (seq, batch)
+        assert text_of(largest_of(seq, batch)) in found, (seq, batch)

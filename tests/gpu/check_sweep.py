@@ -10,9 +10,9 @@ against opacus, where that is installed; FSDP around frozen weights. Configurati
 allocates is each process's own), so that all is done within eight minutes. Writes each check with its figures to OUT/check_sweep.json and files and
 pictures of both sweeps to OUT/sweep.tar.gz, exit 1 when one fails. Without a GPU the CPU stands in with a tiny model,
 which checks this script."""
+import ctypes.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -22,7 +22,7 @@ from check_diff import package_environment
 from checks import Checks, command_line
 
 N_AT_ONCE = max(2, min(12, len(os.sched_getaffinity(0)) - 2))
-HAS_GNUPLOT = shutil.which("gnuplot") is not None  # else pictures are drawn later, of what is packed
+HAS_PANGO = ctypes.util.find_library("pangocairo-1.0") is not None  # else pictures are drawn later, of what is packed
 MOST_PACKED = 6 << 20  # bytes of a trace
 MOST_MISSING = 0.01   # of the peak, in the table of components; and of blocks that nobody can name
 LOSS_BYTES = 16       # a logit: in fp32, its log-softmax, the gradient of each, copies in the model's own type
@@ -136,9 +136,9 @@ def check_files(checks, sweeps, is_detailed, status, seconds):
     name = "detailed" if is_detailed else "base"
     folder = sweeps.folder(is_detailed)
     missing = [file for file in FILES[is_detailed] if not os.path.exists(os.path.join(folder, file)) and
-               (HAS_GNUPLOT or not file.endswith(".png"))]
+               (HAS_PANGO or not file.endswith(".png"))]
     checks.add(f"{name}: runs to the end with all files", status == 0 and not missing, status=status, missing=missing,
-               seconds=round(seconds, 1), has_gnuplot=HAS_GNUPLOT)
+               seconds=round(seconds, 1), has_pango=HAS_PANGO)
     found = sweeps.results(is_detailed)
     done = [cell for cell in found["results"] if cell["outcome"] == "done"]
     checks.add(f"{name}: all configurations are done", len(done) == len(found["results"]), counts=found["counts"])

@@ -109,13 +109,6 @@ class Machine:
         assert done.returncode == status, done.stderr
         return json.loads(done.stdout)
 
-    def gnuplot(self, script):
-        """One that does what this shell script says; the PATH that finds it first."""
-        program = self.folder / "bin" / "gnuplot"
-        self.put(program, f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        return f"{program.parent}:/usr/bin:/bin"
-
     def start(self, *arguments, **more):
         """One that looks 500 times a second, until it is told to end."""
         process = subprocess.Popen([TIDEMARK, *arguments, "--interval", "0.002"], text=True,

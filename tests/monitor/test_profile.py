@@ -5,9 +5,14 @@ import os
 import re
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from monitor_kit import GIB, TIDEMARK, Monitor
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+from pictures import bytes_of_y, overlaps, paths_of  # noqa: E402
 
 # The report as the tools that came first wrote it: every key must be there, with this type.
 SHAPE = {
@@ -270,7 +275,7 @@ def test_progress(machine):
 
 # ---- the picture
 
-@pytest.mark.parametrize("suffix,magic", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
+@pytest.mark.parametrize("suffix,magic", [("png", b"\x89PNG"), ("svg", b"<svg "), ("PDF", b"%PDF")])
 def test_plot(machine, suffix, magic):
     machine.cards([f"process 41 {GIB}"], LOST)
     done = machine.run("profile", "--duration", "0.3", "--plot", f"a.{suffix}")
@@ -279,61 +284,58 @@ def test_plot(machine, suffix, magic):
     picture = (machine.folder / f"a.{suffix}").read_bytes()
     assert picture.startswith(magic) and len(picture) > 2000
     if suffix == "svg":
-        assert b"0  Card 0, at most 1.00 GiB" in picture and b"GiB used" in picture
+        assert b"0  Card 0, at most 1.00 GiB" in picture and b">GiB<" in picture
 
 
-def test_plot_without_gnuplot(machine):
-    done = machine.run("profile", "--plot", "a.png", PATH="/nowhere")
+def test_plot_shows_the_samples(machine):
+    """The line is at a GiB, as far as the picture is wide, and the size of the device is marked."""
+    machine.cards([f"process 41 {GIB}"])
+    done = machine.run("profile", "--duration", "0.3", "--plot", "a.svg")
+    assert done.returncode == 0, done.stderr
+    path = machine.folder / "a.svg"
+    zero, scale = bytes_of_y(path)
+    key, line = paths_of(path, stroke="#4393c3")  # the legend's, and the use
+    assert key[1][0] - key[0][0] == 14
+    assert {round((zero - y) * scale / GIB, 2) for _, y in line} == {1.0}
+    assert 62 <= line[0][0] < line[-1][0] <= 980
+    assert not overlaps(path)
+
+
+def test_plot_without_cairo(machine):
+    """It is said before anything is watched."""
+    (machine.folder / "lib").mkdir()
+    (machine.folder / "lib" / "libcairo.so.2").touch()
+    done = machine.run("profile", "--plot", "a.png", LD_LIBRARY_PATH=str(machine.folder / "lib"))
     assert done.returncode == 1
-    assert done.stderr == ("tidemark: pictures are drawn by gnuplot, which is not on the PATH; "
-                           "install it: apt-get install gnuplot-nox\n")
+    assert done.stderr.startswith("tidemark: PNG and PDF are drawn with cairo and Pango, which are not there (")
+    assert "apt-get install libpangocairo-1.0-0" in done.stderr
 
 
 def test_plot_that_fails(machine):
-    """What gnuplot says is handed on, no half picture stays, and one of before is kept."""
-    path = machine.gnuplot("echo half; echo 'line 3: no such terminal' >&2; exit 1")
-    for before in (None, "precious"):
-        if before:
-            (machine.folder / "a.png").write_text(before)
-        done = machine.run("profile", "--duration", "0.05", "--plot", "a.png", PATH=path)
-        assert done.returncode == 1
-        assert done.stderr == "tidemark: gnuplot could not draw a.png: line 3: no such terminal\n"
-        assert sorted(found.name for found in machine.folder.iterdir()) == [
-            *(["a.png"] if before else []), "bin", "proc", "sys"]
-    assert (machine.folder / "a.png").read_text() == "precious"
-
-
-def test_plot_that_is_empty(machine):
-    (machine.folder / "a.png").write_text("precious")
-    done = machine.run("profile", "--duration", "0.05", "--plot", "a.png",
-                       PATH=machine.gnuplot("exit 0"))
+    """No half picture stays, and one of before is kept."""
+    (machine.folder / "a.svg").write_text("precious")
+    done = machine.run("profile", "--duration", "0.05", "--plot", "a.svg", "--output", "/dev/full")
     assert done.returncode == 1
-    assert done.stderr == "tidemark: gnuplot could not draw a.png: it says nothing\n"
-    assert (machine.folder / "a.png").read_text() == "precious"
+    (machine.folder / "full.svg").symlink_to("/dev/full")
+    done = machine.run("profile", "--duration", "0.05", "--plot", "full.svg")
+    assert done.returncode == 1
+    assert "tidemark: full.svg could not be written: No space left on device\n" in done.stderr
 
 
-def test_plot_reads_no_settings_of_people(machine):
-    (machine.folder / ".gnuplot").write_text("exit status 7\n")
-    done = machine.run("profile", "--duration", "0.05", "--plot", "a.svg", HOME=str(machine.folder))
-    assert done.returncode == 0, done.stderr
-
-
-def test_second_signal_while_it_draws(machine):
+def test_second_signal_while_it_ends(machine):
     """Out of impatience: report and picture are written all the same."""
-    path = machine.gnuplot("cat >script; touch begun; until [ -e go ]; do sleep 0.01; done; "
-                           "echo picture; grep SigBlk /proc/self/status")
+    os.mkfifo(machine.folder / "a.svg")
     machine.cards([f"process 41 {GIB}"])
-    monitor = machine.start("profile", "--duration", "0", "--plot", "a.svg", "--output", "r.json",
-                            PATH=path)
+    monitor = machine.start("profile", "--duration", "0", "--plot", "a.svg", "--output", "r.json")
     monitor.process.send_signal(signal.SIGINT)
-    monitor.wait((machine.folder / "begun").exists)
+    monitor.wait((machine.folder / "r.json").exists)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         monitor.process.send_signal(number)
-    (machine.folder / "go").touch()
+    picture = (machine.folder / "a.svg").read_text()  # a FIFO: it waits for this
     status, out, err = monitor.end()
     assert status == 0 and out.splitlines()[1].split()[:3] == ["0", "Card", "0"]
     assert err == "tidemark: report written to r.json\ntidemark: picture written to a.svg\n"
-    assert (machine.folder / "a.svg").read_text().split() == ["picture", "SigBlk:", "0" * 16]
+    assert picture.startswith("<svg ") and picture.endswith("</svg>\n")
     assert json.loads((machine.folder / "r.json").read_text())["summary"]
 
 

@@ -12,8 +12,8 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_picture.h"
 #include "cli/plot/plot_sweep.h"
 #include "cli/remote/remote.h"
 #include "kit/amount.h"
@@ -68,10 +68,6 @@ static int check_plot_options(const struct kind *kind, const struct tmk_args *ar
     }
     if (tmk_args_get(args, "steps") && !kind->takes_steps) {
         tmk_say("--steps is not for --kind %s", kind->name);
-        return TMK_EXIT_USAGE;
-    }
-    if (!tmk_args_get(args, "output")) {
-        tmk_say("where to? -o FILE.png, FILE.svg or FILE.pdf");
         return TMK_EXIT_USAGE;
     }
     return 0;
@@ -214,6 +210,24 @@ static int plot_sweep(const struct kind *kind, const struct tmk_args *args, stru
     return status;
 }
 
+/* Make the name of a picture that the user did not name, "a-timeline.png": in this folder, and an
+ * SVG where no PNG can be made. The caller's. */
+static char *make_file_name(const char *target, const struct kind *kind)
+{
+    char *path = tmk_xstrdup(target);
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        path[--n] = '\0';
+    char *slash = strrchr(path, '/');
+    char *base = slash && slash[1] ? slash + 1 : path;
+    char *dot = strrchr(base, '.');
+    if (dot && dot > base)
+        *dot = '\0';
+    char *name = tmk_xformat("%s-%s.%s", base, kind->name, tmk_picture_has_png() ? "png" : "svg");
+    free(path);
+    return name;
+}
+
 static int run_plot(const struct tmk_args *args)
 {
     const char *name = tmk_args_get(args, "kind"), *theme = tmk_args_get(args, "theme");
@@ -223,25 +237,27 @@ static int run_plot(const struct tmk_args *args)
     int status = kind ? check_plot_options(kind, args) : TMK_EXIT_USAGE;
     if (status != 0)
         return status;
+    char *own_name = tmk_args_get(args, "output") ? NULL : make_file_name(args->operands[0], kind);
     struct tmk_plot plot = {
         .by = tmk_args_get(args, "by"),
         .by_time = axis && strcmp(axis, "time") == 0,
         .style = {.dark = theme && strcmp(theme, "dark") == 0,
                   .title = tmk_args_get(args, "title")},
-        .path = tmk_args_get(args, "output"),
+        .path = own_name ? own_name : tmk_args_get(args, "output"),
     };
-    status = tmk_gnuplot_check(plot.path);
+    status = tmk_picture_check(plot.path);
     if (status == 0)
         status = of_sweep ? plot_sweep(kind, args, &plot) : plot_run(kind, args, &plot);
-    if (status == 0)
+    if (status == 0 && strcmp(plot.path, "-") != 0)
         tmk_say("picture written to %s", plot.path);
+    free(own_name);
     return status;
 }
 
 static const struct tmk_option options[] = {
     {"kind", 'k', "KIND", "timeline|heatmap|components|operations|ranks|forecast|overview",
      "which picture, see below"},
-    {"output", 'o', "FILE", NULL, "where to: .png, .svg or .pdf"},
+    {"output", 'o', "FILE", NULL, "F.png, F.svg or F.pdf (RUN-KIND.png); -: SVG to stdout"},
     {"by", 0, "KEY", "category|component|module|stage|owner",
      "stack by this key instead of category"},
     {"steps", 0, "N|N-M", NULL, "timeline and heatmap: these steps only"},
@@ -255,7 +271,7 @@ static const struct tmk_option options[] = {
 
 static const char *const description[] = {
     "timeline\tthe default: allocated memory over time, stacked by category, with reserved "
-    "memory, the device's use, and failed requests; --by owner: what the driver gave, and to "
+    "memory, the limit, the device's use, and each OOM; --by owner: what the driver gave, and to "
     "whom (torch, nccl, jax ...)",
     "heatmap\twhich module used how much when, in the step of the peak (--steps: in others)",
     "components\twhat was live at the peak: attention, mlp ..., by category",
@@ -265,6 +281,7 @@ static const char *const description[] = {
     "Of a sweep: overview (the default: peak against each parameter), heatmap (peak of each "
     "configuration), components and operations (of each configuration). docs/plot.md shows all "
     "pictures.",
+    "PNG and PDF need Pango (apt-get install libpangocairo-1.0-0), SVG needs nothing.",
     NULL,
 };
 
@@ -284,7 +301,7 @@ const struct tmk_command tmk_cmd_plot = {
     .name = "plot",
     .group = TMK_GROUP_UNDERSTAND,
     .summary = "Draw a run or a sweep as PNG, SVG or PDF",
-    .usage = "RUN|[HOST:]PID|SWEEP -o FILE [options]",
+    .usage = "RUN|[HOST:]PID|SWEEP [-o FILE] [options]",
     .description = description,
     .options = options,
     .n_options = TMK_N(options),

@@ -25,7 +25,7 @@ static int status_of(const struct tmk_results *r)
     return status;
 }
 
-/* Draw the pictures. Without gnuplot there are none, which is said and is no fault of the sweep. */
+/* Draw the pictures. Without Pango there are none, which is said and is no fault of the sweep. */
 static void draw_pictures(const struct tmk_sweep_plan *p, const struct tmk_survey *g)
 {
     struct tmk_plot_style style = {0};

@@ -5,73 +5,97 @@
  * samples. Gaps stay open. Sizes of devices are dashed lines where they are near. */
 #include "cli/live/monitor_report.h"
 
-#include "cli/output/palette.h"
+#include <stdlib.h>
+
 #include "cli/output/say.h"
-#include "cli/plot/gnuplot.h"
+#include "cli/output/xalloc.h"
+#include "cli/plot/plot.h"
+#include "cli/plot/plot_frame.h"
+#include "cli/plot/plot_legend.h"
+#include "cli/plot/plot_picture.h"
 #include "cli/plot/plot_style.h"
 #include "device/device.h"
+#include "draw/canvas.h"
+#include "draw/palette.h"
 #include "kit/amount.h"
 #include "monitor/history.h"
 #include "monitor/sampler.h"
 #include "monitor/status.h"
 
-enum { MOST_POINTS = 1500 };
+enum { MOST_POINTS = 900, LEFT = 62, BOTTOM = 52 /* points */ };
 
-#define GIB 1073741824.0
-
-struct axis {
-    double unit_s;
-    const char *name;
+struct monitor_drawing {
+    const struct tmk_monitor_status *status;
+    struct tmk_picture picture;
+    struct tmk_plot_frame frame;
+    struct tmk_plot_unit time;
 };
-
-static struct axis time_axis(uint64_t elapsed_ns)
-{
-    double s = (double)elapsed_ns / 1e9;
-    if (s <= 300)
-        return (struct axis){1, "seconds"};
-    if (s <= 3 * 3600)
-        return (struct axis){60, "minutes"};
-    return (struct axis){3600, "hours"};
-}
 
 /* ---- data ---- */
 
-static void plot_point(FILE *out, const struct tmk_history_entry *e, double unit_s)
+/* Add the next entry to what a point stands for. */
+static void extend_point(struct tmk_history_entry *point, const struct tmk_history_entry *e)
 {
-    fprintf(out, "%.4f %.6f %.6f %.6f\n", (double)e->end_ns / 1e9 / unit_s,
-            (double)e->min_bytes / GIB, (double)e->max_bytes / GIB, (double)e->last_bytes / GIB);
+    point->end_ns = e->end_ns;
+    point->last_bytes = e->last_bytes;
+    point->min_bytes = e->min_bytes < point->min_bytes ? e->min_bytes : point->min_bytes;
+    point->max_bytes = e->max_bytes > point->max_bytes ? e->max_bytes : point->max_bytes;
 }
 
-/* Write the entries of a history, several to a point where there are many; an empty line where a
- * gap is. */
-static void put_history(FILE *out, const struct tmk_history *h, double unit_s)
+/* Draw the points as a line, and the band between least and most around it. */
+static void draw_stretch(const struct monitor_drawing *d, const struct tmk_history_entry *points,
+                         size_t n, uint32_t colour)
 {
-    uint64_t at_once = h->n / MOST_POINTS + 1, n = 0;
-    struct tmk_history_entry point = {0};
+    struct tmk_point *line = tmk_xcalloc(n + 1, sizeof *line);
+    struct tmk_point *band = tmk_xcalloc(2 * n + 1, sizeof *band);
+    for (size_t i = 0; i < n; i++) {
+        double x = tmk_plot_frame_x(&d->frame, (double)points[i].end_ns / d->time.size);
+        line[i] = (struct tmk_point){x, tmk_plot_frame_y(&d->frame, (double)points[i].last_bytes)};
+        band[i] = (struct tmk_point){x, tmk_plot_frame_y(&d->frame, (double)points[i].max_bytes)};
+        band[2 * n - 1 - i] =
+            (struct tmk_point){x, tmk_plot_frame_y(&d->frame, (double)points[i].min_bytes)};
+    }
+    tmk_canvas_path(d->picture.canvas, band, 2 * n, true,
+                    &(struct tmk_paint){.fill = (colour & 0xffffff) | 0x40000000});
+    if (n > 1)
+        tmk_canvas_path(d->picture.canvas, line, n, false,
+                        &(struct tmk_paint){.stroke = colour, .width = 2});
+    else
+        tmk_canvas_disc(d->picture.canvas, line[0].x, line[0].y, 2,
+                        &(struct tmk_paint){.fill = colour});
+    free(band);
+    free(line);
+}
+
+/* Draw a history, several entries to a point where there are many; a gap stays open. */
+static void draw_history(const struct monitor_drawing *d, const struct tmk_history *h,
+                         uint32_t colour)
+{
+    uint64_t at_once = h->n / MOST_POINTS + 1, in_point = 0;
+    struct tmk_history_entry *points = tmk_xcalloc(h->n + 1, sizeof *points);
+    size_t n = 0;
     for (uint64_t i = 0; i < h->n; i++) {
         const struct tmk_history_entry *e = &h->entries[i];
-        if (n == at_once || e->after_gap) {
-            plot_point(out, &point, unit_s);
+        if (e->after_gap && n > 0) {
+            draw_stretch(d, points, n, colour);
             n = 0;
         }
-        if (e->after_gap)
-            fputc('\n', out);
-        if (n++ == 0) {
-            point = *e;
-            continue;
+        if (n == 0 || in_point == at_once) {
+            points[n++] = *e;
+            in_point = 1;
+        } else {
+            extend_point(&points[n - 1], e);
+            in_point++;
         }
-        point.end_ns = e->end_ns;
-        point.last_bytes = e->last_bytes;
-        point.min_bytes = e->min_bytes < point.min_bytes ? e->min_bytes : point.min_bytes;
-        point.max_bytes = e->max_bytes > point.max_bytes ? e->max_bytes : point.max_bytes;
     }
-    if (n)
-        plot_point(out, &point, unit_s);
+    if (n > 0)
+        draw_stretch(d, points, n, colour);
+    free(points);
 }
 
 /* Returns the height of the picture: the size of the largest device when its use comes near it,
  * else somewhat more than was used. */
-static double height_gib(const struct tmk_sampler *s)
+static double most_bytes(const struct tmk_sampler *s)
 {
     double most = 0, total = 0;
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
@@ -79,102 +103,106 @@ static double height_gib(const struct tmk_sampler *s)
         most = (double)u->max_bytes > most ? (double)u->max_bytes : most;
         total = (double)u->now.total_bytes > total ? (double)u->now.total_bytes : total;
     }
-    double height = most > total / 3 ? total * 1.04 : most * 1.4;
-    return height > 0 ? height / GIB : 1;
+    double height = most > total / 3 ? total * 1.1 : most * 1.4;
+    return height > 0 ? height : 1;
 }
 
-/* ---- the script ---- */
+/* ---- drawing ---- */
 
-static void put_monitor_title(FILE *out, const struct tmk_watched_device *u)
+/* Draw the sizes of devices as lines, each size once. */
+static void draw_device_sizes(const struct monitor_drawing *d)
 {
-    char text[TMK_DEVICE_TEXT_BYTES + 64], most[TMK_AMOUNT_BYTES];
-    snprintf(text, sizeof text, "%s%s%s, at most %s", u->label, u->device->name[0] ? "  " : "",
-             u->device->name, tmk_size_text(u->max_bytes, most));
-    tmk_gnuplot_text(out, text);
-}
-
-static void put_device_curves(FILE *out, const struct tmk_sampler *s)
-{
-    const char *between = "plot ";
-    for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
-        const struct tmk_watched_device *u = tmk_sampler_device(s, i);
-        const char *colour = tmk_palette_colour(i);
-        if (u->history.n == 0)
-            continue;
-        fprintf(out,
-                "%s$d%u using 1:2:3 with filledcurves linecolor rgb '%s' notitle, "
-                "$d%u using 1:4 with lines linewidth 2 linecolor rgb '%s' title ",
-                between, i, colour, i, colour);
-        put_monitor_title(out, u);
-        between = ", ";
-    }
-    fputc('\n', out);
-}
-
-/* Returns whether it is the first of the devices of its size. */
-static bool is_first_of_size(const struct tmk_sampler *s, unsigned i)
-{
-    for (unsigned k = 0; k < i; k++)
-        if (tmk_sampler_device(s, k)->now.total_bytes == tmk_sampler_device(s, i)->now.total_bytes)
-            return false;
-    return true;
-}
-
-static void put_device_sizes(FILE *out, const struct tmk_theme *theme, const struct tmk_sampler *s,
-                             double height)
-{
+    const struct tmk_sampler *s = d->status->sampler;
     for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++) {
         uint64_t total = tmk_sampler_device(s, i)->now.total_bytes;
-        double at = (double)total / GIB;
-        char text[TMK_AMOUNT_BYTES];
-        if (total == 0 || at > height || !is_first_of_size(s, i))
+        char size[TMK_AMOUNT_BYTES];
+        bool is_first = total != 0 && (double)total <= d->frame.most;
+        for (unsigned k = 0; k < i; k++)
+            is_first = is_first && tmk_sampler_device(s, k)->now.total_bytes != total;
+        if (!is_first)
             continue;
-        fprintf(out,
-                "set arrow from graph 0, first %.6f to graph 1, first %.6f nohead dashtype 2 "
-                "linewidth 1 linecolor rgb '%s'\n"
-                "set label 'size %s' at graph 1, first %.6f right offset 0,-0.7 textcolor rgb "
-                "'%s'\n",
-                at, at, theme->axis, tmk_size_text(total, text), at, theme->faint);
+        char *text = tmk_xformat("size %s", tmk_size_text(total, size));
+        tmk_plot_frame_limit(&d->frame, (double)total);
+        tmk_canvas_text(d->picture.canvas, d->frame.left + d->frame.width - 4,
+                        tmk_plot_frame_y(&d->frame, (double)total) - 6, text,
+                        &(struct tmk_text_style){.colour = d->picture.theme->capacity,
+                                                 .halo = d->picture.theme->background,
+                                                 .anchor = TMK_ANCHOR_END});
+        free(text);
     }
 }
 
-static void put_script(struct tmk_gnuplot *g, const struct tmk_monitor_status *st)
+/* List the devices with samples; the caller's, and the texts too. */
+static struct tmk_legend_item *make_devices(const struct tmk_sampler *s, uint32_t *ret_n)
 {
-    FILE *out = tmk_gnuplot_script(g);
-    char iso[TMK_ISO_BYTES];
-    struct axis axis = time_axis(st->elapsed_ns);
-    for (unsigned i = 0; i < tmk_sampler_n_devices(st->sampler); i++) {
-        fprintf(out, "$d%u << EOD\n", i);
-        put_history(out, &tmk_sampler_device(st->sampler, i)->history, axis.unit_s);
-        fputs("EOD\n", out);
+    unsigned n_devices = tmk_sampler_n_devices(s);
+    struct tmk_legend_item *items = tmk_xcalloc((size_t)n_devices + 1, sizeof *items);
+    for (unsigned i = 0; i < n_devices; i++) {
+        const struct tmk_watched_device *u = tmk_sampler_device(s, i);
+        char most[TMK_AMOUNT_BYTES];
+        if (u->history.n == 0)
+            continue;
+        items[(*ret_n)++] = (struct tmk_legend_item){
+            .text = tmk_xformat("%s%s%s, at most %s", u->label, u->device->name[0] ? "  " : "",
+                                u->device->name, tmk_size_text(u->max_bytes, most)),
+            .colour = tmk_palette_colour(i),
+            .mark = TMK_LEGEND_LINE};
     }
-    double height = height_gib(st->sampler);
-    tmk_gnuplot_title(g, "Device memory");
-    fprintf(out,
-            "set xlabel '%s since %s'\n"
-            "set ylabel 'GiB used'\n"
-            "set xrange [0:%.4f]\nset yrange [0:%.6f]\n",
-            axis.name, tmk_iso_text(st->started, iso), (double)st->elapsed_ns / 1e9 / axis.unit_s,
-            height);
-    put_device_sizes(out, tmk_gnuplot_theme(g), st->sampler, height);
-    put_device_curves(out, st->sampler);
+    return items;
+}
+
+static void draw_monitor_axes(const struct monitor_drawing *d)
+{
+    char iso[TMK_ISO_BYTES];
+    char *name = tmk_xformat("%s since %s", d->time.name, tmk_iso_text(d->status->started, iso));
+    tmk_plot_frame_sizes(&d->frame);
+    tmk_plot_frame_bottom(&d->frame, name);
+    tmk_plot_frame_numbers(&d->frame, 10, 0);
+    free(name);
+}
+
+static void draw_monitor(struct monitor_drawing *d)
+{
+    const struct tmk_sampler *s = d->status->sampler;
+    uint64_t elapsed = d->status->elapsed_ns ? d->status->elapsed_ns : 1;
+    struct tmk_legend legend = {.left = TMK_PICTURE_SIDE,
+                                .width = TMK_PICTURE_WIDTH - 2 * TMK_PICTURE_SIDE};
+    struct tmk_legend_item *items = make_devices(s, &legend.n);
+    legend.items = items;
+    d->time = tmk_plot_time_unit(elapsed);
+    double top = tmk_picture_title(&d->picture, "Device memory in use", NULL, NULL);
+    d->frame = (struct tmk_plot_frame){.picture = &d->picture,
+                                       .left = LEFT,
+                                       .top = top + tmk_legend_rows(&legend) * TMK_LEGEND_ROW + 10,
+                                       .width = TMK_PICTURE_WIDTH - TMK_PICTURE_SIDE - LEFT,
+                                       .to = (double)elapsed / d->time.size,
+                                       .most = most_bytes(s)};
+    d->frame.height = d->picture.height - BOTTOM - d->frame.top;
+    draw_monitor_axes(d);
+    tmk_legend_draw(&legend, &d->picture, top);
+    for (unsigned i = 0; i < tmk_sampler_n_devices(s); i++)
+        draw_history(d, &tmk_sampler_device(s, i)->history, tmk_palette_colour(i));
+    draw_device_sizes(d);
+    for (uint32_t i = 0; i < legend.n; i++)
+        free((char *)items[i].text);
+    free(items);
 }
 
 int tmk_monitor_plot(const struct tmk_monitor_status *status, const char *path)
 {
-    struct tmk_gnuplot *g = NULL;
+    struct monitor_drawing d = {.status = status};
     uint64_t n = 0;
-    for (unsigned i = 0; i < tmk_sampler_n_devices(status->sampler); i++)
+    unsigned n_devices = tmk_sampler_n_devices(status->sampler);
+    for (unsigned i = 0; i < n_devices; i++)
         n += tmk_sampler_device(status->sampler, i)->n_samples;
     if (n == 0) {
         tmk_say("no device answered: there is nothing to draw in %s", path);
         return TMK_EXIT_FINDING;
     }
-    int rc = tmk_gnuplot_open(path, &(struct tmk_plot_style){0}, TMK_PICTURE_HEIGHT, &g);
-    if (rc != 0)
-        return rc;
-    put_script(g, status);
-    rc = tmk_gnuplot_close(g);
+    tmk_picture_open(&d.picture, path, &(struct tmk_plot_style){0}, TMK_PICTURE_WIDTH,
+                     TMK_PICTURE_HEIGHT + n_devices / 4 * TMK_LEGEND_ROW);
+    draw_monitor(&d);
+    int rc = tmk_picture_save(&d.picture);
     if (rc == 0)
         tmk_say("picture written to %s", path);
     return rc;

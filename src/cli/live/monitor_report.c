@@ -2,6 +2,7 @@
 /* cli/live/monitor_report.c - see monitor_report.h. */
 #include "cli/live/monitor_report.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -9,7 +10,7 @@
 #include "cli/output/output_file.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
-#include "cli/plot/gnuplot.h"
+#include "cli/plot/plot_picture.h"
 #include "kit/amount.h"
 #include "kit/language.h"
 #include "kit/print.h"
@@ -26,7 +27,7 @@ static bool is_screen(const char *path)
 int tmk_monitor_report_check(const struct tmk_args *args)
 {
     const char *output = tmk_args_get(args, "output"), *plot = tmk_args_get(args, "plot");
-    int status = plot ? tmk_gnuplot_check(plot) : 0;
+    int status = plot ? tmk_picture_check(plot) : 0;
     if (status == 0 && output && !is_screen(output))
         status = tmk_output_file_check(output);
     return status;

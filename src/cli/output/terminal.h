@@ -68,7 +68,7 @@ const char *tmk_colour_end(bool colour);
 /* Write a text in a role, foreign text made safe. */
 void tmk_paint(FILE *out, enum tmk_role role, const char *text);
 
-/* Writes into `buffer` what begins text in the colour "#rrggbb" (cli/output/palette.h), as near as
+/* Writes into `buffer` what begins text in the colour "#rrggbb", as near as
  * the terminal has it. Returns it; "" without colours. tmk_colour_end() ends it. */
 enum { TMK_HUE_BYTES = 24 };
 const char *tmk_hue_code(bool colour, const char *rrggbb, char *buffer);

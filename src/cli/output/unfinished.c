@@ -21,16 +21,11 @@ static struct {
     char path[PATH_MAX];
 } paths[MOST_PATHS];
 
-static _Atomic pid_t writer; /* its group */
-
 /* Signals that end a program. */
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ};
 
 static void remove_all(void)
 {
-    pid_t group = atomic_exchange(&writer, 0);
-    if (group > 0)
-        kill(-group, SIGKILL);
     for (int i = MOST_PATHS - 1; i >= 0; i--)
         if (atomic_exchange(&paths[i].is_taken, false) && unlink(paths[i].path) < 0)
             rmdir(paths[i].path);
@@ -75,12 +70,6 @@ void tmk_unfinished_drop(int number)
 {
     if (number >= 0)
         atomic_store(&paths[number].is_taken, false);
-}
-
-void tmk_unfinished_group(pid_t group)
-{
-    catch_signals();
-    atomic_store(&writer, group);
 }
 
 void tmk_unfinished_hold(sigset_t *ret_before)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/output/unfinished.h - removes what is not whole when the program ends early: files, empty
- * folders, and a program that writes one. It ends by exit() or by a signal (^C, SIGTERM, a closed
+/* cli/output/unfinished.h - removes what is not whole when the program ends early: files and
+ * empty folders. It ends by exit() or by a signal (^C, SIGTERM, a closed
  * terminal ...), which ends it afterwards as if nothing had been done about it. SIGKILL leaves
  * them.
  *
@@ -22,9 +22,6 @@
  * too many. Add a folder before what is in it. */
 int tmk_unfinished_add(const char *path);
 void tmk_unfinished_drop(int number); /* takes -1 */
-
-/* Set the process group of the program that writes; 0: there is none any more. */
-void tmk_unfinished_group(pid_t group);
 
 void tmk_unfinished_hold(sigset_t *ret_before);
 void tmk_unfinished_release(const sigset_t *before);

@@ -2,6 +2,7 @@
 /* cli/plot/plot.c - see plot.h. */
 #include "cli/plot/plot.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,11 +11,11 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "cli/front/target.h"
-#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
+#include "kit/amount.h"
 #include "kit/progress.h"
+#include "passes/oom/ooms.h"
 #include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/replay.h"
@@ -46,7 +47,7 @@ struct tmk_plot_unit tmk_plot_size_unit(double most_bytes)
     static const struct tmk_plot_unit units[] = {
         {1099511627776.0, "TiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}};
     for (size_t i = 0; i < TMK_N(units); i++)
-        if (most_bytes >= units[i].size)
+        if (most_bytes >= 2 * units[i].size)
             return units[i];
     return (struct tmk_plot_unit){1, "bytes"};
 }
@@ -110,18 +111,39 @@ char *tmk_plot_title(const struct tmk_plot *plot, const char *format, ...)
     return text;
 }
 
-void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name)
+/* ---- OOMs ---- */
+
+char *tmk_plot_oom_text(const struct tmk_oom *oom)
 {
-    fprintf(script,
-            "set arrow from graph 0, first %.9g to graph 1, first %.9g nohead front dashtype 2 "
-            "linewidth 1.5 linecolor rgb '%s'\n",
-            at, at, theme->capacity);
-    if (!name)
-        return;
-    fputs("set label ", script);
-    tmk_gnuplot_text(script, name);
-    fprintf(script, " at graph 0, first %.9g left front offset 1,0.6 textcolor rgb '%s'\n", at,
-            theme->capacity);
+    char size[TMK_AMOUNT_BYTES];
+    const char *file = oom->has_site ? oom->site.file : "", *slash = strrchr(file, '/');
+    const char *what = tmk_size_text(oom->requested_bytes, size);
+    if (!file[0])
+        return tmk_xformat("out of memory: %s requested", what);
+    return tmk_xformat("out of memory: %s requested, %s:%" PRIu32, what, slash ? slash + 1 : file,
+                       oom->site.line);
+}
+
+char *tmk_plot_ooms_text(const struct tmk_plot *plot, const struct tmk_ooms *ooms)
+{
+    const struct tmk_oom *last = NULL;
+    uint64_t n = 0;
+    for (uint64_t i = 0; i < tmk_ooms_n_kept(ooms); i++)
+        if (tmk_ooms_get(ooms, i)->device == plot->device) {
+            last = tmk_ooms_get(ooms, i);
+            n++;
+        }
+    if (!last)
+        return NULL;
+    char step[TMK_STEP_TEXT_BYTES], times[48] = "";
+    char *text = tmk_plot_oom_text(last);
+    if (n > 1)
+        snprintf(times, sizeof times, "; the last of %s%" PRIu64,
+                 n < tmk_ooms_n(ooms) ? "at least " : "", n);
+    char *sentence =
+        tmk_xformat("%s%s%s", text, tmk_step_text(plot->p, last->step, ", ", step), times);
+    free(text);
+    return sentence;
 }
 
 /* ---- the sweep ---- */
@@ -154,4 +176,24 @@ int tmk_plot_replay(const struct tmk_plot *plot, const struct tmk_visitor *visit
         return 0;
     tmk_say("%s: %s", plot->p->file, err.text[0] ? err.text : tmk_result_text(rc));
     return rc == TMK_ENOMEM ? TMK_EXIT_FINDING : TMK_EXIT_BAD_TRACE;
+}
+
+int tmk_plot_read_ooms(const struct tmk_plot *plot, char **ret_text)
+{
+    struct tmk_error err = {0};
+    struct tmk_ooms *ooms = NULL;
+    struct tmk_replay rp;
+    if (tmk_ooms_open(plot->p, &ooms) < 0)
+        return tmk_plot_failed(plot, &err);
+    struct tmk_visitor visitor = tmk_ooms_visitor(ooms);
+    int status = tmk_plot_replay(plot, &visitor, 1, &rp);
+    if (status == 0) {
+        if (tmk_ooms_finish(ooms, &err) < 0)
+            status = tmk_plot_failed(plot, &err);
+        else
+            *ret_text = tmk_plot_ooms_text(plot, ooms);
+        tmk_replay_fini(&rp);
+    }
+    tmk_ooms_close(ooms);
+    return status;
 }

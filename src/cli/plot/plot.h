@@ -7,9 +7,6 @@
 #ifndef TMK_CLI_PLOT_PLOT_H
 #define TMK_CLI_PLOT_PLOT_H
 
-#include <stdio.h>
-
-#include "cli/output/palette.h"
 #include "cli/plot/plot_style.h"
 #include "model/run.h"
 
@@ -46,7 +43,7 @@ struct tmk_plot_unit {
     const char *name; /* "GiB", "seconds" */
 };
 
-/* Choose the unit in which amounts up to `most_bytes` are easiest to read. */
+/* Choose the unit in which amounts up to `most_bytes` are easiest to read: 1.2 GiB in MiB. */
 struct tmk_plot_unit tmk_plot_size_unit(double most_bytes);
 struct tmk_plot_unit tmk_plot_time_unit(uint64_t ns);
 
@@ -58,9 +55,20 @@ double tmk_plot_tic(double range, unsigned n);
 /* Make the title "a.tmk, rank 1, cuda:0: " with the rest behind; the caller's. */
 char *tmk_plot_title(const struct tmk_plot *plot, const char *format, ...)
     __attribute__((returns_nonnull, format(printf, 2, 3)));
-/* Draw a dashed line across the picture at `at` of the y axis, with its name; NULL: the name is
- * elsewhere. */
-void tmk_plot_limit(FILE *script, const struct tmk_theme *theme, double at, const char *name);
+
+/* ---- OOMs ---- */
+
+struct tmk_oom;
+struct tmk_ooms;
+
+/* Make "out of memory: 27.0 MiB requested, train.py:20"; the caller's. */
+char *tmk_plot_oom_text(const struct tmk_oom *oom) __attribute__((returns_nonnull));
+/* Make a sentence about the last OOM of the plot's device and the number of them; the caller's,
+ * NULL: there was none. */
+char *tmk_plot_ooms_text(const struct tmk_plot *plot, const struct tmk_ooms *ooms);
+/* The same for a picture that has no other use for the OOMs: it replays the process. 0, or an exit
+ * status after a message. */
+int tmk_plot_read_ooms(const struct tmk_plot *plot, char **ret_text);
 
 /* ---- the sweep ---- */
 

@@ -3,12 +3,13 @@
 #include "cli/plot/plot_axis.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "cli/output/palette.h"
 #include "cli/output/xalloc.h"
+#include "draw/canvas.h"
 #include "trace/events.h"
 #include "trace/kinds.h"
 #include "trace/layout.h"
@@ -176,6 +177,11 @@ static const struct tmk_plot_knot *knot_at(const struct tmk_plot_axis *a, uint64
     return &a->knots[low];
 }
 
+bool tmk_plot_axis_has(const struct tmk_plot_axis *a, uint64_t ns)
+{
+    return ns >= a->knots[0].ns && ns <= a->knots[a->n_knots - 1].ns;
+}
+
 double tmk_plot_axis_x(const struct tmk_plot_axis *a, uint64_t ns)
 {
     if (ns <= a->knots[0].ns)
@@ -202,54 +208,68 @@ uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n)
     return times;
 }
 
-/* ---- the script ---- */
+/* ---- drawing ---- */
 
-/* Write names of steps where they begin, or with `middle` in their middle, with enough distance
- * between them. */
-static void put_step_tics(const struct tmk_plot_axis *a, FILE *out)
+/* Draw a step's number below the bottom or, on an axis by time, above the frame. */
+static void draw_step(const struct tmk_plot_axis *a, const struct tmk_plot_frame *f, int64_t step,
+                      double x)
 {
-    double least = (tmk_plot_axis_end(a) - tmk_plot_axis_start(a)) / MOST_TICS;
-    double last = tmk_plot_axis_start(a) - 2 * least;
-    double apart = tmk_plot_tic((double)a->n_rows, MOST_TICS);
-    int64_t distance = apart > 1 ? (int64_t)apart : 1;
-    const char *between = "(";
-    for (uint64_t i = 0; i < a->n_rows; i++) {
-        const struct tmk_step_row *row = shown_row(a, i);
-        double x = tmk_plot_axis_x(a, row->start_ns);
-        bool is_round = !a->by_step || row->step % distance == 0;
-        if (x < last + least || !is_round)
-            continue;
-        fprintf(out, "%s'%" PRId64 "' %.9g", between, row->step, x);
-        between = ", ";
-        last = x;
-    }
-    fputs(*between == '(' ? "autofreq\n" : ")\n", out);
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, step);
+    if (a->by_step)
+        tmk_plot_frame_tic(f, x, text);
+    else
+        tmk_canvas_text(f->picture->canvas, tmk_plot_frame_x(f, x), f->top - 5, text,
+                        &(struct tmk_text_style){.colour = f->picture->theme->faint,
+                                                 .anchor = TMK_ANCHOR_MIDDLE});
 }
 
-void tmk_plot_axis_put(const struct tmk_plot_axis *a, FILE *out, const struct tmk_theme *theme)
+/* Draw the numbers of steps where they begin, with enough distance between them. */
+static void draw_steps(const struct tmk_plot_axis *a, const struct tmk_plot_frame *f)
 {
-    double start = tmk_plot_axis_start(a), end = tmk_plot_axis_end(a);
-    fprintf(out, "set xrange [%.9g:%.9g]\n", start, end);
-    if (a->by_step) {
-        fputs("set xlabel 'step'\nset xtics out ", out);
-        put_step_tics(a, out);
-        if (start < 0)
-            fprintf(out,
-                    "set label 'before' at first %.9g, graph 0 center offset 0,-1.5 "
-                    "textcolor rgb '%s'\n",
-                    start / 2, theme->faint);
-        return;
+    double room = a->by_step ? 0 : tmk_text_width("step", 12, false) + 16;
+    double least = f->width / MOST_TICS, last = f->left + room - least;
+    double apart = tmk_plot_tic((double)a->n_rows, MOST_TICS);
+    int64_t distance = apart > 1 ? (int64_t)apart : 1;
+    for (uint64_t i = 0; i < a->n_rows; i++) {
+        const struct tmk_step_row *row = shown_row(a, i);
+        double x = tmk_plot_axis_x(a, row->start_ns), at = tmk_plot_frame_x(f, x);
+        bool is_round = !a->by_step || row->step % distance == 0;
+        if (at < last + least - 0.01 || !is_round)
+            continue;
+        draw_step(a, f, row->step, x);
+        last = at;
     }
+}
+
+static void draw_time(const struct tmk_plot_axis *a, const struct tmk_plot_frame *f)
+{
+    char name[96];
     if (a->plot->has_window)
-        fprintf(out, "set xlabel '%s since the start of step %" PRId64 "'\n", a->unit.name,
-                a->plot->first_step);
+        snprintf(name, sizeof name, "%s since the start of step %" PRId64, a->unit.name,
+                 a->plot->first_step);
     else
-        fprintf(out, "set xlabel '%s since the start of the run'\n", a->unit.name);
+        snprintf(name, sizeof name, "%s since the start of the run", a->unit.name);
+    tmk_plot_frame_bottom(f, name);
+    tmk_plot_frame_numbers(f, MOST_TICS / 2, 0);
     if (a->n_rows < FEWEST_STEPS)
         return;
-    fprintf(out,
-            "set x2label 'step' offset 0,-0.6 textcolor rgb '%s'\nset x2range [%.9g:%.9g]\n"
-            "set x2tics scale 0.5 offset 0,-0.4 textcolor rgb '%s' ",
-            theme->faint, start, end, theme->faint);
-    put_step_tics(a, out);
+    tmk_canvas_text(f->picture->canvas, f->left, f->top - 5, "step",
+                    &(struct tmk_text_style){.colour = f->picture->theme->faint});
+    draw_steps(a, f);
+}
+
+void tmk_plot_axis_draw(const struct tmk_plot_axis *a, const struct tmk_plot_frame *f)
+{
+    if (!a->by_step) {
+        draw_time(a, f);
+        return;
+    }
+    tmk_plot_frame_bottom(f, "step");
+    draw_steps(a, f);
+    double before = tmk_plot_frame_x(f, 0) - f->left;
+    if (before > tmk_text_width("before", 12, false) + 12)
+        tmk_canvas_text(f->picture->canvas, f->left + before / 2, f->top + f->height + 17, "before",
+                        &(struct tmk_text_style){.colour = f->picture->theme->faint,
+                                                 .anchor = TMK_ANCHOR_MIDDLE});
 }

@@ -8,9 +8,8 @@
 #ifndef TMK_CLI_PLOT_PLOT_AXIS_H
 #define TMK_CLI_PLOT_PLOT_AXIS_H
 
-#include <stdio.h>
-
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_frame.h"
 #include "passes/steps.h"
 
 struct tmk_plot_knot {
@@ -34,11 +33,13 @@ void tmk_plot_axis_fini(struct tmk_plot_axis *a);
 
 double tmk_plot_axis_start(const struct tmk_plot_axis *a);
 double tmk_plot_axis_end(const struct tmk_plot_axis *a);
+/* Whether the axis has that time; if not, x is that of its nearer end. */
+bool tmk_plot_axis_has(const struct tmk_plot_axis *a, uint64_t ns);
 double tmk_plot_axis_x(const struct tmk_plot_axis *a, uint64_t ns);
 /* Cut the axis into `n` parts of equal width: n + 1 times; the caller's. */
 uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n);
 
-/* Write range, label and tics of x; with an axis by time also steps above. */
-void tmk_plot_axis_put(const struct tmk_plot_axis *a, FILE *out, const struct tmk_theme *theme);
+/* Draw the frame's bottom with its tics; with an axis by time also the steps, above the frame. */
+void tmk_plot_axis_draw(const struct tmk_plot_axis *a, const struct tmk_plot_frame *f);
 
 #endif

@@ -2,18 +2,20 @@
 /* cli/plot/plot_bars.c - see plot_bars.h. */
 #include "cli/plot/plot_bars.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
+#include "draw/canvas.h"
+#include "draw/palette.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
-#include "kit/utf8.h"
 
-enum { NAME = 40, BAR_HEIGHT = 30, LEAST_HEIGHT = 300, MOST_HEIGHT = 1600 };
+enum { /* points */ SIZE = 12, NAME = 300, BESIDE = 7, SIZE_TIC = 80 };
 
 /* ---- making bars ---- */
 
@@ -117,23 +119,7 @@ void tmk_bars_fini(struct tmk_bars *b)
     *b = (struct tmk_bars){0};
 }
 
-/* ---- drawing bars ---- */
-
-double tmk_bars_names_width(const struct tmk_bars *b)
-{
-    size_t longest = 4;
-    for (uint32_t i = 0; i < b->n_bars; i++) {
-        size_t width = tmk_utf8_width(b->bars[i].name);
-        longest = width > longest ? width : longest;
-    }
-    return 0.02 + 0.0074 * (double)(longest > NAME ? NAME : longest);
-}
-
-unsigned tmk_bars_height(uint32_t n_bars)
-{
-    unsigned height = 150 + BAR_HEIGHT * n_bars;
-    return height < LEAST_HEIGHT ? LEAST_HEIGHT : height > MOST_HEIGHT ? MOST_HEIGHT : height;
-}
+/* ---- keys ---- */
 
 /* Order keys by their place in the stack. */
 static void order_keys(const struct tmk_bars *b, uint32_t *order)
@@ -152,118 +138,6 @@ static void order_keys(const struct tmk_bars *b, uint32_t *order)
         }
 }
 
-static double bar_row(const struct tmk_bars *b, uint32_t i)
-{
-    return b->n_bars - 1 - i;
-}
-
-/* Find the lower and upper edge of the k-th piece, from the row's middle. */
-static void find_edges(const struct tmk_bars *b, uint32_t k, double *ret_low, double *ret_high)
-{
-    *ret_high = b->is_beside ? 0.4 - 0.8 * k / b->n_keys : 0.36;
-    *ret_low = b->is_beside ? 0.4 - 0.8 * (k + 1.0) / b->n_keys : -0.36;
-}
-
-/* Write a data block for each key, $k0 ...: left, right, lower, upper edge. */
-static void put_bar_data(const struct tmk_bars *b, FILE *out, const uint32_t *order, double unit)
-{
-    uint64_t *left = tmk_xcalloc((size_t)b->n_bars + 1, sizeof *left);
-    for (uint32_t k = 0; k < b->n_keys; k++) {
-        double low, high;
-        find_edges(b, k, &low, &high);
-        fprintf(out, "$k%u << EOD\nNaN NaN NaN NaN\n", k);
-        for (uint32_t i = 0; i < b->n_bars; i++) {
-            uint64_t bytes = b->bars[i].bytes[order[k]];
-            if (bytes)
-                fprintf(out, "%.7g %.7g %.4f %.4f\n", (double)left[i] / unit,
-                        (double)(left[i] + bytes) / unit, bar_row(b, i) + low,
-                        bar_row(b, i) + high);
-            left[i] += b->is_beside ? 0 : bytes;
-        }
-        fputs("EOD\n", out);
-    }
-    free(left);
-}
-
-static void put_bar_names(const struct tmk_bars *b, FILE *out, bool no_names)
-{
-    if (no_names) {
-        fputs("unset ytics\n", out);
-        return;
-    }
-    fputs("set ytics scale 0 (", out);
-    for (uint32_t i = 0; i < b->n_bars; i++) {
-        fputs(i ? ", " : "", out);
-        tmk_gnuplot_tail_tic(out, b->bars[i].name, NAME);
-        fprintf(out, " %.1f", bar_row(b, i));
-    }
-    fputs(")\n", out);
-}
-
-static void put_notes(const struct tmk_bars *b, FILE *out, const struct tmk_theme *theme,
-                      double unit)
-{
-    for (uint32_t i = 0; i < b->n_bars; i++) {
-        const struct tmk_bar *bar = &b->bars[i];
-        char size[TMK_AMOUNT_BYTES];
-        uint64_t end = bar_end(b, bar);
-        fputs("set label ", out);
-        tmk_gnuplot_text(out, bar->note ? bar->note : tmk_size_text(end, size));
-        fprintf(out, " at first %.7g, first %.1f left front offset 0.6,0 textcolor rgb '%s'\n",
-                (double)end / unit, bar_row(b, i), bar->is_warning ? theme->warning : theme->text);
-        if (bar->mark)
-            fprintf(out,
-                    "set arrow from first %.7g, first %.2f to first %.7g, first %.2f nohead front "
-                    "linewidth 3 linecolor rgb '%s'\n",
-                    (double)bar->mark / unit, bar_row(b, i) - 0.42, (double)bar->mark / unit,
-                    bar_row(b, i) + 0.42, theme->text);
-        if (bar->outline)
-            fprintf(out,
-                    "set object rectangle from first 0, first %.2f to first %.7g, first %.2f front "
-                    "fillstyle empty border linecolor rgb '%s' linewidth 1\n",
-                    bar_row(b, i) - 0.36, (double)bar->outline / unit, bar_row(b, i) + 0.36,
-                    theme->faint);
-    }
-}
-
-static double place_width(const struct tmk_bars_place *place)
-{
-    return place->right > place->left ? place->right - place->left : 0.8;
-}
-
-/* The width of the axis, with room for the notes behind the longest bar. */
-static double axis_width(const struct tmk_bars *b, const struct tmk_bars_place *place, double most)
-{
-    size_t longest = 10;
-    for (uint32_t i = 0; i < b->n_bars; i++)
-        if (b->bars[i].note && strlen(b->bars[i].note) > longest)
-            longest = strlen(b->bars[i].note);
-    double notes = 0.0085 * (double)(longest > 60 ? 60 : longest) / place_width(place);
-    return most / (1 - (notes < 0.6 ? notes : 0.6));
-}
-
-static void put_frame(const struct tmk_bars *b, FILE *out, const struct tmk_theme *theme,
-                      const struct tmk_bars_place *place, struct tmk_plot_unit unit, double width)
-{
-    if (place->right > place->left)
-        fprintf(out, "set lmargin at screen %.4f\nset rmargin at screen %.4f\n", place->left,
-                place->right);
-    fprintf(
-        out,
-        "unset grid\nset grid x linetype 1 linewidth 1 linecolor rgb '%s'\nset border 0\n"
-        "set xtics scale 0 autofreq %.7g\nset xlabel '%s%s%s'\nset style fill solid 1 noborder\n"
-        "set xrange [0:%.7g]\nset yrange [-0.6:%.1f]\n",
-        theme->grid, tmk_plot_tic(width / unit.size, (unsigned)(16 * place_width(place))),
-        place->label ? place->label : "", place->label ? ", " : "", unit.name, width / unit.size,
-        b->n_bars - 0.4);
-    if (place->limit)
-        fprintf(out,
-                "set arrow from first %.7g, graph 0 to first %.7g, graph 1 nohead front "
-                "dashtype 2 linewidth 1.5 linecolor rgb '%s'\n",
-                (double)place->limit / unit.size, (double)place->limit / unit.size,
-                theme->capacity);
-}
-
 /* Whether a key has so little that its colour could not be seen. */
 static bool is_invisible(const struct tmk_bars *b, uint32_t key)
 {
@@ -280,38 +154,163 @@ struct tmk_legend_item *tmk_bars_legend(const struct tmk_bars *b, uint32_t *ret_
     unsigned n_others = 0;
     order_keys(b, order);
     for (uint32_t k = 0; k < b->n_keys; k++) {
-        const char *key = b->keys[order[k]], *colour = tmk_palette_next(key, &n_others);
+        const char *key = b->keys[order[k]];
+        uint32_t colour = tmk_palette_next(key, &n_others);
         if (!is_invisible(b, order[k]))
-            items[n++] = (struct tmk_legend_item){key, colour};
+            items[n++] = (struct tmk_legend_item){.text = key, .colour = colour};
     }
     free(order);
     *ret_n = n;
     return items;
 }
 
-void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *theme,
-                  const struct tmk_bars_place *place)
+/* ---- measures ---- */
+
+double tmk_bars_names_width(const struct tmk_bars *b)
 {
-    uint64_t most = tmk_bars_most(b);
-    most = place->limit > most ? place->limit : most ? most : 1;
-    struct tmk_plot_unit unit = tmk_plot_size_unit((double)most);
-    uint32_t *order = tmk_xcalloc((size_t)b->n_keys + 1, sizeof *order);
-    order_keys(b, order);
-    put_bar_data(b, out, order, unit.size);
-    put_frame(b, out, theme, place, unit, axis_width(b, place, (double)most));
-    put_bar_names(b, out, place->no_names);
-    put_notes(b, out, theme, unit.size);
-    unsigned n_others = 0;
-    fputs("plot ", out);
-    for (uint32_t k = 0; k < b->n_keys; k++) {
-        fprintf(out,
-                "%s$k%u using (($1+$2)/2):(($3+$4)/2):1:2:3:4 with boxxyerror linecolor rgb '%s' ",
-                k ? ", " : "", k, tmk_palette_next(b->keys[order[k]], &n_others));
-        bool has_title = !place->no_key && !is_invisible(b, order[k]);
-        fputs(has_title ? "title " : "notitle", out);
-        if (has_title)
-            tmk_gnuplot_short_text(out, b->keys[order[k]], NAME);
+    double longest = 30;
+    for (uint32_t i = 0; i < b->n_bars; i++)
+        longest = fmax(longest, tmk_text_width(b->bars[i].name, SIZE, false));
+    return fmin(longest, NAME) + BESIDE;
+}
+
+static const char *bar_note(const struct tmk_bars *b, const struct tmk_bar *bar, char *buffer)
+{
+    return bar->note ? bar->note : tmk_size_text(bar_end(b, bar), buffer);
+}
+
+/* The bytes that the width stands for, such that each bar has room for its note behind it. */
+static double axis_bytes(const struct tmk_bars *b, const struct tmk_bars_place *place)
+{
+    double most = (double)(place->limit ? place->limit : 1);
+    for (uint32_t i = 0; i < b->n_bars; i++) {
+        char size[TMK_AMOUNT_BYTES];
+        double note = tmk_text_width(bar_note(b, &b->bars[i], size), SIZE, false) + 2 * BESIDE;
+        double part = 1 - note / place->width;
+        most = fmax(most, (double)bar_end(b, &b->bars[i]) / fmax(part, 0.3));
     }
-    fputc('\n', out);
-    free(order);
+    return most;
+}
+
+/* ---- drawing bars ---- */
+
+struct bars_drawing {
+    const struct tmk_bars *b;
+    const struct tmk_picture *p;
+    const struct tmk_bars_place *place;
+    double most; /* bytes at the right edge */
+    double row;  /* height of one */
+    uint32_t *order;
+};
+
+static double bar_x(const struct bars_drawing *d, uint64_t bytes)
+{
+    return d->place->left + (double)bytes / d->most * d->place->width;
+}
+
+static double bar_middle(const struct bars_drawing *d, uint32_t i)
+{
+    return d->place->top + (i + 0.5) * d->row;
+}
+
+static void draw_bars_sizes(const struct bars_drawing *d)
+{
+    const struct tmk_bars_place *place = d->place;
+    const struct tmk_theme *theme = d->p->theme;
+    struct tmk_plot_unit unit = tmk_plot_size_unit(d->most);
+    double tic = tmk_plot_tic(d->most / unit.size, (unsigned)(place->width / SIZE_TIC) + 1);
+    double bottom = place->top + place->height;
+    for (unsigned i = 0; i * tic * unit.size <= d->most; i++) {
+        char text[32];
+        double x = place->left + i * tic * unit.size / d->most * place->width;
+        snprintf(text, sizeof text, "%.9g", i * tic);
+        tmk_canvas_line(d->p->canvas, x, place->top, x, bottom,
+                        &(struct tmk_paint){.stroke = i ? theme->grid : theme->axis});
+        tmk_canvas_text(
+            d->p->canvas, x, bottom + 17, text,
+            &(struct tmk_text_style){.colour = theme->faint, .anchor = TMK_ANCHOR_MIDDLE});
+    }
+    char *label =
+        place->label ? tmk_xformat("%s, %s", place->label, unit.name) : tmk_xstrdup(unit.name);
+    tmk_canvas_text(d->p->canvas, place->left + place->width / 2, bottom + 37, label,
+                    &(struct tmk_text_style){
+                        .colour = theme->faint, .anchor = TMK_ANCHOR_MIDDLE, .most = place->width});
+    free(label);
+}
+
+/* Draw a piece of a bar. */
+static void draw_piece(const struct bars_drawing *d, const struct tmk_bar *bar, uint32_t key,
+                       double top, double height, uint64_t from, uint32_t colour)
+{
+    char size[TMK_AMOUNT_BYTES];
+    uint64_t bytes = bar->bytes[key];
+    char *title = tmk_xformat("%s, %s: %s", bar->name, d->b->keys[key], tmk_size_text(bytes, size));
+    tmk_canvas_group(d->p->canvas, title);
+    tmk_canvas_rect(d->p->canvas, bar_x(d, from), top, bar_x(d, from + bytes) - bar_x(d, from),
+                    height, &(struct tmk_paint){.fill = colour});
+    tmk_canvas_ungroup(d->p->canvas);
+    free(title);
+}
+
+static void draw_pieces(const struct bars_drawing *d, uint32_t i)
+{
+    const struct tmk_bars *b = d->b;
+    const struct tmk_bar *bar = &b->bars[i];
+    double high = d->row * 0.76, top = bar_middle(d, i) - high / 2;
+    unsigned n_others = 0;
+    uint64_t from = 0;
+    for (uint32_t k = 0; k < b->n_keys; k++) {
+        uint32_t key = d->order[k], colour = tmk_palette_next(b->keys[key], &n_others);
+        if (bar->bytes[key] && b->is_beside)
+            draw_piece(d, bar, key, top + high * k / b->n_keys, high / b->n_keys, 0, colour);
+        else if (bar->bytes[key])
+            draw_piece(d, bar, key, top, high, from, colour);
+        from += bar->bytes[key];
+    }
+}
+
+/* Draw the mark across a bar, its outline, name and note. */
+static void draw_bar_texts(const struct bars_drawing *d, uint32_t i)
+{
+    char size[TMK_AMOUNT_BYTES];
+    const struct tmk_bar *bar = &d->b->bars[i];
+    const struct tmk_theme *theme = d->p->theme;
+    double y = bar_middle(d, i), half = d->row * 0.38, x = bar_x(d, bar->mark);
+    if (bar->mark)
+        tmk_canvas_line(d->p->canvas, x, y - half - 2, x, y + half + 2,
+                        &(struct tmk_paint){.stroke = theme->text, .width = 3});
+    if (bar->outline)
+        tmk_canvas_rect(d->p->canvas, d->place->left, y - half,
+                        bar_x(d, bar->outline) - d->place->left, 2 * half,
+                        &(struct tmk_paint){.stroke = theme->faint});
+    tmk_canvas_text(
+        d->p->canvas, bar_x(d, bar_end(d->b, bar)) + BESIDE, y + 4, bar_note(d->b, bar, size),
+        &(struct tmk_text_style){.colour = bar->is_warning ? theme->warning : theme->text});
+    if (!d->place->no_names)
+        tmk_canvas_text(d->p->canvas, d->place->left - BESIDE, y + 4, bar->name,
+                        &(struct tmk_text_style){
+                            .colour = theme->text, .anchor = TMK_ANCHOR_END, .most = NAME});
+}
+
+void tmk_bars_draw(const struct tmk_bars *b, const struct tmk_picture *p,
+                   const struct tmk_bars_place *place)
+{
+    struct bars_drawing d = {.b = b,
+                             .p = p,
+                             .place = place,
+                             .most = axis_bytes(b, place),
+                             .row = place->height / (b->n_bars ? b->n_bars : 1),
+                             .order = tmk_xcalloc((size_t)b->n_keys + 1, sizeof *d.order)};
+    order_keys(b, d.order);
+    draw_bars_sizes(&d);
+    for (uint32_t i = 0; i < b->n_bars; i++)
+        draw_pieces(&d, i);
+    if (place->limit)
+        tmk_canvas_line(
+            p->canvas, bar_x(&d, place->limit), place->top, bar_x(&d, place->limit),
+            place->top + place->height,
+            &(struct tmk_paint){.stroke = p->theme->capacity, .width = 1.5, .dash = TMK_DASH_LONG});
+    for (uint32_t i = 0; i < b->n_bars; i++)
+        draw_bar_texts(&d, i);
+    free(d.order);
 }

@@ -7,7 +7,7 @@
  *     tmk_bars_add(&b, "attention", "activation", 5 << 20);
  *     tmk_bars_add(&b, "attention", "parameter", 1 << 20);
  *     tmk_bars_tidy(&b, most_bars);
- *     tmk_bars_put(&b, script, theme, &(struct tmk_bars_place){...});
+ *     tmk_bars_draw(&b, &picture, &(struct tmk_bars_place){...});
  *     tmk_bars_fini(&b);
  *
  * Without memory the program ends. */
@@ -16,10 +16,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "cli/output/palette.h"
 #include "cli/plot/plot_legend.h"
+#include "cli/plot/plot_picture.h"
 
 struct tmk_bar {
     char *name;
@@ -50,23 +49,22 @@ void tmk_bars_tidy(struct tmk_bars *b, uint32_t most);
 uint64_t tmk_bars_most(const struct tmk_bars *b);
 void tmk_bars_fini(struct tmk_bars *b); /* takes a zeroed one */
 
-/* The position of the bars, as shares of the picture's width; 0 and 0: gnuplot's choice. */
+/* Where the bars are, in points. */
 struct tmk_bars_place {
-    double left, right;
+    double left, top, width, height; /* of the bars, without names and sizes below */
     bool no_names;
-    bool no_key;
-    const char *label; /* label label of the axis, before the unit */
+    const char *label; /* what the sizes below are */
     uint64_t limit;    /* a line at that many bytes; 0: none */
 };
 
-/* The share of the picture's width that the names take. */
+enum { TMK_BAR_ROW = 28, TMK_BARS_BELOW = 52 /* points that the sizes below take */ };
+
+/* The points that the names at the left take. */
 double tmk_bars_names_width(const struct tmk_bars *b);
-/* The height of a picture with that many bars, in points. */
-unsigned tmk_bars_height(uint32_t n_bars);
 /* List the visible keys for a legend, in stacking order, with their colours. Texts are borrowed,
  * the array is the caller's. */
 struct tmk_legend_item *tmk_bars_legend(const struct tmk_bars *b, uint32_t *ret_n);
-void tmk_bars_put(const struct tmk_bars *b, FILE *out, const struct tmk_theme *theme,
-                  const struct tmk_bars_place *place);
+void tmk_bars_draw(const struct tmk_bars *b, const struct tmk_picture *p,
+                   const struct tmk_bars_place *place);
 
 #endif

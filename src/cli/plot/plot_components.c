@@ -9,9 +9,11 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_bars.h"
+#include "cli/plot/plot_legend.h"
+#include "cli/plot/plot_picture.h"
+#include "draw/canvas.h"
 #include "kit/amount.h"
 #include "model/run.h"
 #include "passes/group.h"
@@ -46,22 +48,30 @@ static void add_component_notes(struct tmk_bars *bars, uint64_t whole)
 }
 
 static int draw_components(const struct tmk_plot *plot, const struct tmk_moment_answer *shown,
-                           const char *by, struct tmk_bars *bars)
+                           const char *by, const char *warning, const struct tmk_bars *bars)
 {
     char size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
-    struct tmk_gnuplot *g = NULL;
-    int status = tmk_gnuplot_open(plot->path, &plot->style, tmk_bars_height(bars->n_bars), &g);
-    if (status != 0)
-        return status;
-    uint64_t bytes = tmk_peak_bytes(shown->peak);
+    struct tmk_picture p;
+    struct tmk_legend legend = {.left = TMK_PICTURE_SIDE,
+                                .width = TMK_PICTURE_WIDTH - 2 * TMK_PICTURE_SIDE};
+    struct tmk_legend_item *items = tmk_bars_legend(bars, &legend.n);
+    legend.items = items;
+    double above = tmk_legend_rows(&legend) * TMK_LEGEND_ROW + 12;
+    struct tmk_bars_place place = {.left = TMK_PICTURE_SIDE + tmk_bars_names_width(bars),
+                                   .top = tmk_picture_top(NULL, warning) + above,
+                                   .height = bars->n_bars * TMK_BAR_ROW};
+    place.width = TMK_PICTURE_WIDTH - TMK_PICTURE_SIDE - place.left;
+    tmk_picture_open(&p, plot->path, &plot->style, TMK_PICTURE_WIDTH,
+                     place.top + place.height + TMK_BARS_BELOW);
     char *title =
-        tmk_plot_title(plot, "%s %s by %s%s", tmk_size_text(bytes, size),
+        tmk_plot_title(plot, "%s %s by %s%s", tmk_size_text(tmk_peak_bytes(shown->peak), size),
                        shown->detail_lost ? "at the largest moment kept" : "at the peak", by,
                        tmk_step_text(plot->p, tmk_peak_step(shown->peak), ", ", step));
-    tmk_gnuplot_title(g, title);
+    tmk_legend_draw(&legend, &p, tmk_picture_title(&p, title, NULL, warning));
+    tmk_bars_draw(bars, &p, &place);
     free(title);
-    tmk_bars_put(bars, tmk_gnuplot_script(g), tmk_gnuplot_theme(g), &(struct tmk_bars_place){0});
-    return tmk_gnuplot_close(g);
+    free(items);
+    return tmk_picture_save(&p);
 }
 
 int tmk_plot_components(const struct tmk_plot *plot)
@@ -69,7 +79,7 @@ int tmk_plot_components(const struct tmk_plot *plot)
     const char *by_name = plot->by ? plot->by : "component";
     struct tmk_moment_answer shown = {.p = plot->p};
     struct tmk_bars bars = {0};
-    char device[24];
+    char device[24], *warning = NULL;
     enum tmk_by by;
     if (!tmk_by_find(by_name, &by))
         return TMK_EXIT_USAGE; /* not one of the option's choices; the parser has reported it */
@@ -85,8 +95,11 @@ int tmk_plot_components(const struct tmk_plot *plot)
     if (status == 0) {
         tmk_bars_tidy(&bars, MOST_BARS);
         add_component_notes(&bars, tmk_peak_bytes(shown.peak));
-        status = draw_components(plot, &shown, by_name, &bars);
+        status = tmk_plot_read_ooms(plot, &warning);
     }
+    if (status == 0)
+        status = draw_components(plot, &shown, by_name, warning, &bars);
+    free(warning);
     tmk_bars_fini(&bars);
     tmk_moment_answer_fini(&shown);
     return status;

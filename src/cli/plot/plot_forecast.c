@@ -6,16 +6,21 @@
  * driver's samples; then these are drawn. If use does not grow there is no line, and the picture
  * says so. */
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cli/front/target.h"
-#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_frame.h"
+#include "cli/plot/plot_legend.h"
+#include "cli/plot/plot_picture.h"
+#include "draw/canvas.h"
+#include "draw/palette.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"
 #include "model/run.h"
@@ -25,7 +30,7 @@
 #include "trace/layout.h"
 #include "trace/replay.h"
 
-enum { MOST_POINTS = 2000, MOST_TICS = 14 };
+enum { MOST_POINTS = 900, MOST_DISCS = 120, MOST_TICS = 12, LEFT = 62, BOTTOM = 52 /* points */ };
 
 struct forecast_drawing {
     const struct tmk_plot *plot;
@@ -33,7 +38,9 @@ struct forecast_drawing {
     const struct tmk_device_samples *samples; /* NULL: none */
     struct tmk_steps *steps;
     bool by_step; /* the x axis: by step or by time */
-    struct tmk_plot_unit size, time;
+    struct tmk_plot_unit time;
+    struct tmk_picture picture;
+    struct tmk_plot_frame frame;
     double first_x, last_x, last_y; /* of the points */
     double lead, low, high; /* from the last point to the capacity, in units of x; 0: no forecast */
 };
@@ -95,19 +102,26 @@ static double bytes_of(const struct forecast_drawing *d, uint64_t i)
                                : d->samples->items[i].used_bytes);
 }
 
-/* Write the points. If there are more than can be seen, the maximum of neighbours represents
- * them. */
-static void put_forecast_points(struct forecast_drawing *d, FILE *out)
+/* Draw the points and the line through them. If there are more than can be seen, the maximum of
+ * neighbours represents them. */
+static void draw_forecast_points(const struct forecast_drawing *d)
 {
     uint64_t n = n_points(d), at_once = n / MOST_POINTS + 1;
-    fputs("$d << EOD\n", out);
+    struct tmk_canvas *c = d->picture.canvas;
+    struct tmk_point *points = tmk_xcalloc(n / at_once + 1, sizeof *points);
+    uint32_t colour = tmk_palette_colour(0);
+    size_t k = 0;
     for (uint64_t i = 0; i < n; i += at_once) {
         uint64_t best = i;
-        for (uint64_t k = i; k < n && k < i + at_once; k++)
-            best = bytes_of(d, k) > bytes_of(d, best) ? k : best;
-        fprintf(out, "%.9g %.7g\n", forecast_x(d, best), bytes_of(d, best) / d->size.size);
+        for (uint64_t next = i; next < n && next < i + at_once; next++)
+            best = bytes_of(d, next) > bytes_of(d, best) ? next : best;
+        points[k++] = (struct tmk_point){tmk_plot_frame_x(&d->frame, forecast_x(d, best)),
+                                         tmk_plot_frame_y(&d->frame, bytes_of(d, best))};
     }
-    fputs("EOD\n", out);
+    tmk_canvas_path(c, points, k, false, &(struct tmk_paint){.stroke = colour, .width = 2});
+    for (size_t i = 0; i < k && n <= MOST_DISCS; i++)
+        tmk_canvas_disc(c, points[i].x, points[i].y, 3, &(struct tmk_paint){.fill = colour});
+    free(points);
 }
 
 /* ---- the line ahead ---- */
@@ -128,12 +142,27 @@ static void find_lead(struct forecast_drawing *d)
     d->high = f->seconds_high / one;
 }
 
-static void put_lead(const struct forecast_drawing *d, FILE *out)
+/* The same colour, so pale that what is below is seen. */
+static uint32_t pale(uint32_t colour)
 {
-    double top = (double)d->f.capacity_bytes / d->size.size, y = d->last_y / d->size.size;
-    fprintf(out, "$f << EOD\n%.9g %.7g\n%.9g %.7g\n%.9g %.7g\nEOD\n", d->last_x, y,
-            d->last_x + d->low, top, d->last_x + d->high, top);
-    fprintf(out, "$l << EOD\n%.9g %.7g\n%.9g %.7g\nEOD\n", d->last_x, y, d->last_x + d->lead, top);
+    return (colour & 0xffffff) | 0x33000000;
+}
+
+/* Draw the line to where the limit is met, between its bounds. */
+static void draw_lead(const struct forecast_drawing *d)
+{
+    const struct tmk_plot_frame *f = &d->frame;
+    uint32_t colour = d->picture.theme->warning;
+    double x = tmk_plot_frame_x(f, d->last_x), y = tmk_plot_frame_y(f, d->last_y);
+    double top = tmk_plot_frame_y(f, (double)d->f.capacity_bytes);
+    const struct tmk_point bounds[] = {{x, y},
+                                       {tmk_plot_frame_x(f, d->last_x + d->low), top},
+                                       {tmk_plot_frame_x(f, d->last_x + d->high), top}};
+    tmk_canvas_clip(d->picture.canvas, f->left, f->top, f->width, f->height);
+    tmk_canvas_path(d->picture.canvas, bounds, 3, true, &(struct tmk_paint){.fill = pale(colour)});
+    tmk_canvas_line(d->picture.canvas, x, y, tmk_plot_frame_x(f, d->last_x + d->lead), top,
+                    &(struct tmk_paint){.stroke = colour, .width = 2, .dash = TMK_DASH_LONG});
+    tmk_canvas_ungroup(d->picture.canvas);
 }
 
 /* Where the OOM that has happened is drawn; false: there is none, or not on this axis. */
@@ -157,9 +186,9 @@ static double forecast_end(const struct forecast_drawing *d)
     return find_oom_x(d, &oom) && end < oom + 0.05 * span ? oom + 0.05 * span : end;
 }
 
-/* ---- the script ---- */
+/* ---- drawing ---- */
 
-static void put_forecast_title(const struct forecast_drawing *d, struct tmk_gnuplot *g)
+static char *make_forecast_title(const struct forecast_drawing *d)
 {
     const struct tmk_forecast *f = &d->f;
     char slope[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES];
@@ -184,93 +213,115 @@ static void put_forecast_title(const struct forecast_drawing *d, struct tmk_gnup
     else
         title = tmk_plot_title(d->plot, "does not grow towards the limit");
     free(growth);
-    tmk_gnuplot_title(g, title);
-    free(title);
+    return title;
 }
 
-static void put_forecast_axes(const struct forecast_drawing *d, FILE *out,
-                              const struct tmk_theme *theme)
+static bool has_forecast_limit(const struct forecast_drawing *d)
 {
-    char size[TMK_AMOUNT_BYTES], text[TMK_AMOUNT_BYTES + 16];
+    double most = fmax((double)d->f.highest_bytes, d->last_y);
+    return d->lead > 0 || d->f.has_oom || (double)d->f.capacity_bytes < 3 * most;
+}
+
+static void lay_out_forecast(struct forecast_drawing *d, double top)
+{
     double capacity = (double)d->f.capacity_bytes, most = (double)d->f.highest_bytes;
-    most = most > d->last_y ? most : d->last_y;
-    bool has_limit = d->lead > 0 || d->f.has_oom || capacity < 3 * most;
-    double height = 1.1 * (has_limit && capacity > most ? capacity : most) / d->size.size;
-    fprintf(out, "set ylabel '%s'\nset yrange [0:%.7g]\nset xrange [%.9g:%.9g]\n", d->size.name,
-            height, d->first_x, forecast_end(d));
-    double tic = tmk_plot_tic(forecast_end(d) - d->first_x, MOST_TICS);
-    if (d->by_step) /* there are no half steps */
-        fprintf(out, "set xlabel 'step'\nset xtics %.9g\n", tic > 1 ? tic : 1);
-    else
-        fprintf(out, "set xlabel '%s since the start of the run'\n", d->time.name);
-    snprintf(text, sizeof text, "limit %s", tmk_size_text(d->f.capacity_bytes, size));
-    if (has_limit)
-        tmk_plot_limit(out, theme, capacity / d->size.size, text);
-    else
-        fprintf(out, "set label '%s' at graph 1, screen 0 right offset 0,0.8 textcolor rgb '%s'\n",
-                text, theme->faint);
+    most = fmax(most, d->last_y);
+    d->frame = (struct tmk_plot_frame){
+        .picture = &d->picture,
+        .left = LEFT,
+        .top = top + TMK_LEGEND_ROW + 8,
+        .width = TMK_PICTURE_WIDTH - TMK_PICTURE_SIDE - LEFT,
+        .from = d->first_x,
+        .to = forecast_end(d),
+        .most = 1.12 * (has_forecast_limit(d) && capacity > most ? capacity : most)};
+    d->frame.height = TMK_PICTURE_HEIGHT - BOTTOM - d->frame.top;
 }
 
-static void put_mark(const struct forecast_drawing *d, FILE *out, const struct tmk_theme *theme)
+static void draw_forecast_axes(const struct forecast_drawing *d)
 {
-    double at = d->last_x + d->lead, top = (double)d->f.capacity_bytes / d->size.size;
-    if (at > forecast_end(d))
-        return;
-    fprintf(out,
-            "set label '' at first %.9g, first %.7g point pointtype 2 pointsize 2 linewidth 3 "
-            "linecolor rgb '%s' front\n",
-            at, top, theme->warning);
-    if (d->by_step)
-        fprintf(out,
-                "set label 'step %.0f' at first %.9g, first %.7g center front boxed offset 0,-1.2 "
-                "textcolor rgb '%s'\n",
-                at, at, top, theme->warning);
+    char name[64];
+    tmk_plot_frame_sizes(&d->frame);
+    if (has_forecast_limit(d))
+        tmk_plot_frame_limit(&d->frame, (double)d->f.capacity_bytes);
+    snprintf(name, sizeof name, "%s since the start of the run", d->time.name);
+    tmk_plot_frame_bottom(&d->frame, d->by_step ? "step" : name);
+    tmk_plot_frame_numbers(&d->frame, MOST_TICS, d->by_step ? 1 : 0); /* there are no half steps */
 }
 
-static void mark_oom_of_forecast(const struct forecast_drawing *d, FILE *out,
-                                 const struct tmk_theme *theme)
+static void draw_forecast_legend(const struct forecast_drawing *d, double top)
 {
-    double x, top = (double)d->f.capacity_bytes / d->size.size;
-    if (!find_oom_x(d, &x))
-        return;
-    fprintf(out,
-            "set label 'out of memory' at first %.9g, first %.7g point pointtype 2 pointsize 2 "
-            "linewidth 3 linecolor rgb '%s' right front offset -1,-1 textcolor rgb '%s'\n",
-            x, top, theme->warning, theme->warning);
+    const struct tmk_theme *theme = d->picture.theme;
+    char size[TMK_AMOUNT_BYTES];
+    struct tmk_legend_item items[5];
+    uint32_t n = 0;
+    char *limit = tmk_xformat("limit %s%s", tmk_size_text(d->f.capacity_bytes, size),
+                              has_forecast_limit(d) ? "" : ", above the picture");
+    items[n++] =
+        (struct tmk_legend_item){.text = d->by_step ? "peak of each step" : "in use on the device",
+                                 .colour = tmk_palette_colour(0),
+                                 .mark = TMK_LEGEND_DISC};
+    if (d->lead > 0) {
+        items[n++] = (struct tmk_legend_item){
+            .text = "where it leads", .colour = theme->warning, .mark = TMK_LEGEND_DASHED};
+        items[n++] =
+            (struct tmk_legend_item){.text = "between these", .colour = pale(theme->warning)};
+    }
+    items[n++] = (struct tmk_legend_item){
+        .text = limit, .colour = theme->capacity, .mark = TMK_LEGEND_DASHED};
+    tmk_legend_draw(&(struct tmk_legend){.items = items,
+                                         .n = n,
+                                         .left = TMK_PICTURE_SIDE,
+                                         .width = TMK_PICTURE_WIDTH - 2 * TMK_PICTURE_SIDE},
+                    &d->picture, top);
+    free(limit);
+}
+
+/* Draw a cross at the limit, and what it is beside it. */
+static void draw_cross(const struct forecast_drawing *d, double at, const char *text)
+{
+    const struct tmk_plot_frame *f = &d->frame;
+    const struct tmk_theme *theme = d->picture.theme;
+    const struct tmk_paint paint = {.stroke = theme->warning, .width = 3};
+    double x = tmk_plot_frame_x(f, at), y = tmk_plot_frame_y(f, (double)d->f.capacity_bytes);
+    bool is_left = x > f->left + f->width / 2;
+    tmk_canvas_line(d->picture.canvas, x - 6, y - 6, x + 6, y + 6, &paint);
+    tmk_canvas_line(d->picture.canvas, x - 6, y + 6, x + 6, y - 6, &paint);
+    tmk_canvas_text(
+        d->picture.canvas, x + (is_left ? -12 : 12), y - 9, text,
+        &(struct tmk_text_style){.colour = theme->warning,
+                                 .halo = theme->background,
+                                 .is_bold = true,
+                                 .anchor = is_left ? TMK_ANCHOR_END : TMK_ANCHOR_START});
+}
+
+static void draw_marks(const struct forecast_drawing *d)
+{
+    double oom;
+    if (find_oom_x(d, &oom)) {
+        draw_cross(d, oom, "out of memory");
+    } else if (d->lead > 0 && d->last_x + d->lead <= d->frame.to) {
+        char text[48];
+        snprintf(text, sizeof text, "step %.0f", d->last_x + d->lead);
+        draw_cross(d, d->last_x + d->lead, d->by_step ? text : "full");
+    }
 }
 
 static int draw_forecast(struct forecast_drawing *d)
 {
-    struct tmk_gnuplot *g = NULL;
-    int status = tmk_gnuplot_open(d->plot->path, &d->plot->style, TMK_PICTURE_HEIGHT, &g);
-    if (status != 0)
-        return status;
-    FILE *out = tmk_gnuplot_script(g);
-    const struct tmk_theme *theme = tmk_gnuplot_theme(g);
-    const char *colour = tmk_palette_colour(0);
     find_lead(d);
-    double most = d->lead > 0 ? (double)d->f.capacity_bytes : (double)d->f.highest_bytes;
-    d->size = tmk_plot_size_unit(most > d->last_y ? most : d->last_y);
-    put_forecast_points(d, out);
-    put_forecast_title(d, g);
-    put_forecast_axes(d, out, theme);
-    mark_oom_of_forecast(d, out, theme);
-    if (d->lead > 0) {
-        put_lead(d, out);
-        put_mark(d, out, theme);
-        fprintf(out,
-                "plot $f with filledcurves closed linecolor rgb '%s' title 'between these', $l "
-                "with lines linewidth 2 dashtype 2 linecolor rgb '%s' title 'where it leads', ",
-                theme->warning, theme->warning);
-    } else {
-        fputs("plot ", out);
-    }
-    fprintf(
-        out,
-        "$d with linespoints pointtype 7 pointsize %s linewidth 2 linecolor rgb '%s' title '%s'\n",
-        n_points(d) > 120 ? "0.2" : "0.6", colour,
-        d->by_step ? "peak of each step" : "in use on the device");
-    return tmk_gnuplot_close(g);
+    tmk_picture_open(&d->picture, d->plot->path, &d->plot->style, TMK_PICTURE_WIDTH,
+                     TMK_PICTURE_HEIGHT);
+    char *title = make_forecast_title(d);
+    double top = tmk_picture_title(&d->picture, title, NULL, NULL);
+    free(title);
+    lay_out_forecast(d, top);
+    draw_forecast_legend(d, top);
+    draw_forecast_axes(d);
+    if (d->lead > 0)
+        draw_lead(d);
+    draw_forecast_points(d);
+    draw_marks(d);
+    return tmk_picture_save(&d->picture);
 }
 
 static int read_samples(const struct tmk_plot *plot, struct tmk_forecast_samples **ret)

@@ -7,18 +7,23 @@
  * rows as can be read, so a deep model shows its layers and a small one every module. Rows are in
  * the order of the model's parameters, which is the model's order. */
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/palette.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_axis.h"
+#include "cli/plot/plot_frame.h"
 #include "cli/plot/plot_layers.h"
+#include "cli/plot/plot_picture.h"
+#include "draw/canvas.h"
+#include "draw/palette.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
+#include "passes/oom/ooms.h"
 #include "passes/steps.h"
 #include "trace/layout.h"
 #include "trace/state.h"
@@ -27,11 +32,15 @@ enum {
     COLUMNS = 400,
     COLOURS = 150,
     MOST_ROWS = 48,
-    DEEPEST = 16,    /* dots in a module's name */
-    LABEL = 38,      /* columns of a row's name */
-    ROW_HEIGHT = 19, /* points */
-    LEAST_HEIGHT = 360,
-    MOST_HEIGHT = 1160,
+    DEEPEST = 16, /* dots in a module's name */
+    LABEL = 280,  /* points of a row's name, and so are the next ones */
+    ROW_HEIGHT = 19,
+    LEAST_HEIGHT = 160, /* of all rows */
+    ABOVE = 26,
+    BOTTOM = 52,
+    SIZES = 90, /* for the maximum of each row */
+    SCALE = 14,
+    SCALE_SIZES = 46,
 };
 
 #define SMALL 0.005 /* share of the largest row */
@@ -49,8 +58,10 @@ struct heatmap_drawing {
     struct heatmap_row *rows;
     uint32_t n_rows;
     const char *by;
-    FILE *out;
-    const struct tmk_theme *theme;
+    struct tmk_picture picture;
+    struct tmk_plot_frame frame;
+    double row_height;
+    uint64_t most; /* of a row */
 };
 
 /* ---- rows ---- */
@@ -183,7 +194,7 @@ static void make_heatmap_rows(struct heatmap_drawing *d)
     qsort(d->rows, d->n_rows, sizeof *d->rows, by_order);
 }
 
-/* ---- the script ---- */
+/* ---- drawing ---- */
 
 /* Whether two sizes have the same colour. */
 static bool are_sizes_alike(uint64_t a, uint64_t b, uint64_t most)
@@ -191,72 +202,89 @@ static bool are_sizes_alike(uint64_t a, uint64_t b, uint64_t most)
     return (double)(a > b ? a - b : b - a) < (double)most / COLOURS;
 }
 
-/* Write a box for each stretch of a row with one colour: left, right, row, value. Viewers of an SVG
- * would smooth a picture of cells. */
-static void put_heatmap_data(const struct heatmap_drawing *d, struct tmk_plot_unit unit,
-                             uint64_t most)
+static double row_top(const struct heatmap_drawing *d, uint32_t r)
 {
-    const struct tmk_plot_axis *axis = &d->layers.axis;
-    uint32_t n = d->layers.n_parts;
-    double start = tmk_plot_axis_start(axis), end = tmk_plot_axis_end(axis);
-    fputs("$d << EOD\n", d->out);
-    for (uint32_t r = 0; r < d->n_rows; r++) {
-        const uint64_t *bytes = d->rows[r].bytes;
-        for (uint32_t i = 0, next; i < n; i = next) {
-            for (next = i + 1; next < n && are_sizes_alike(bytes[i], bytes[next], most); next++)
-                ;
-            fprintf(d->out, "%.7g %.7g %u %.5g\n", start + (end - start) * i / n,
-                    start + (end - start) * next / n, d->n_rows - 1 - r,
-                    (double)bytes[i] / unit.size);
-        }
-    }
-    fputs("EOD\n", d->out);
+    return d->frame.top + r * d->row_height;
 }
 
-/* Write names at the left, each row's maximum at the right. */
-static void put_heatmap_names(const struct heatmap_drawing *d)
+/* Draw a rectangle for each stretch of a row with one colour. */
+static void draw_row(const struct heatmap_drawing *d, const struct heatmap_row *row, uint32_t r)
 {
     char size[TMK_AMOUNT_BYTES];
-    bool is_module = strcmp(d->by, "module") == 0;
-    fputs("set ytics scale 0 (", d->out);
-    for (uint32_t r = 0; r < d->n_rows; r++) {
-        const char *name = d->rows[r].name;
-        bool is_none = is_module && strcmp(name, "unknown") == 0;
-        fputs(r ? ", " : "", d->out);
-        tmk_gnuplot_tail_tic(d->out, is_none ? "(no module)" : name, LABEL);
-        fprintf(d->out, " %u", d->n_rows - 1 - r);
+    struct tmk_canvas *c = d->picture.canvas;
+    uint32_t n = d->layers.n_parts;
+    char *title = tmk_xformat("%s: at most %s", row->name, tmk_size_text(row->most, size));
+    tmk_canvas_group(c, title);
+    for (uint32_t i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && are_sizes_alike(row->bytes[i], row->bytes[next], d->most);)
+            next++;
+        double left = d->frame.left + d->frame.width * i / n;
+        double right = d->frame.left + d->frame.width * next / n;
+        uint32_t colour =
+            tmk_palette_ramp(d->picture.theme, (double)row->bytes[i] / (double)d->most);
+        tmk_canvas_rect(c, left, row_top(d, r), right - left, d->row_height - 1,
+                        &(struct tmk_paint){.fill = colour});
     }
-    fprintf(d->out, ")\nset y2range [-0.5:%u.5]\nset y2tics scale 0 textcolor rgb '%s' (",
-            d->n_rows - 1, d->theme->faint);
-    for (uint32_t r = 0; r < d->n_rows; r++)
-        fprintf(d->out, "%s'%s' %u", r ? ", " : "", tmk_size_text(d->rows[r].most, size),
-                d->n_rows - 1 - r);
-    fputs(")\n", d->out);
+    tmk_canvas_ungroup(c);
+    free(title);
+}
+
+/* Draw names at the left, each row's maximum at the right. */
+static void draw_row_texts(const struct heatmap_drawing *d, uint32_t r)
+{
+    char size[TMK_AMOUNT_BYTES];
+    const char *name = d->rows[r].name;
+    bool is_none = strcmp(d->by, "module") == 0 && strcmp(name, "unknown") == 0;
+    double y = row_top(d, r) + d->row_height / 2 + 4;
+    tmk_canvas_text(d->picture.canvas, d->frame.left - 7, y, is_none ? "(no module)" : name,
+                    &(struct tmk_text_style){
+                        .colour = d->picture.theme->text, .anchor = TMK_ANCHOR_END, .most = LABEL});
+    tmk_canvas_text(
+        d->picture.canvas, d->frame.left + d->frame.width + SIZES - 16, y,
+        tmk_size_text(d->rows[r].most, size),
+        &(struct tmk_text_style){.colour = d->picture.theme->faint, .anchor = TMK_ANCHOR_END});
 }
 
 /* Mark where stages begin, with their names as far as there is room. */
-static void put_stages(const struct heatmap_drawing *d)
+static void draw_stages_above(const struct heatmap_drawing *d)
 {
     const struct tmk_plot_layers *l = &d->layers;
-    const struct tmk_plot_axis *axis = &l->axis;
-    double start = tmk_plot_axis_start(axis), width = tmk_plot_axis_end(axis) - start;
+    const struct tmk_plot_frame *f = &d->frame;
     for (uint64_t i = 0; i < l->n_spans && l->n_spans <= MOST_ROWS; i++) {
-        double from = tmk_plot_axis_x(axis, l->spans[i].start_ns);
-        double to = tmk_plot_axis_x(axis, l->spans[i].end_ns);
-        fprintf(d->out,
-                "set arrow from first %.9g, graph 0 to first %.9g, graph 1.02 nohead front "
-                "linewidth 1 linecolor rgb '%s'\n",
-                from, from, d->theme->axis);
-        if (to - from < width / 14)
-            continue;
-        fputs("set label ", d->out);
-        tmk_gnuplot_short_text(d->out, l->spans[i].name, 24);
-        fprintf(d->out, " at first %.9g, graph 1 left offset 0.4,0.7 textcolor rgb '%s'\n", from,
-                d->theme->faint);
+        double from = tmk_plot_frame_x(f, tmk_plot_axis_x(&l->axis, l->spans[i].start_ns));
+        double to = tmk_plot_frame_x(f, tmk_plot_axis_x(&l->axis, l->spans[i].end_ns));
+        tmk_canvas_line(d->picture.canvas, from, f->top - 14, from, f->top + f->height,
+                        &(struct tmk_paint){.stroke = d->picture.theme->axis});
+        if (to - from > tmk_text_width(l->spans[i].name, 11, false) + 8)
+            tmk_canvas_text(
+                d->picture.canvas, from + 4, f->top - 5, l->spans[i].name,
+                &(struct tmk_text_style){.size = 11, .colour = d->picture.theme->faint});
     }
 }
 
-static void put_heatmap_title(const struct heatmap_drawing *d, struct tmk_gnuplot *g)
+static void draw_heatmap_ooms(const struct heatmap_drawing *d)
+{
+    const struct tmk_plot_frame *f = &d->frame;
+    for (uint64_t i = 0; i < tmk_ooms_n_kept(d->layers.ooms); i++) {
+        const struct tmk_oom *oom = tmk_ooms_get(d->layers.ooms, i);
+        double x = tmk_plot_frame_x(f, tmk_plot_axis_x(&d->layers.axis, oom->time_ns));
+        if (oom->device == d->plot->device && tmk_plot_axis_has(&d->layers.axis, oom->time_ns))
+            tmk_canvas_line(d->picture.canvas, x, f->top - 14, x, f->top + f->height,
+                            &(struct tmk_paint){.stroke = d->picture.theme->warning, .width = 2});
+    }
+}
+
+/* Draw the colours of the sizes at the right. */
+static void draw_scale(const struct heatmap_drawing *d)
+{
+    struct tmk_plot_frame scale = d->frame;
+    scale.left = d->picture.width - TMK_PICTURE_SIDE - SCALE;
+    scale.width = SCALE;
+    scale.most = (double)d->most;
+    tmk_plot_frame_scale(&scale);
+}
+
+static double draw_heatmap_title(const struct heatmap_drawing *d, const char *warning)
 {
     char size[TMK_AMOUNT_BYTES], when[80];
     const struct tmk_plot *plot = d->plot;
@@ -269,44 +297,46 @@ static void put_heatmap_title(const struct heatmap_drawing *d, struct tmk_gnuplo
                  plot->last_step);
     char *title = tmk_plot_title(plot, "allocated by %s %s, at most %s", d->by, when,
                                  tmk_size_text(d->layers.most_bytes, size));
-    tmk_gnuplot_heading(g, title, NULL);
+    double top = tmk_picture_title(&d->picture, title, NULL, warning);
     free(title);
+    return top;
+}
+
+static void lay_out_heatmap(struct heatmap_drawing *d, double top)
+{
+    double names = 40;
+    for (uint32_t r = 0; r < d->n_rows; r++) {
+        d->most = d->rows[r].most > d->most ? d->rows[r].most : d->most;
+        names = fmax(names, tmk_text_width(d->rows[r].name, 12, false));
+    }
+    d->row_height = fmax(ROW_HEIGHT, (double)LEAST_HEIGHT / d->n_rows);
+    d->frame = (struct tmk_plot_frame){.picture = &d->picture,
+                                       .left = TMK_PICTURE_SIDE + fmin(names, LABEL) + 7,
+                                       .top = top + ABOVE,
+                                       .height = d->row_height * d->n_rows,
+                                       .from = tmk_plot_axis_start(&d->layers.axis),
+                                       .to = tmk_plot_axis_end(&d->layers.axis)};
+    d->frame.width =
+        TMK_PICTURE_WIDTH - TMK_PICTURE_SIDE - SCALE - SCALE_SIZES - SIZES - d->frame.left;
 }
 
 static int draw_heatmap(struct heatmap_drawing *d)
 {
-    struct tmk_gnuplot *g = NULL;
-    const struct tmk_plot_axis *axis = &d->layers.axis;
-    unsigned height = 150 + ROW_HEIGHT * d->n_rows;
-    height = height < LEAST_HEIGHT ? LEAST_HEIGHT : height > MOST_HEIGHT ? MOST_HEIGHT : height;
-    int status = tmk_gnuplot_open(d->plot->path, &d->plot->style, height, &g);
-    if (status != 0)
-        return status;
-    d->out = tmk_gnuplot_script(g);
-    d->theme = tmk_gnuplot_theme(g);
-    uint64_t most = 0;
-    for (uint32_t r = 0; r < d->n_rows; r++)
-        most = d->rows[r].most > most ? d->rows[r].most : most;
-    struct tmk_plot_unit unit = tmk_plot_size_unit((double)most);
-    put_heatmap_data(d, unit, most);
-    put_heatmap_title(d, g);
-    tmk_plot_axis_put(axis, d->out, d->theme);
-    put_heatmap_names(d);
-    put_stages(d);
-    fprintf(d->out,
-            "set style fill solid 1 noborder\nunset key\nunset grid\nset border 0\nset xtics "
-            "out\nset yrange [-0.5:%u.5]\n"
-            "set rmargin 19\n"
-            "set palette defined (%s)\nset cbrange [0:%.9g]\n"
-            "set label '%s' at screen 0.94, graph 1 left offset 0,0.9 textcolor rgb '%s'\n"
-            "set colorbox user origin screen 0.94, graph 0 size screen 0.012, graph 1 noborder\n"
-            "set cbtics scale 0 textcolor rgb '%s'\n",
-            d->n_rows - 1, d->theme->ramp, (double)most / unit.size, unit.name, d->theme->faint,
-            d->theme->faint);
-    fputs(
-        "plot $d using (($1+$2)/2):3:1:2:($3-0.47):($3+0.47):4 with boxxyerror fillcolor palette\n",
-        d->out);
-    return tmk_gnuplot_close(g);
+    char *warning = tmk_plot_ooms_text(d->plot, d->layers.ooms);
+    lay_out_heatmap(d, tmk_picture_top(NULL, warning));
+    tmk_picture_open(&d->picture, d->plot->path, &d->plot->style, TMK_PICTURE_WIDTH,
+                     d->frame.top + d->frame.height + BOTTOM);
+    draw_heatmap_title(d, warning);
+    free(warning);
+    for (uint32_t r = 0; r < d->n_rows; r++) {
+        draw_row(d, &d->rows[r], r);
+        draw_row_texts(d, r);
+    }
+    draw_stages_above(d);
+    draw_heatmap_ooms(d);
+    tmk_plot_axis_draw(&d->layers.axis, &d->frame);
+    draw_scale(d);
+    return tmk_picture_save(&d->picture);
 }
 
 /* Choose the step with the peak, if there are steps. */
@@ -322,7 +352,9 @@ int tmk_plot_heatmap(const struct tmk_plot *plot)
     struct tmk_plot of_step = *plot;
     struct heatmap_drawing d = {.plot = &of_step, .by = plot->by ? plot->by : "module"};
     choose_step(&of_step);
-    int status = tmk_plot_layers_read(&d.layers, &of_step, d.by, COLUMNS, 0);
+    int status = tmk_picture_check(plot->path);
+    if (status == 0)
+        status = tmk_plot_layers_read(&d.layers, &of_step, d.by, COLUMNS, 0);
     if (status == 0) {
         make_heatmap_rows(&d);
         status = draw_heatmap(&d);

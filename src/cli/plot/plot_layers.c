@@ -7,10 +7,10 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/plot/plot.h"
+#include "draw/palette.h"
 #include "passes/group.h"
 #include "passes/timeline.h"
 #include "tidemark/tidemark.h"

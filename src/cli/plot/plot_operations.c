@@ -9,14 +9,15 @@
 #include "base/error.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
 #include "cli/plot/plot_bars.h"
+#include "cli/plot/plot_picture.h"
+#include "draw/canvas.h"
 #include "kit/amount.h"
 #include "passes/stages.h"
 #include "trace/replay.h"
 
-enum { MOST_BARS = 24 };
+enum { MOST_BARS = 24, BETWEEN = 16, LEAST_HEIGHT = 110 /* points */ };
 
 /* Make "forward, 20 times 26.2 ms"; the caller's. */
 static char *stage_row_name(const struct tmk_stage_row *row)
@@ -41,36 +42,38 @@ static void add_stage(struct tmk_bars *peaks, struct tmk_bars *asked,
     free(name);
 }
 
-static int draw_operations(const struct tmk_plot *plot, const struct tmk_bars *peaks,
-                           const struct tmk_bars *asked)
+static int draw_operations(const struct tmk_plot *plot, const char *warning,
+                           const struct tmk_bars *peaks, const struct tmk_bars *asked)
 {
-    struct tmk_gnuplot *g = NULL;
-    int status = tmk_gnuplot_open(plot->path, &plot->style, tmk_bars_height(peaks->n_bars), &g);
-    if (status != 0)
-        return status;
-    FILE *out = tmk_gnuplot_script(g);
+    struct tmk_picture p;
+    double left = TMK_PICTURE_SIDE + tmk_bars_names_width(peaks),
+           top = tmk_picture_top(NULL, warning);
+    double width = TMK_PICTURE_WIDTH - TMK_PICTURE_SIDE - left,
+           height = peaks->n_bars * TMK_BAR_ROW;
+    height = height < LEAST_HEIGHT ? LEAST_HEIGHT : height;
+    tmk_picture_open(&p, plot->path, &plot->style, TMK_PICTURE_WIDTH,
+                     top + height + TMK_BARS_BELOW);
     char *title = tmk_plot_title(plot, "what each stage needs");
-    tmk_gnuplot_heading(g, title, NULL);
+    tmk_picture_title(&p, title, NULL, warning);
     free(title);
-    double left = tmk_bars_names_width(peaks), middle = left + (0.985 - left) * 0.54;
-    fputs("unset key\nset multiplot\n", out);
-    tmk_bars_put(peaks, out, tmk_gnuplot_theme(g),
-                 &(struct tmk_bars_place){.left = left,
-                                          .right = middle - 0.02,
-                                          .no_key = true,
-                                          .label = "most allocated in it; line: when it ended"});
-    fputs("unset label\nunset arrow\nunset object\n", out);
-    tmk_bars_put(asked, out, tmk_gnuplot_theme(g),
-                 &(struct tmk_bars_place){.left = middle + 0.02,
-                                          .right = 0.99,
-                                          .no_names = true,
-                                          .no_key = true,
-                                          .label = "asked for, each time"});
-    fputs("unset multiplot\n", out);
-    return tmk_gnuplot_close(g);
+    tmk_bars_draw(peaks, &p,
+                  &(struct tmk_bars_place){.left = left,
+                                           .top = top,
+                                           .width = width * 0.54 - BETWEEN,
+                                           .height = height,
+                                           .label = "most allocated in it; line: when it ended"});
+    tmk_bars_draw(asked, &p,
+                  &(struct tmk_bars_place){.left = left + width * 0.54 + BETWEEN,
+                                           .top = top,
+                                           .width = width * 0.46 - BETWEEN,
+                                           .height = height,
+                                           .no_names = true,
+                                           .label = "requested, each time"});
+    return tmk_picture_save(&p);
 }
 
-static int draw_stages(const struct tmk_plot *plot, const struct tmk_stages *stages)
+static int draw_stages(const struct tmk_plot *plot, const char *warning,
+                       const struct tmk_stages *stages)
 {
     struct tmk_bars peaks = {0}, asked = {0};
     uint32_t n = tmk_stages_n(stages);
@@ -80,7 +83,7 @@ static int draw_stages(const struct tmk_plot *plot, const struct tmk_stages *sta
         add_stage(&peaks, &asked, tmk_stages_get(stages, i));
     if (n > MOST_BARS)
         tmk_say("of %u stages the first %d are drawn", n, MOST_BARS);
-    int status = draw_operations(plot, &peaks, &asked);
+    int status = draw_operations(plot, warning, &peaks, &asked);
     tmk_bars_fini(&peaks);
     tmk_bars_fini(&asked);
     return status;
@@ -91,6 +94,7 @@ int tmk_plot_operations(const struct tmk_plot *plot)
     struct tmk_error err = {0};
     struct tmk_stages *stages = NULL;
     struct tmk_replay rp;
+    char *warning = NULL;
     if (tmk_stages_open(plot->p, plot->device, &stages) < 0)
         return tmk_plot_failed(plot, &err);
     struct tmk_visitor visitor = tmk_stages_visitor(stages);
@@ -98,8 +102,11 @@ int tmk_plot_operations(const struct tmk_plot *plot)
     if (status == 0) {
         int rc = tmk_stages_finish(stages, &rp, &err);
         tmk_replay_fini(&rp);
-        status = rc < 0 ? tmk_plot_failed(plot, &err) : draw_stages(plot, stages);
+        status = rc < 0 ? tmk_plot_failed(plot, &err) : tmk_plot_read_ooms(plot, &warning);
     }
+    if (status == 0)
+        status = draw_stages(plot, warning, stages);
+    free(warning);
     tmk_stages_close(stages);
     return status;
 }

@@ -6,27 +6,33 @@
  * one. A process is shown with the device of its largest peak, or the device that the user
  * named. */
 #include <inttypes.h>
-#include <limits.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/front/target.h"
-#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_frame.h"
+#include "cli/plot/plot_legend.h"
+#include "cli/plot/plot_picture.h"
+#include "draw/canvas.h"
+#include "draw/palette.h"
 #include "kit/amount.h"
 #include "model/run.h"
+#include "passes/forecast.h"
 #include "passes/steps.h"
 #include "trace/reader.h"
 #include "trace/state.h"
 
-enum { MOST_NAMES = 16 };
+enum { /* points */ LEFT = 62, BOTTOM = 56, NARROWEST = 78 /* bar with its size above */ };
 
 struct rank_bar {
     char label[40];
     uint16_t device;
     uint64_t allocated, reserved; /* 0: not known */
+    bool has_oom;
 };
 
 struct ranks_drawing {
@@ -50,6 +56,12 @@ static uint64_t reserved_of(const struct tmk_process *p, uint16_t device)
     return most;
 }
 
+static bool has_oom(const struct tmk_process *p, uint16_t device)
+{
+    struct tmk_forecast f;
+    return tmk_forecast_of(p, device, NULL, &f) == 0 && f.has_oom;
+}
+
 static void gather_ranks(struct ranks_drawing *d)
 {
     uint32_t n = tmk_run_n_processes(d->plot->run);
@@ -64,6 +76,7 @@ static void gather_ranks(struct ranks_drawing *d)
         bar->device = peak->device;
         bar->allocated = peak->peak_bytes;
         bar->reserved = reserved_of(p, peak->device);
+        bar->has_oom = has_oom(p, peak->device);
         d->has_reserved |= bar->reserved > 0;
         d->mean += (double)bar->allocated;
         uint64_t height = bar->reserved > bar->allocated ? bar->reserved : bar->allocated;
@@ -74,85 +87,146 @@ static void gather_ranks(struct ranks_drawing *d)
     d->mean /= d->n ? d->n : 1;
 }
 
-static void put_ranks_title(const struct ranks_drawing *d, struct tmk_gnuplot *g)
+/* ---- texts ---- */
+
+static char *make_ranks_title(const struct ranks_drawing *d)
 {
     char mean[TMK_AMOUNT_BYTES];
     const struct rank_bar *largest = &d->bars[d->largest];
     double more = d->mean > 0 ? 100 * ((double)largest->allocated / d->mean - 1) : 0;
     struct tmk_plot of_run = *d->plot;
     of_run.p = NULL;
-    char *title = d->n == 1
-                      ? tmk_plot_title(&of_run, "peak of its only process")
-                      : tmk_plot_title(
-                            &of_run, "peaks of %" PRIu32 " processes, mean %s; %s has %.0f %% more",
-                            d->n, tmk_size_text((uint64_t)d->mean, mean), largest->label, more);
-    tmk_gnuplot_title(g, title);
-    free(title);
+    return d->n == 1
+               ? tmk_plot_title(&of_run, "peak of its only process")
+               : tmk_plot_title(&of_run,
+                                "peaks of %" PRIu32 " processes, mean %s; %s has %.0f %% more",
+                                d->n, tmk_size_text((uint64_t)d->mean, mean), largest->label, more);
 }
 
-static void put_rank_names(const struct ranks_drawing *d, FILE *out)
+/* Name the processes that ran out of memory: "out of memory: rank 2, rank 5"; the caller's, NULL:
+ * none did. */
+static char *make_ranks_warning(const struct ranks_drawing *d)
 {
-    uint32_t every = (d->n + MOST_NAMES - 1) / MOST_NAMES;
-    char device[24];
-    fprintf(out, "set xtics scale 0 %s(", d->n > 12 ? "rotate by -35 " : "");
-    for (uint32_t i = 0; i < d->n; i += every) {
-        fputs(i ? ", " : "", out);
-        char *text =
-            tmk_xformat("%s, %s", d->bars[i].label, tmk_device_name(d->bars[i].device, device));
-        tmk_gnuplot_tic(out, text, UINT_MAX);
-        fprintf(out, " %u", i);
+    char *text = NULL;
+    size_t n = 0;
+    const char *between = "out of memory: ";
+    FILE *out = tmk_xmemstream(&text, &n);
+    for (uint32_t i = 0; i < d->n; i++)
+        if (d->bars[i].has_oom) {
+            fprintf(out, "%s%s", between, d->bars[i].label);
+            between = ", ";
+        }
+    fclose(out);
+    if (n == 0) {
         free(text);
+        text = NULL;
     }
-    fputs(")\n", out);
+    return text;
 }
 
-static void put_rank_sizes(const struct ranks_drawing *d, FILE *out, const struct tmk_theme *theme,
-                           double unit)
+/* ---- drawing ---- */
+
+static uint64_t rank_top(const struct rank_bar *bar)
 {
-    char size[TMK_AMOUNT_BYTES];
-    for (uint32_t i = 0; i < d->n && d->n <= MOST_NAMES; i++) {
-        const struct rank_bar *bar = &d->bars[i];
-        uint64_t top = bar->reserved > bar->allocated ? bar->reserved : bar->allocated;
-        fprintf(out,
-                "set label '%s' at first %u, first %.7g center front boxed offset 0,0.6 textcolor "
-                "rgb '%s'\n",
-                tmk_size_text(bar->allocated, size), i, (double)top / unit, theme->text);
+    return bar->reserved > bar->allocated ? bar->reserved : bar->allocated;
+}
+
+/* Draw names below the bars: all of them, or as many as have room. */
+static void draw_rank_names(const struct ranks_drawing *d, const struct tmk_plot_frame *f)
+{
+    char device[24];
+    double widest = 1;
+    for (uint32_t i = 0; i < d->n; i++)
+        widest = fmax(widest, tmk_text_width(d->bars[i].label, 12, false));
+    uint32_t every = (uint32_t)ceil((widest + 12) * d->n / f->width);
+    for (uint32_t i = 0; i < d->n; i += every ? every : 1) {
+        tmk_plot_frame_tic(f, i, d->bars[i].label);
+        tmk_canvas_text(f->picture->canvas, tmk_plot_frame_x(f, i), f->top + f->height + 32,
+                        tmk_device_name(d->bars[i].device, device),
+                        &(struct tmk_text_style){.colour = f->picture->theme->faint,
+                                                 .anchor = TMK_ANCHOR_MIDDLE});
     }
+}
+
+static void draw_rank(const struct tmk_plot_frame *f, const struct rank_bar *bar, uint32_t i,
+                      bool has_size)
+{
+    char size[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES];
+    struct tmk_canvas *c = f->picture->canvas;
+    const struct tmk_theme *theme = f->picture->theme;
+    double left = tmk_plot_frame_x(f, i - 0.35), width = tmk_plot_frame_x(f, i + 0.35) - left;
+    double bottom = f->top + f->height, y = tmk_plot_frame_y(f, (double)bar->allocated);
+    char *title = tmk_xformat("%s: %s allocated%s%s%s", bar->label,
+                              tmk_size_text(bar->allocated, size), bar->reserved ? ", " : "",
+                              bar->reserved ? tmk_size_text(bar->reserved, reserved) : "",
+                              bar->reserved ? " reserved" : "");
+    tmk_canvas_group(c, title);
+    if (bar->reserved)
+        tmk_canvas_rect(c, left, tmk_plot_frame_y(f, (double)bar->reserved), width,
+                        bottom - tmk_plot_frame_y(f, (double)bar->reserved),
+                        &(struct tmk_paint){.fill = theme->grid});
+    tmk_canvas_rect(c, left, y, width, bottom - y,
+                    &(struct tmk_paint){.fill = tmk_palette_colour(0)});
+    tmk_canvas_ungroup(c);
+    free(title);
+    y = tmk_plot_frame_y(f, (double)rank_top(bar));
+    const struct tmk_text_style style = {.colour = bar->has_oom ? theme->warning : theme->text,
+                                         .halo = theme->background,
+                                         .is_bold = bar->has_oom,
+                                         .anchor = TMK_ANCHOR_MIDDLE};
+    if (has_size)
+        tmk_canvas_text(c, left + width / 2, y - 7, size, &style);
+    if (bar->has_oom)
+        tmk_canvas_text(c, left + width / 2, y - (has_size ? 22 : 7), has_size ? "OOM" : "×",
+                        &style);
+}
+
+static void draw_ranks_legend(const struct ranks_drawing *d, const struct tmk_picture *p,
+                              double top)
+{
+    const struct tmk_theme *theme = p->theme;
+    struct tmk_legend_item items[3] = {{.text = "allocated", .colour = tmk_palette_colour(0)}};
+    uint32_t n = 1;
+    if (d->has_reserved)
+        items[n++] = (struct tmk_legend_item){.text = "reserved", .colour = theme->grid};
+    if (d->n > 1)
+        items[n++] = (struct tmk_legend_item){
+            .text = "mean allocated", .colour = theme->text, .mark = TMK_LEGEND_DASHED};
+    tmk_legend_draw(&(struct tmk_legend){.items = items,
+                                         .n = n,
+                                         .left = TMK_PICTURE_SIDE,
+                                         .width = p->width - 2 * TMK_PICTURE_SIDE},
+                    p, top);
 }
 
 static int draw_ranks(const struct ranks_drawing *d)
 {
-    struct tmk_gnuplot *g = NULL;
-    int status = tmk_gnuplot_open(d->plot->path, &d->plot->style, TMK_PICTURE_HEIGHT, &g);
-    if (status != 0)
-        return status;
-    FILE *out = tmk_gnuplot_script(g);
-    const struct tmk_theme *theme = tmk_gnuplot_theme(g);
-    struct tmk_plot_unit unit = tmk_plot_size_unit((double)d->most);
-    fputs("$d << EOD\n", out);
+    struct tmk_picture p;
+    char *title = make_ranks_title(d), *warning = make_ranks_warning(d);
+    tmk_picture_open(&p, d->plot->path, &d->plot->style, TMK_PICTURE_WIDTH, TMK_PICTURE_HEIGHT);
+    double top = tmk_picture_title(&p, title, NULL, warning), margin = d->n < 4 ? 1.2 : 0.7;
+    struct tmk_plot_frame f = {.picture = &p,
+                               .left = LEFT,
+                               .top = top + TMK_LEGEND_ROW + 8,
+                               .width = TMK_PICTURE_WIDTH - TMK_PICTURE_SIDE - LEFT,
+                               .from = -margin,
+                               .to = d->n - 1 + margin};
+    f.height = TMK_PICTURE_HEIGHT - BOTTOM - f.top;
+    f.most = (double)d->most / (1 - 40 / f.height);
+    draw_ranks_legend(d, &p, top);
+    tmk_plot_frame_sizes(&f);
     for (uint32_t i = 0; i < d->n; i++)
-        fprintf(out, "%u %.7g %.7g\n", i, (double)d->bars[i].allocated / unit.size,
-                (double)d->bars[i].reserved / unit.size);
-    fputs("EOD\n", out);
-    put_ranks_title(d, g);
-    put_rank_names(d, out);
-    put_rank_sizes(d, out, theme, unit.size);
-    double margin = d->n < 4 ? 1.2 : 0.7;
-    fprintf(out,
-            "set ylabel '%s'\nset yrange [0:%.7g]\nset xrange [%.1f:%.1f]\nset boxwidth 0.7\n"
-            "set style fill solid 1 noborder\nplot ",
-            unit.name, (double)d->most * 1.1 / unit.size, -margin, d->n - 1 + margin);
-    if (d->has_reserved)
-        fprintf(out, "$d using 1:3 with boxes fillcolor rgb '%s' title 'reserved', ", theme->grid);
-    fprintf(out, "$d using 1:2 with boxes fillcolor rgb '%s' title 'allocated'",
-            tmk_palette_colour(0));
+        draw_rank(&f, &d->bars[i], i, (f.width / (f.to - f.from)) > NARROWEST);
     if (d->n > 1)
-        fprintf(out,
-                ", %.7g with lines dashtype 2 linewidth 1.5 linecolor rgb '%s' "
-                "title 'mean allocated'",
-                d->mean / unit.size, theme->text);
-    fputc('\n', out);
-    return tmk_gnuplot_close(g);
+        tmk_canvas_line(
+            p.canvas, f.left, tmk_plot_frame_y(&f, d->mean), f.left + f.width,
+            tmk_plot_frame_y(&f, d->mean),
+            &(struct tmk_paint){.stroke = p.theme->text, .width = 1.5, .dash = TMK_DASH_LONG});
+    tmk_plot_frame_bottom(&f, "");
+    draw_rank_names(d, &f);
+    free(title);
+    free(warning);
+    return tmk_picture_save(&p);
 }
 
 int tmk_plot_ranks(const struct tmk_plot *plot)

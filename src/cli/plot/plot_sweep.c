@@ -9,8 +9,8 @@
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_picture.h"
 #include "cli/plot/plot_survey.h"
 #include "kit/amount.h"
 #include "kit/progress.h"
@@ -38,16 +38,16 @@ int tmk_plot_sweep_picture(const struct tmk_survey *g, enum tmk_sweep_picture wh
                            const struct tmk_plot_style *style, const char *path)
 {
     const struct tmk_survey_picture *how = pictures[which].how;
-    struct tmk_gnuplot *plot = NULL;
+    struct tmk_picture p;
     if (!g->largest) {
         tmk_say("%s: no configuration has ended well: there is nothing to draw", g->r->folder);
         return TMK_EXIT_FINDING;
     }
-    int status = tmk_gnuplot_open(path, style, how->height(g), &plot);
+    int status = tmk_picture_check(path);
     if (status != 0)
         return status;
-    how->put(g, plot);
-    return tmk_gnuplot_close(plot);
+    how->draw(g, path, style, &p);
+    return tmk_picture_save(&p);
 }
 
 /* ---- timelines of the runs ---- */

@@ -15,7 +15,7 @@
  * The survey's fit draws lines through the measured cells, and estimates of other cells, marked as
  * such; without a fit only measured cells are drawn. A configuration is represented by its deciding
  * cell (sweep/survey.h). If nothing was measured, the result is TMK_EXIT_FINDING after a message.
- * Pictures do not change the results: if gnuplot is missing, a message says so and the sweep stays
+ * Pictures do not change the results: if Pango is missing, a message says so and the sweep stays
  * valid. */
 #ifndef TMK_CLI_PLOT_PLOT_SWEEP_H
 #define TMK_CLI_PLOT_PLOT_SWEEP_H

@@ -7,28 +7,23 @@
 #include "base/array.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot_bars.h"
 #include "cli/plot/plot_legend.h"
+#include "cli/plot/plot_picture.h"
 #include "cli/plot/plot_survey.h"
+#include "draw/canvas.h"
 #include "kit/amount.h"
-#include "kit/utf8.h"
 #include "sweep/results.h"
 #include "sweep/survey.h"
 
-enum { /* points, except the first two */
-       MOST_BARS = 40,
-       LONGEST_NAME = 36, /* columns */
-       TITLE = 50,
-       TITLE_AND_NOTE = 70,
-       BOTTOM = 76,
-       LEAST_ROW = 30,
-       PIECE_HEIGHT = 5,
-       LEAST_GRAPH = 120,
-       MOST_GRAPH = 1800,
+enum {
+    MOST_BARS = 40,
+    LONGEST_NAME = 250, /* points, and so are the next ones */
+    BETWEEN = 18,
+    PIECE_HEIGHT = 5,
+    LEAST_GRAPH = 110,
+    MOST_GRAPH = 1800,
 };
-
-#define RIGHT 0.985 /* share of the picture's width */
 
 static uint32_t n_bars(const struct tmk_survey *g)
 {
@@ -59,12 +54,10 @@ static struct tmk_survey_config *pick_largest_configs(const struct tmk_survey *g
 /* Whether the name of one would be cut. */
 static bool is_long(const struct tmk_survey *g, const struct tmk_survey_config *picked)
 {
-    size_t longest = 0;
-    for (uint32_t i = 0; i < n_bars(g); i++) {
-        size_t width = tmk_utf8_width(picked[i].name);
-        longest = width > longest ? width : longest;
-    }
-    return longest > LONGEST_NAME;
+    for (uint32_t i = 0; i < n_bars(g); i++)
+        if (tmk_text_width(picked[i].name, 12, false) > LONGEST_NAME)
+            return true;
+    return false;
 }
 
 /* Make a text about missing configurations, which the picture shows too; the caller's, NULL: none
@@ -106,11 +99,10 @@ struct plot_side {
 
 struct two_plots {
     struct plot_side left, right;
-    bool is_short;   /* bars are named by values only */
-    char *note;      /* below the title; NULL: none */
-    unsigned n_rows; /* rows of the legends */
-    unsigned top;    /* points above the graphs */
-    unsigned height;
+    bool is_short;    /* bars are named by values only */
+    char *note;       /* below the title; NULL: none */
+    uint64_t limit;   /* a line in both; 0: none */
+    double top, rows; /* of the graphs, and their height */
 };
 
 static void set_legend(struct plot_side *side, double left, double right)
@@ -121,30 +113,40 @@ static void set_legend(struct plot_side *side, double left, double right)
     side->legend.width = right - left;
 }
 
+static void make_note(struct two_plots *t, const struct tmk_survey *g)
+{
+    char size[TMK_AMOUNT_BYTES];
+    char *rows = t->is_short ? tmk_xformat("rows: %s", g->names) : NULL;
+    char *missing = missing_text(g);
+    char *limit =
+        t->limit ? tmk_xformat("dashed capacity, %s", tmk_size_text(t->limit, size)) : NULL;
+    tmk_survey_note(&t->note, rows);
+    tmk_survey_note(&t->note, missing);
+    tmk_survey_note(&t->note, limit);
+    tmk_survey_note(&t->note, g->repeats_note);
+    free(limit);
+    free(missing);
+    free(rows);
+}
+
 /* Lay out two graphs, with room for rows of the legends, and for pieces of bars that are one below
  * the other. */
 static void lay_out_two(struct two_plots *t, const struct tmk_survey *g)
 {
-    double left = tmk_bars_names_width(&t->left.bars), middle = left + (RIGHT - left) / 2;
-    set_legend(&t->left, left, middle - 0.015);
-    set_legend(&t->right, middle + 0.015, RIGHT);
-    unsigned left_rows = tmk_legend_rows(&t->left.legend);
-    t->n_rows = tmk_legend_rows(&t->right.legend);
-    t->n_rows = left_rows > t->n_rows ? left_rows : t->n_rows;
+    double left = TMK_PICTURE_SIDE + tmk_bars_names_width(&t->left.bars);
+    double middle = left + (TMK_PICTURE_WIDE - TMK_PICTURE_SIDE - left) / 2;
+    set_legend(&t->left, left, middle - BETWEEN);
+    set_legend(&t->right, middle + BETWEEN, TMK_PICTURE_WIDE - TMK_PICTURE_SIDE);
+    unsigned n_left = tmk_legend_rows(&t->left.legend), n_right = tmk_legend_rows(&t->right.legend);
     uint32_t n_bars = t->left.bars.n_bars;
     unsigned row = t->right.bars.is_beside ? PIECE_HEIGHT * t->right.bars.n_keys + 8 : 0;
-    row = row < LEAST_ROW ? LEAST_ROW : row;
-    unsigned graph = n_bars * row < LEAST_GRAPH ? LEAST_GRAPH : n_bars * row;
-    graph = graph > MOST_GRAPH ? MOST_GRAPH : graph;
-    char *rows = t->is_short ? tmk_xformat("rows: %s", g->names) : NULL;
-    char *missing = missing_text(g);
-    tmk_survey_note(&t->note, rows);
-    tmk_survey_note(&t->note, missing);
-    tmk_survey_note(&t->note, g->repeats_note);
-    free(missing);
-    free(rows);
-    t->top = (t->note ? TITLE_AND_NOTE : TITLE) + t->n_rows * TMK_LEGEND_ROW;
-    t->height = t->top + graph + BOTTOM;
+    row = row < TMK_BAR_ROW ? TMK_BAR_ROW : row;
+    t->rows = n_bars * row < LEAST_GRAPH ? LEAST_GRAPH : n_bars * row;
+    t->rows = t->rows > MOST_GRAPH ? MOST_GRAPH : t->rows;
+    t->limit = tmk_survey_limit(g);
+    make_note(t, g);
+    t->top = tmk_picture_top(t->note, NULL) + 12 +
+             (n_left > n_right ? n_left : n_right) * TMK_LEGEND_ROW;
 }
 
 static void two_fini(struct two_plots *t)
@@ -156,34 +158,33 @@ static void two_fini(struct two_plots *t)
     free(t->right.items);
 }
 
-static void put_side(const struct two_plots *t, const struct plot_side *side,
-                     struct tmk_gnuplot *plot)
+static void draw_side(const struct two_plots *t, const struct plot_side *side,
+                      const struct tmk_picture *p)
 {
-    FILE *out = tmk_gnuplot_script(plot);
-    const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
-    tmk_legend_put(&side->legend, out, theme, t->height - t->top + TMK_LEGEND_ROW * 0.6, t->height);
-    tmk_bars_put(&side->bars, out, theme,
-                 &(struct tmk_bars_place){.left = side->legend.left,
-                                          .right = side->legend.left + side->legend.width,
-                                          .no_names = side == &t->right,
-                                          .no_key = true,
-                                          .label = side->name});
-    fputs("unset label\nunset arrow\nunset object\n", out);
+    tmk_legend_draw(&side->legend, p, tmk_picture_top(t->note, NULL));
+    tmk_bars_draw(&side->bars, p,
+                  &(struct tmk_bars_place){.left = side->legend.left,
+                                           .top = t->top,
+                                           .width = side->legend.width,
+                                           .height = t->rows,
+                                           .no_names = side == &t->right,
+                                           .label = side->name,
+                                           .limit = t->limit});
 }
 
-static void put_two(const struct tmk_survey *g, struct tmk_gnuplot *plot, const struct two_plots *t,
-                    const char *what)
+/* Draw both graphs, and say which configurations are missing. */
+static void draw_two(const struct tmk_survey *g, const char *path,
+                     const struct tmk_plot_style *style, const char *what, struct two_plots *t,
+                     struct tmk_picture *p)
 {
-    FILE *out = tmk_gnuplot_script(plot);
     char *title = tmk_survey_title(g, what);
-    fputs("set multiplot\nunset key\n", out);
-    tmk_gnuplot_heading(plot, title, t->note);
-    fprintf(out, "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
-            1 - (double)t->top / t->height, (double)BOTTOM / t->height);
-    put_side(t, &t->left, plot);
-    put_side(t, &t->right, plot);
-    fputs("unset multiplot\n", out);
+    say_missing(g);
+    tmk_picture_open(p, path, style, TMK_PICTURE_WIDE, t->top + t->rows + TMK_BARS_BELOW);
+    tmk_picture_title(p, title, t->note, NULL);
+    draw_side(t, &t->left, p);
+    draw_side(t, &t->right, p);
     free(title);
+    two_fini(t);
 }
 
 /* Write a note behind the bar of a configuration that did not end well each time. */
@@ -218,19 +219,11 @@ static struct two_plots make_components(const struct tmk_survey *g)
     return t;
 }
 
-static unsigned components_height(const struct tmk_survey *g)
+static void draw_components_picture(const struct tmk_survey *g, const char *path,
+                                    const struct tmk_plot_style *style, struct tmk_picture *p)
 {
     struct two_plots t = make_components(g);
-    two_fini(&t);
-    return t.height;
-}
-
-static void put_components_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
-{
-    struct two_plots t = make_components(g);
-    say_missing(g);
-    put_two(g, plot, &t, "What fills each configuration at its peak");
-    two_fini(&t);
+    draw_two(g, path, style, "What fills each configuration at its peak", &t, p);
 }
 
 /* ---- operations ---- */
@@ -264,20 +257,12 @@ static struct two_plots make_operations(const struct tmk_survey *g)
     return t;
 }
 
-static unsigned operations_height(const struct tmk_survey *g)
+static void draw_operations_picture(const struct tmk_survey *g, const char *path,
+                                    const struct tmk_plot_style *style, struct tmk_picture *p)
 {
     struct two_plots t = make_operations(g);
-    two_fini(&t);
-    return t.height;
+    draw_two(g, path, style, "What each stage needs", &t, p);
 }
 
-static void put_operations_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
-{
-    struct two_plots t = make_operations(g);
-    say_missing(g);
-    put_two(g, plot, &t, "What each stage needs");
-    two_fini(&t);
-}
-
-const struct tmk_survey_picture tmk_survey_components = {components_height, put_components_plot};
-const struct tmk_survey_picture tmk_survey_operations = {operations_height, put_operations_plot};
+const struct tmk_survey_picture tmk_survey_components = {draw_components_picture};
+const struct tmk_survey_picture tmk_survey_operations = {draw_operations_picture};

@@ -5,34 +5,43 @@
  * Each cell shows its figure. Cells that were not measured look different: an estimate is pale and
  * has "≈", and a cell that ran out of memory, failed, or was not tried says so. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/palette.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_frame.h"
+#include "cli/plot/plot_picture.h"
 #include "cli/plot/plot_survey.h"
+#include "draw/canvas.h"
+#include "draw/palette.h"
 #include "kit/amount.h"
-#include "kit/utf8.h"
 #include "sweep/fit.h"
 #include "sweep/results.h"
 #include "sweep/survey.h"
 
-enum { LONGEST_TIC = 12, MOST_FIELDS = 24, TOP = 110, BOTTOM = 84, FIELD_LABEL = 40 };
-
-#define FIELDS_LEFT 0.085 /* share of the picture's width */
-#define FIELDS_WIDTH 0.815
-#define LETTER 9.6 /* points */
+enum { /* points, except the second */
+       LONGEST_TIC = 100,
+       MOST_FIELDS = 24,
+       LEFT = 112,  /* names of the values of y */
+       RIGHT = 112, /* the scale of colours */
+       BOTTOM = 60,
+       FIELD_NAME = 26, /* above a field */
+       FIELD_SIDE = 18,
+       SCALE = 14,
+       TEXT = 12,
+};
 
 struct heatmap_layout {
     uint32_t x, y; /* parameters; UINT32_MAX: none */
     uint32_t n_x, n_y;
-    uint32_t n_fields; /* combinations of the other parameters' values */
-    uint32_t n_columns, n_rows;
-    unsigned cell_height; /* points */
-    unsigned letters;     /* width of a cell in letters */
+    uint32_t n_fields; /* combinations of the other parameters' values; n_shown have room */
+    uint32_t n_shown, n_columns, n_rows;
+    double cell_width, cell_height; /* points */
+    double top;                     /* of the first field's name */
+    struct tmk_plot_unit unit;
 };
 
 /* ---- layout ---- */
@@ -58,23 +67,32 @@ static struct heatmap_layout lay_out_heatmap(const struct tmk_survey *g)
     l.n_y = n_param_values(g, l.y);
     for (uint32_t i = 2; i < g->n_order; i++)
         l.n_fields *= n_param_values(g, g->order[i]);
-    uint32_t shown = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
+    l.n_shown = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
     uint32_t most = 14 / (l.n_x > 14 ? 14 : l.n_x); /* columns of fields that fit */
     most = most < 1 ? 1 : most > 4 ? 4 : most;
-    l.n_columns = shown < most ? shown : most;
+    l.n_columns = l.n_shown < most ? l.n_shown : most;
     if (g->n_order > 2 && n_param_values(g, g->order[2]) <= most)
         l.n_columns = n_param_values(g, g->order[2]);
-    l.n_rows = (shown + l.n_columns - 1) / l.n_columns;
-    l.letters = (unsigned)((FIELDS_WIDTH * TMK_PICTURE_WIDTH / l.n_columns - 20) / l.n_x / LETTER);
-    l.cell_height = l.n_rows == 1 ? 64 : l.n_rows <= 3 ? 46 : 34;
+    l.n_rows = (l.n_shown + l.n_columns - 1) / l.n_columns;
+    l.cell_width = ((double)(TMK_PICTURE_WIDE - LEFT - RIGHT) / l.n_columns - FIELD_SIDE) / l.n_x;
+    l.cell_height = l.n_rows == 1 ? 60 : l.n_rows <= 3 ? 44 : 34;
+    l.unit = tmk_plot_size_unit((double)g->most);
     return l;
 }
 
-static unsigned heatmap_height(const struct tmk_survey *g)
+static double field_height(const struct heatmap_layout *l)
 {
-    struct heatmap_layout l = lay_out_heatmap(g);
-    unsigned height = TOP + BOTTOM + l.n_rows * (l.n_y * l.cell_height + FIELD_LABEL);
-    return height < 360 ? 360 : height > 3000 ? 3000 : height;
+    return l->n_y * l->cell_height;
+}
+
+static double field_left(const struct heatmap_layout *l, uint32_t field)
+{
+    return LEFT + field % l->n_columns * (l->n_x * l->cell_width + FIELD_SIDE);
+}
+
+static double field_top(const struct heatmap_layout *l, uint32_t field)
+{
+    return l->top + field / l->n_columns * (field_height(l) + FIELD_NAME) + FIELD_NAME;
 }
 
 /* Set the choices of field `n`: those of the largest configuration, except for the other
@@ -137,8 +155,8 @@ static struct shown_config show_config(const struct tmk_survey *g,
     return s;
 }
 
-static const char *text_colour(const struct tmk_survey *g, const struct tmk_theme *theme,
-                               const struct shown_config *s)
+static uint32_t text_colour(const struct tmk_survey *g, const struct tmk_theme *theme,
+                            const struct shown_config *s)
 {
     bool is_dark = theme == tmk_palette_theme(true);
     if (s->style == REFUSED)
@@ -147,142 +165,146 @@ static const char *text_colour(const struct tmk_survey *g, const struct tmk_them
         return theme->warning;
     if (s->style == EMPTY || s->style == ESTIMATED)
         return theme->faint;
-    return s->bytes > 0.55 * (double)g->most ? (is_dark ? "#101318" : "#ffffff") : theme->text;
+    return s->bytes > 0.55 * (double)g->most ? (is_dark ? 0xff101318 : 0xffffffff) : theme->text;
 }
 
 /* ---- a field ---- */
 
-static void put_heatmap_text(FILE *out, const char *text, uint32_t x, uint32_t y,
-                             const char *offset, const char *colour)
-{
-    if (!text[0])
-        return;
-    fputs("set label ", out);
-    tmk_gnuplot_text(out, text);
-    fprintf(out, " at first %u, first %u center front offset 0,%s textcolor rgb '%s'\n", x, y,
-            offset, colour);
-}
+struct fields_drawing {
+    const struct tmk_survey *g;
+    const struct tmk_picture *p;
+    const struct heatmap_layout *l;
+};
 
-static void put_heatmap_cell(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                             const struct shown_config *s, uint32_t x, uint32_t y)
+static bool is_too_wide(const struct heatmap_layout *l, const char *text)
 {
-    bool is_bad = s->style == REFUSED || s->is_mixed;
-    if (is_bad || s->style == ESTIMATED)
-        fprintf(out,
-                "set object rectangle from first %.2f, first %.2f to first %.2f, first %.2f front "
-                "fillstyle empty border linecolor rgb '%s' linewidth %s dashtype %d\n",
-                x - 0.46, y - 0.44, x + 0.46, y + 0.44, is_bad ? theme->warning : theme->axis,
-                s->is_mixed ? "2.5" : "1", is_bad ? 1 : 2);
-    put_heatmap_text(out, s->why, x, y, s->text[0] ? "0.5" : "0", text_colour(g, theme, s));
-    put_heatmap_text(out, s->text, x, y, s->why[0] ? "-0.5" : "0", text_colour(g, theme, s));
+    return tmk_text_width(text, TEXT, false) > l->cell_width - 8;
 }
 
 /* Shorten a cell's texts until they fit: a measured cell loses the number of repeats; another first
  * loses its estimate, then its reason becomes a sign. */
 static void make_text_fit(struct shown_config *s, const struct heatmap_layout *l)
 {
-    if (s->is_mixed && tmk_utf8_width(s->why) > l->letters)
+    if (s->is_mixed && is_too_wide(l, s->why))
         s->why[0] = '\0';
-    if (s->why[0] && (tmk_utf8_width(s->text) > l->letters || tmk_utf8_width(s->why) > l->letters))
+    if (s->why[0] && (is_too_wide(l, s->text) || is_too_wide(l, s->why)))
         s->text[0] = '\0';
-    if (tmk_utf8_width(s->why) > l->letters)
+    if (is_too_wide(l, s->why))
         snprintf(s->why, sizeof s->why, "%s", s->style == REFUSED ? "×" : "?");
-    if (tmk_utf8_width(s->text) > l->letters)
+    if (is_too_wide(l, s->text))
         s->text[0] = '\0';
 }
 
-static void put_tics(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                     char axis, uint32_t p, bool is_shown, unsigned every)
+static void draw_cell(const struct fields_drawing *d, const struct shown_config *s,
+                      const char *name, double x, double y)
 {
-    if (!is_shown) {
-        fprintf(out, "unset %ctics\n", axis);
-        return;
-    }
-    fprintf(out, "set %ctics scale 0 textcolor rgb '%s' (", axis, theme->text);
-    for (uint32_t v = 0; v < n_param_values(g, p); v += every) {
-        fputs(v ? ", " : "", out);
-        tmk_gnuplot_tic(out, p == UINT32_MAX ? "" : g->r->params[p].values[v], LONGEST_TIC);
-        fprintf(out, " %u", v);
-    }
-    fputs(")\n", out);
+    const struct tmk_theme *theme = d->p->theme;
+    struct tmk_canvas *c = d->p->canvas;
+    bool is_bad = s->style == REFUSED || s->is_mixed;
+    double middle = x + d->l->cell_width / 2, base = y + d->l->cell_height / 2 + 4;
+    const struct tmk_text_style style = {.colour = text_colour(d->g, theme, s),
+                                         .anchor = TMK_ANCHOR_MIDDLE};
+    const struct tmk_paint paint = {
+        .fill = s->style == MEASURED ? tmk_palette_ramp(theme, s->bytes / (double)d->g->most) : 0,
+        .stroke = is_bad                  ? theme->warning
+                  : s->style == ESTIMATED ? theme->axis
+                                          : 0,
+        .width = s->is_mixed ? 2.5 : 1,
+        .dash = is_bad ? TMK_DASH_NONE : TMK_DASH_LONG};
+    tmk_canvas_group(c, name);
+    tmk_canvas_rect(c, x + 1.5, y + 1.5, d->l->cell_width - 3, d->l->cell_height - 3, &paint);
+    tmk_canvas_ungroup(c);
+    tmk_canvas_text(c, middle, base - (s->text[0] ? 8 : 0), s->why, &style);
+    tmk_canvas_text(c, middle, base + (s->why[0] ? 8 : 0), s->text, &style);
 }
 
-static void put_field_name(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                           const uint32_t *choice)
+static void draw_field_name(const struct fields_drawing *d, const uint32_t *choice, double x,
+                            double y)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *name = tmk_xmemstream(&text, &n);
-    for (uint32_t i = 2; i < g->n_order; i++) {
-        const struct tmk_sweep_param *p = &g->r->params[g->order[i]];
-        fprintf(name, "%s%s=%s", i > 2 ? " " : "", p->name, p->values[choice[g->order[i]]]);
+    for (uint32_t i = 2; i < d->g->n_order; i++) {
+        const struct tmk_sweep_param *p = &d->g->r->params[d->g->order[i]];
+        fprintf(name, "%s%s=%s", i > 2 ? " " : "", p->name, p->values[choice[d->g->order[i]]]);
     }
     fclose(name);
-    fputs("set label ", out);
-    tmk_gnuplot_short_text(out, text, 60);
-    fprintf(out, " at graph 0, graph 1 left offset 0,0.7 textcolor rgb '%s'\n", theme->text);
+    tmk_canvas_text(d->p->canvas, x, y - 7, text,
+                    &(struct tmk_text_style){.colour = d->p->theme->text,
+                                             .most = d->l->n_x * d->l->cell_width});
     free(text);
 }
 
-static struct shown_config show_cell(const struct tmk_survey *g, const struct heatmap_layout *l,
-                                     uint32_t *choice, uint32_t x, uint32_t y,
-                                     struct tmk_plot_unit unit)
+static void draw_field(const struct fields_drawing *d, uint32_t field)
 {
-    if (l->x != UINT32_MAX)
-        choice[l->x] = x;
-    if (l->y != UINT32_MAX)
-        choice[l->y] = y;
-    return show_config(g, tmk_survey_at(g, choice), unit);
-}
-
-static void put_field(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                      const struct heatmap_layout *l, uint32_t field, struct tmk_plot_unit unit)
-{
-    uint32_t *choice = tmk_xcalloc((size_t)g->r->n_params + 1, sizeof *choice);
-    choose_field(g, field, choice);
-    fputs("unset label\nunset object\n", out);
-    fprintf(out, "$f%u << EOD\nNaN NaN NaN\n", field);
+    const struct heatmap_layout *l = d->l;
+    uint32_t *choice = tmk_xcalloc((size_t)d->g->r->n_params + 1, sizeof *choice);
+    double left = field_left(l, field), top = field_top(l, field);
+    choose_field(d->g, field, choice);
     for (uint32_t i = 0; i < l->n_x * l->n_y; i++) {
         uint32_t x = i % l->n_x, y = i / l->n_x;
-        struct shown_config s = show_cell(g, l, choice, x, y, unit);
-        if (s.style == MEASURED)
-            fprintf(out, "%u %u %.7g\n", x, y, s.bytes / unit.size);
-    }
-    fputs("EOD\n", out);
-    for (uint32_t i = 0; i < l->n_x * l->n_y; i++) {
-        uint32_t x = i % l->n_x, y = i / l->n_x;
-        struct shown_config s = show_cell(g, l, choice, x, y, unit);
+        if (l->x != UINT32_MAX)
+            choice[l->x] = x;
+        if (l->y != UINT32_MAX)
+            choice[l->y] = y;
+        const struct tmk_survey_config *config = tmk_survey_at(d->g, choice);
+        struct shown_config s = show_config(d->g, config, l->unit);
         make_text_fit(&s, l);
-        put_heatmap_cell(g, out, theme, &s, x, y);
+        draw_cell(d, &s, config->name, left + x * l->cell_width,
+                  top + (l->n_y - 1 - y) * l->cell_height);
     }
-    if (g->n_order > 2)
-        put_field_name(g, out, theme, choice);
+    if (d->g->n_order > 2)
+        draw_field_name(d, choice, left, top);
     free(choice);
 }
 
-static void place_field(FILE *out, const struct heatmap_layout *l, uint32_t field, unsigned height)
-{
-    uint32_t column = field % l->n_columns, row = field / l->n_columns;
-    double left = FIELDS_LEFT, width = FIELDS_WIDTH / l->n_columns;
-    double top = 1 - (TOP - FIELD_LABEL + 0.0) / height - FIELD_LABEL / (double)height;
-    double step = (top - BOTTOM / (double)height) / l->n_rows;
-    fprintf(out,
-            "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
-            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
-            left + column * width, left + (column + 1) * width - 0.015, top - row * step,
-            top - (row + 1) * step + (l->n_rows > 1 ? FIELD_LABEL / (double)height : 0));
-}
+/* ---- axes ---- */
 
 /* Every n-th value of x has its name, so that the names fit. */
 static unsigned tic_distance(const struct tmk_survey *g, const struct heatmap_layout *l)
 {
-    size_t longest = 1;
-    for (uint32_t v = 0; l->x != UINT32_MAX && v < l->n_x; v++) {
-        size_t width = tmk_utf8_width(g->r->params[l->x].values[v]);
-        longest = width > longest ? width : longest;
-    }
-    longest = longest > LONGEST_TIC ? LONGEST_TIC : longest;
-    return l->letters > longest ? 1 : (unsigned)(longest / (l->letters ? l->letters : 1) + 1);
+    double longest = 1;
+    for (uint32_t v = 0; l->x != UINT32_MAX && v < l->n_x; v++)
+        longest = fmax(longest, tmk_text_width(g->r->params[l->x].values[v], TEXT, false));
+    return (unsigned)ceil((fmin(longest, LONGEST_TIC) + 8) / l->cell_width);
+}
+
+static void draw_x_names(const struct fields_drawing *d, uint32_t field)
+{
+    const struct heatmap_layout *l = d->l;
+    const struct tmk_sweep_param *p = &d->g->r->params[l->x];
+    unsigned every = tic_distance(d->g, l);
+    double left = field_left(l, field), y = field_top(l, field) + field_height(l);
+    for (uint32_t v = 0; v < p->n_values; v += every)
+        tmk_canvas_text(d->p->canvas, left + (v + 0.5) * l->cell_width, y + 17, p->values[v],
+                        &(struct tmk_text_style){.colour = d->p->theme->text,
+                                                 .anchor = TMK_ANCHOR_MIDDLE,
+                                                 .most = every * l->cell_width - 8});
+    tmk_canvas_text(d->p->canvas, left + l->n_x * l->cell_width / 2, y + 37, p->name,
+                    &(struct tmk_text_style){.colour = d->p->theme->faint,
+                                             .anchor = TMK_ANCHOR_MIDDLE,
+                                             .most = l->n_x * l->cell_width});
+}
+
+static void draw_y_names(const struct fields_drawing *d, uint32_t field)
+{
+    const struct heatmap_layout *l = d->l;
+    const struct tmk_sweep_param *p = &d->g->r->params[l->y];
+    double x = field_left(l, field) - 7;
+    for (uint32_t v = 0; v < p->n_values; v++)
+        tmk_canvas_text(d->p->canvas, x,
+                        field_top(l, field) + (l->n_y - 0.5 - v) * l->cell_height + 4, p->values[v],
+                        &(struct tmk_text_style){.colour = d->p->theme->text,
+                                                 .anchor = TMK_ANCHOR_END,
+                                                 .most = LEFT - TMK_PICTURE_SIDE - 16});
+    if (field == 0) /* only once, because it may be longer than a field is high */
+        tmk_canvas_text(d->p->canvas, TMK_PICTURE_SIDE + 4,
+                        (field_top(l, 0) + field_top(l, l->n_shown - 1) + field_height(l)) / 2,
+                        p->name,
+                        &(struct tmk_text_style){.colour = d->p->theme->faint,
+                                                 .anchor = TMK_ANCHOR_MIDDLE,
+                                                 .angle = 90,
+                                                 .most = d->p->height - l->top});
 }
 
 /* ---- the picture ---- */
@@ -290,81 +312,56 @@ static unsigned tic_distance(const struct tmk_survey *g, const struct heatmap_la
 /* Explain the signs that the picture uses; NULL: none. The caller's. */
 static char *make_heatmap_note(const struct tmk_survey *g)
 {
+    char size[TMK_AMOUNT_BYTES], *note = NULL;
     bool has_estimated = false, has_excluded = false;
     for (uint32_t i = 0; i < g->n_configs; i++) {
         struct shown_config s = show_config(g, &g->configs[i], tmk_plot_size_unit((double)g->most));
         has_estimated |= s.style != MEASURED && s.text[0];
         has_excluded |= s.is_excluded;
     }
-    char *note = NULL;
+    char *capacity =
+        g->capacity ? tmk_xformat("capacity %s", tmk_size_text(g->capacity, size)) : NULL;
     tmk_survey_note(&note, has_estimated ? "≈ estimated, not measured" : NULL);
     tmk_survey_note(&note, has_excluded ? "– excluded" : NULL);
+    tmk_survey_note(&note, capacity);
     tmk_survey_note(&note, g->repeats_note);
+    free(capacity);
     return note;
 }
 
-static void put_axes_names(const struct tmk_survey *g, FILE *out, const struct tmk_theme *theme,
-                           const struct heatmap_layout *l, uint32_t field, uint32_t n)
+static void draw_fields(const struct fields_drawing *d)
 {
-    bool is_left = field % l->n_columns == 0, is_last = field + l->n_columns >= n;
-    put_tics(g, out, theme, 'x', l->x, is_last, tic_distance(g, l));
-    put_tics(g, out, theme, 'y', l->y, is_left, 1);
-    fputs("set xlabel ", out);
-    tmk_gnuplot_text(out, is_last && l->x != UINT32_MAX ? g->r->params[l->x].name : "");
-    fputs("\nset ylabel ''\n", out);
-    if (field == 0 &&
-        l->y != UINT32_MAX) { /* only once, because it may be longer than a field is high */
-        fputs("set label ", out);
-        tmk_gnuplot_text(out, g->r->params[l->y].name);
-        fprintf(out, " at screen 0.015, screen %.4f center rotate textcolor rgb '%s'\n",
-                (1 - (double)TOP / heatmap_height(g) + (double)BOTTOM / heatmap_height(g)) / 2,
-                theme->faint);
+    const struct heatmap_layout *l = d->l;
+    for (uint32_t i = 0; i < l->n_shown; i++) {
+        draw_field(d, i);
+        if (i + l->n_columns >= l->n_shown && l->x != UINT32_MAX)
+            draw_x_names(d, i);
+        if (i % l->n_columns == 0 && l->y != UINT32_MAX)
+            draw_y_names(d, i);
     }
+    struct tmk_plot_frame scale = {.picture = d->p,
+                                   .left = TMK_PICTURE_WIDE - TMK_PICTURE_SIDE - SCALE,
+                                   .top = field_top(l, 0),
+                                   .width = SCALE,
+                                   .most = (double)d->g->most};
+    scale.height = fmin(field_top(l, l->n_shown - 1) + field_height(l) - scale.top, 360);
+    tmk_plot_frame_scale(&scale);
 }
 
-/* Write the heading, and the unit above the colour scale. */
-static void put_heatmap_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot,
-                                struct tmk_plot_unit unit)
+static void draw_heatmap_picture(const struct tmk_survey *g, const char *path,
+                                 const struct tmk_plot_style *style, struct tmk_picture *p)
 {
+    struct heatmap_layout l = lay_out_heatmap(g);
     char *title = tmk_survey_title(g, "Peak of each configuration"), *note = make_heatmap_note(g);
-    tmk_gnuplot_heading(plot, title, note);
-    fprintf(tmk_gnuplot_script(plot),
-            "set label '%s' at screen 0.925, screen 0.75 left offset 0,0.9 textcolor rgb '%s'\n",
-            unit.name, tmk_gnuplot_theme(plot)->faint);
+    if (l.n_shown < l.n_fields)
+        tmk_say("the heat map has the first %u of %u combinations", l.n_shown, l.n_fields);
+    l.top = tmk_picture_top(note, NULL) - (g->n_order > 2 ? 6 : 14);
+    double bottom = field_top(&l, l.n_shown - 1) + field_height(&l);
+    tmk_picture_open(p, path, style, TMK_PICTURE_WIDE, bottom + BOTTOM);
+    tmk_picture_title(p, title, note, NULL);
+    draw_fields(&(struct fields_drawing){.g = g, .p = p, .l = &l});
     free(title);
     free(note);
 }
 
-static void put_heatmap_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
-{
-    FILE *out = tmk_gnuplot_script(plot);
-    const struct tmk_theme *theme = tmk_gnuplot_theme(plot);
-    struct heatmap_layout l = lay_out_heatmap(g);
-    struct tmk_plot_unit unit = tmk_plot_size_unit((double)g->most);
-    uint32_t n = l.n_fields < MOST_FIELDS ? l.n_fields : MOST_FIELDS;
-    if (n < l.n_fields)
-        tmk_say("the heat map has the first %u of %u combinations", n, l.n_fields);
-    fprintf(
-        out,
-        "set multiplot\nunset key\nunset grid\nset border 0\nset style fill solid 1 noborder\n"
-        "set palette defined (%s)\nset cbrange [0:%.7g]\n"
-        "set xrange [-0.5:%u.5]\nset yrange [-0.5:%u.5]\nset cbtics scale 0 textcolor rgb '%s'\n"
-        "set colorbox user origin screen 0.925, screen 0.15 size screen 0.012, screen 0.6 "
-        "noborder\n",
-        theme->ramp, (double)g->most / unit.size, l.n_x - 1, l.n_y - 1, theme->faint);
-    for (uint32_t i = 0; i < n; i++) {
-        place_field(out, &l, i, heatmap_height(g));
-        put_field(g, out, theme, &l, i, unit);
-        if (i == 0)
-            put_heatmap_heading(g, plot, unit);
-        place_field(out, &l, i, heatmap_height(g));
-        put_axes_names(g, out, theme, &l, i, n);
-        fprintf(out,
-                "plot $f%u using 1:2:($1-0.47):($1+0.47):($2-0.45):($2+0.45):3 with boxxyerror "
-                "fillcolor palette\nunset colorbox\n",
-                i);
-    }
-    fputs("unset multiplot\n", out);
-}
-
-const struct tmk_survey_picture tmk_survey_heatmap = {heatmap_height, put_heatmap_plot};
+const struct tmk_survey_picture tmk_survey_heatmap = {draw_heatmap_picture};

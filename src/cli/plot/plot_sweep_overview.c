@@ -8,18 +8,20 @@
  * too far above the graph, or of unknown height, are written at its top. Values of a parameter that
  * are no numbers are in a row. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "cli/output/palette.h"
 #include "cli/output/xalloc.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/plot.h"
+#include "cli/plot/plot_frame.h"
 #include "cli/plot/plot_legend.h"
+#include "cli/plot/plot_picture.h"
 #include "cli/plot/plot_survey.h"
+#include "draw/canvas.h"
+#include "draw/palette.h"
 #include "kit/amount.h"
-#include "kit/utf8.h"
 #include "sweep/fit.h"
 #include "sweep/results.h"
 #include "sweep/survey.h"
@@ -27,29 +29,30 @@
 enum {
     MOST_GRAPHS = 6,
     MOST_LINES = 6,
-    GRAPH_HEIGHT = 380, /* points, and so are the next two */
-    TOP = 70,
-    BELOW = 84,
     CURVE_POINTS = 60,
-    MOST_ABOVE = 3, /* lines of text at the top */
-    ABOVE_LETTERS = 18,
+    MOST_ABOVE = 3,     /* lines of text at the top */
+    GRAPH_HEIGHT = 250, /* points, and so are the next ones */
+    ONLY_GRAPH_HEIGHT = 380,
+    LEFT = 62,
+    RIGHT = 26,
+    BELOW = 66,
+    ABOVE = 8, /* between the legend and the graph */
+    ABOVE_ROW = 16,
+    ABOVE_WIDTH = 110, /* of a text at the top */
+    VALUE = 110,       /* of a value below */
 };
-
-#define LEFT_SIDE 0.065 /* beside a graph, as a share of the picture's width */
-#define SIDES 0.085
 
 struct overview_graph {
     const struct tmk_survey *g;
-    FILE *out;
-    const struct tmk_theme *theme;
+    const struct tmk_picture *picture;
+    struct tmk_plot_frame frame;
     uint32_t number;
     uint32_t p;      /* the parameter along x; UINT32_MAX: none has several values */
     uint32_t series; /* the parameter with a line for each value; UINT32_MAX: one line */
     const struct tmk_sweep_param *lines; /* that parameter; NULL: one line */
     uint32_t *choice;
-    struct tmk_plot_unit unit;
     double from, to; /* range of x */
-    double top;      /* top of y, in units */
+    double top;      /* bytes at the top of y */
 };
 
 static uint32_t n_graphs(const struct tmk_survey *g)
@@ -106,7 +109,7 @@ static bool is_graph_line(const struct overview_graph *a, uint32_t s)
     return false;
 }
 
-static const char *line_colour(const struct overview_graph *a, uint32_t s)
+static uint32_t line_colour(const struct overview_graph *a, uint32_t s)
 {
     unsigned n = 0;
     for (uint32_t k = 0; k < s; k++)
@@ -139,10 +142,10 @@ static bool point_at(struct overview_graph *a, uint32_t s, uint32_t v, struct gr
     const struct tmk_survey_config *c = config_at(a, s, v);
     if (c->cell->outcome == TMK_CELL_EXCLUDED)
         return false;
-    double unit = a->unit.size, peak = (double)c->cell->peak_allocated / unit;
+    double peak = (double)c->cell->peak_allocated;
     struct tmk_estimate e = tmk_survey_estimate(a->g, c);
     bool is_refused = c->cell->outcome == TMK_CELL_OOM || c->cell->outcome == TMK_CELL_HOPELESS;
-    *ret = (struct graph_point){ESTIMATED, e.known, e.bytes / unit, e.low / unit, e.high / unit};
+    *ret = (struct graph_point){ESTIMATED, e.known, e.bytes, e.low, e.high};
     if (c->has_peak)
         *ret = (struct graph_point){MEASURED, true, peak, peak, peak};
     else if (is_refused)
@@ -156,119 +159,180 @@ static bool is_above(const struct overview_graph *a, const struct graph_point *p
     return !p->known || p->y > a->top;
 }
 
-/* Write points as x, y, low, high. */
-static void put_graph_points(struct overview_graph *a, uint32_t s, enum point_kind kind)
+/* ---- drawing points ---- */
+
+static double point_x(const struct overview_graph *a, uint32_t v)
+{
+    return tmk_plot_frame_x(&a->frame, graph_x(a, v));
+}
+
+/* Draw the bounds of an estimate as far as they are in the graph. */
+static void draw_bounds(const struct overview_graph *a, double x, const struct graph_point *p,
+                        uint32_t colour)
+{
+    double low = tmk_plot_frame_y(&a->frame, fmax(p->low, 0));
+    double high = tmk_plot_frame_y(&a->frame, fmin(p->high, a->top));
+    const struct tmk_paint paint = {.stroke = colour, .width = 1.5};
+    tmk_canvas_line(a->picture->canvas, x, low, x, high,
+                    &(struct tmk_paint){.stroke = colour, .width = 1.5, .dash = TMK_DASH_DOTS});
+    tmk_canvas_line(a->picture->canvas, x - 4, low, x + 4, low, &paint);
+    tmk_canvas_line(a->picture->canvas, x - 4, high, x + 4, high, &paint);
+}
+
+static void draw_sign(const struct overview_graph *a, double x, double y, enum point_kind kind,
+                      uint32_t colour)
+{
+    struct tmk_canvas *c = a->picture->canvas;
+    const struct tmk_paint cross = {.stroke = colour, .width = 2.5};
+    if (kind == MEASURED) {
+        tmk_canvas_disc(c, x, y, 4.5, &(struct tmk_paint){.fill = colour});
+    } else if (kind == ESTIMATED) {
+        tmk_canvas_disc(c, x, y, 4.5,
+                        &(struct tmk_paint){
+                            .fill = a->picture->theme->background, .stroke = colour, .width = 1.5});
+    } else {
+        tmk_canvas_line(c, x - 5, y - 5, x + 5, y + 5, &cross);
+        tmk_canvas_line(c, x - 5, y + 5, x + 5, y - 5, &cross);
+    }
+}
+
+static void draw_points(struct overview_graph *a, uint32_t s)
 {
     struct graph_point p;
-    fprintf(a->out, "$%c%u_%u << EOD\nNaN NaN NaN NaN\n", "meo"[kind], a -> number, s);
-    for (uint32_t v = 0; v < param_of(a)->n_values; v++)
-        if (point_at(a, s, v, &p) && p.kind == kind && !is_above(a, &p))
-            fprintf(a->out, "%.9g %.7g %.7g %.7g\n", graph_x(a, v), p.y, p.low, p.high);
-    fputs("EOD\n", a->out);
+    uint32_t colour = line_colour(a, s);
+    for (uint32_t v = 0; v < param_of(a)->n_values; v++) {
+        if (!point_at(a, s, v, &p) || is_above(a, &p))
+            continue;
+        char size[TMK_AMOUNT_BYTES];
+        char *title =
+            tmk_xformat("%s: %s%s", config_at(a, s, v)->name, p.kind == MEASURED ? "" : "about ",
+                        tmk_size_text(tmk_size_whole(p.y), size));
+        tmk_canvas_group(a->picture->canvas, title);
+        if (p.kind == ESTIMATED)
+            draw_bounds(a, point_x(a, v), &p, colour);
+        draw_sign(a, point_x(a, v), tmk_plot_frame_y(&a->frame, p.y), p.kind, colour);
+        tmk_canvas_ungroup(a->picture->canvas);
+        free(title);
+    }
 }
 
-/* Write "× ↑47.2": an OOM, and the estimated need. */
-static void put_above(struct overview_graph *a, uint32_t s, uint32_t v, const struct graph_point *p,
-                      unsigned row)
+/* ---- what is above the graph ---- */
+
+/* Where a text at a value begins: at the edges of the graph it stays inside. */
+static enum tmk_anchor anchor_at(const struct overview_graph *a, uint32_t v)
+{
+    double part = (point_x(a, v) - a->frame.left) / a->frame.width;
+    return part > 0.88 ? TMK_ANCHOR_END : part < 0.12 ? TMK_ANCHOR_START : TMK_ANCHOR_MIDDLE;
+}
+
+/* Draw "× ↑47.2": an OOM, and the estimated need. */
+static void draw_above(struct overview_graph *a, uint32_t s, uint32_t v,
+                       const struct graph_point *p, unsigned row)
 {
     char text[48];
+    double y = p->y / tmk_plot_size_unit(a->top).size;
     if (p->known)
         snprintf(text, sizeof text, "%s↑%.*f", p->kind == REFUSED ? "× " : "",
-                 p->y < 10     ? 2
-                 : p->y < 1000 ? 1
-                               : 0,
-                 p->y);
+                 y < 10     ? 2
+                 : y < 1000 ? 1
+                            : 0,
+                 y);
     else
         snprintf(text, sizeof text, "× OOM");
-    double part = a->to > a->from ? (graph_x(a, v) - a->from) / (a->to - a->from) : 0.5;
-    fprintf(a->out,
-            "set label '%s' at first %.9g, graph 1 %s front boxed offset %s,%.1f textcolor rgb "
-            "'%s'\n",
-            text, graph_x(a, v),
-            part > 0.9   ? "right"
-            : part < 0.1 ? "left"
-                         : "center",
-            part > 0.9   ? "1.5"
-            : part < 0.1 ? "-1.5"
-                         : "0",
-            -0.8 - 1.2 * row, line_colour(a, s));
+    enum tmk_anchor anchor = anchor_at(a, v);
+    static const double shifts[] = {-12, 0, 12};
+    tmk_canvas_text(a->picture->canvas, point_x(a, v) + shifts[anchor],
+                    a->frame.top + 14 + ABOVE_ROW * row, text,
+                    &(struct tmk_text_style){.colour = line_colour(a, s),
+                                             .halo = a->picture->theme->background,
+                                             .is_bold = true,
+                                             .anchor = anchor});
 }
 
-/* Write the lines that are above the graph at this value, one below the other; false: none. */
-static bool put_all_at(struct overview_graph *a, uint32_t v)
+/* Draw the lines that are above the graph at this value, one below the other; false: none. */
+static bool draw_all_at(struct overview_graph *a, uint32_t v)
 {
     struct graph_point p;
     unsigned row = 0;
     for (uint32_t s = 0; s < n_lines(a) && row < MOST_ABOVE; s++)
         if (is_graph_line(a, s) && point_at(a, s, v, &p) && is_above(a, &p))
-            put_above(a, s, v, &p, row++);
+            draw_above(a, s, v, &p, row++);
     return row > 0;
 }
 
-/* Write them from the last value on, leaving out values that are too close. */
-static void put_all_above(struct overview_graph *a)
+/* Draw them from the last value on, leaving out values that are too close. */
+static void draw_all_above(struct overview_graph *a)
 {
-    double room = ABOVE_LETTERS * TMK_LETTER * n_columns(a->g) * (a->to - a->from);
     uint32_t n = param_of(a)->n_values, n_put = 0;
     double *put = tmk_xcalloc((size_t)n + 1, sizeof *put);
     for (uint32_t v = n; v-- > 0;) {
         bool is_free = true;
         for (uint32_t i = 0; i < n_put; i++)
-            is_free &= fabs(graph_x(a, v) - put[i]) > room;
-        if (is_free && put_all_at(a, v))
-            put[n_put++] = graph_x(a, v);
+            is_free &= fabs(point_x(a, v) - put[i]) > ABOVE_WIDTH;
+        if (is_free && draw_all_at(a, v))
+            put[n_put++] = point_x(a, v);
     }
     free(put);
 }
 
-/* Write "1 of 3" beside a disc. */
-static void put_repeats(struct overview_graph *a)
+/* Draw "1 of 3" beside a disc. */
+static void draw_repeats(struct overview_graph *a)
 {
     for (uint32_t v = 0; v < param_of(a)->n_values; v++)
         for (uint32_t s = 0; s < n_lines(a); s++) {
             if (!is_graph_line(a, s))
                 continue;
             const struct tmk_survey_config *c = config_at(a, s, v);
-            bool is_last = graph_x(a, v) > a->from + 0.9 * (a->to - a->from);
+            bool is_last = anchor_at(a, v) == TMK_ANCHOR_END;
             if (c->repeats)
-                fprintf(a->out,
-                        "set label '%s' at first %.9g, first %.7g %s front offset %s,-0.7 "
-                        "textcolor rgb '%s'\n",
-                        c->repeats, graph_x(a, v), (double)c->cell->peak_allocated / a->unit.size,
-                        is_last ? "right" : "left", is_last ? "-0.8" : "0.8", a->theme->warning);
+                tmk_canvas_text(a->picture->canvas, point_x(a, v) + (is_last ? -8 : 8),
+                                tmk_plot_frame_y(&a->frame, (double)c->cell->peak_allocated) + 16,
+                                c->repeats,
+                                &(struct tmk_text_style){.colour = a->picture->theme->warning,
+                                                         .anchor = is_last ? TMK_ANCHOR_END
+                                                                           : TMK_ANCHOR_START});
         }
 }
 
 /* Draw the fit between the values; without numbers, or a fit, connect the measured points. */
-static void put_curve(struct overview_graph *a, uint32_t s)
+static void draw_curve(struct overview_graph *a, uint32_t s)
 {
     const struct tmk_results *r = a->g->r;
+    bool has_fit = a->g->fit && param_of(a)->numbers;
+    uint32_t n = has_fit ? CURVE_POINTS + 1 : param_of(a)->n_values;
     double *numbers = tmk_xcalloc((size_t)r->n_params + 1, sizeof *numbers);
-    uint32_t n = param_of(a)->n_values;
-    fprintf(a->out, "$c%u_%u << EOD\nNaN NaN\n", a->number, s);
+    struct tmk_point *points = tmk_xcalloc((size_t)n + 1, sizeof *points);
+    size_t n_points = 0;
     config_at(a, s, 0);
     for (uint32_t p = 0; p < r->n_params; p++)
         numbers[p] = r->params[p].numbers ? r->params[p].numbers[a->choice[p]] : 0;
-    for (unsigned i = 0; a->g->fit && param_of(a)->numbers && i <= CURVE_POINTS; i++) {
-        numbers[a->p] = a->from + (a->to - a->from) * i / CURVE_POINTS;
-        struct tmk_estimate e = tmk_fit_at(a->g->fit, numbers, a->choice);
+    for (uint32_t i = 0; i < n; i++) {
+        double x = has_fit ? a->from + (a->to - a->from) * i / CURVE_POINTS : graph_x(a, i);
+        struct tmk_estimate e = {0};
+        if (has_fit) {
+            numbers[a->p] = x;
+            e = tmk_fit_at(a->g->fit, numbers, a->choice);
+        } else {
+            const struct tmk_survey_config *c = config_at(a, s, i);
+            e = (struct tmk_estimate){.known = c->has_peak,
+                                      .bytes = (double)c->cell->peak_allocated};
+        }
         if (e.known)
-            fprintf(a->out, "%.9g %.7g\n", numbers[a->p], e.bytes / a->unit.size);
+            points[n_points++] = (struct tmk_point){tmk_plot_frame_x(&a->frame, x),
+                                                    tmk_plot_frame_y(&a->frame, e.bytes)};
     }
-    for (uint32_t v = 0; !(a->g->fit && param_of(a)->numbers) && v < n; v++) {
-        const struct tmk_survey_config *c = config_at(a, s, v);
-        if (c->has_peak)
-            fprintf(a->out, "%.9g %.7g\n", graph_x(a, v),
-                    (double)c->cell->peak_allocated / a->unit.size);
-    }
-    fputs("EOD\n", a->out);
+    if (n_points > 1)
+        tmk_canvas_path(a->picture->canvas, points, n_points, false,
+                        &(struct tmk_paint){.stroke = line_colour(a, s), .width = 1.5});
+    free(points);
     free(numbers);
 }
 
 /* ---- a graph ---- */
 
-/* Write the values of the other parameters: "rank=16 physical=4". */
-static void put_others(const struct overview_graph *a)
+/* Make the name of x with the values of the other parameters: "seq, with rank=16 physical=4"; the
+ * caller's. */
+static char *make_x_name(const struct overview_graph *a)
 {
     char *text = NULL;
     size_t n = 0;
@@ -285,38 +349,34 @@ static void put_others(const struct overview_graph *a)
         between = " ";
     }
     fclose(name);
-    fputs("set xlabel ", a->out);
-    tmk_gnuplot_short_text(a->out, text, n_columns(a->g) == 1 ? 110 : 60);
-    fputc('\n', a->out);
-    free(text);
+    return text;
 }
 
-static void put_graph_axes(const struct overview_graph *a)
+static void draw_graph_axes(const struct overview_graph *a)
 {
     const struct tmk_sweep_param *param = param_of(a);
-    double from = a->from, to = a->to;
-    bool is_number = param->numbers != NULL;
-    double margin = to > from ? 0.06 * (to - from) : 0.5;
-    fprintf(a->out, "set xrange [%.9g:%.9g]\nset yrange [0:%.7g]\nset ylabel '%s'\nset xtics (",
-            from - margin, to + margin, a->top, a->unit.name);
-    double last = from;
-    const char *between = "";
+    const struct tmk_plot_frame *f = &a->frame;
+    double last = -INFINITY, y = f->top + f->height;
+    double room = fmin(VALUE, f->width / param->n_values);
+    tmk_plot_frame_sizes(f);
+    char *name = make_x_name(a);
+    tmk_plot_frame_bottom(f, name);
+    free(name);
     for (uint32_t v = 0; v < param->n_values; v++) {
-        size_t letters = tmk_utf8_width(param->values[v]) + 2;
-        double room = (double)letters * TMK_LETTER * (to - from + 2 * margin) * n_columns(a->g);
-        if (is_number && graph_x(a, v) - last < room && v > 0)
+        double x = point_x(a, v),
+               half = fmin(tmk_text_width(param->values[v], 12, false), VALUE) / 2;
+        if (param->numbers && x - half < last + 8)
             continue; /* there is no room for its name */
-        fputs(between, a->out);
-        tmk_gnuplot_tic(a->out, param->values[v], 14);
-        fprintf(a->out, " %.9g", graph_x(a, v));
-        last = graph_x(a, v);
-        between = ", ";
+        tmk_canvas_line(a->picture->canvas, x, y, x, y + 4,
+                        &(struct tmk_paint){.stroke = a->picture->theme->axis});
+        tmk_canvas_text(a->picture->canvas, x, y + 17, param->values[v],
+                        &(struct tmk_text_style){.colour = a->picture->theme->faint,
+                                                 .anchor = TMK_ANCHOR_MIDDLE,
+                                                 .most = param->numbers ? VALUE : room});
+        last = x + half;
     }
-    fputs(")\n", a->out);
-    put_others(a);
-    double capacity = (double)a->g->capacity / a->unit.size;
-    if (a->g->capacity && capacity <= a->top)
-        tmk_plot_limit(a->out, a->theme, capacity, NULL);
+    if (a->g->capacity)
+        tmk_plot_frame_limit(f, (double)a->g->capacity);
 }
 
 /* ---- its legend ---- */
@@ -337,6 +397,7 @@ static void set_names(const struct overview_graph *a, struct graph_key *key, boo
         if (!is_graph_line(a, s))
             continue;
         key->items[n].colour = line_colour(a, s);
+        key->items[n].mark = TMK_LEGEND_DISC;
         key->texts[n++] = !p        ? tmk_xstrdup("measured")
                           : is_full ? tmk_xformat("%s=%s", p->name, p->values[s])
                                     : tmk_xstrdup(p->values[s]);
@@ -353,14 +414,18 @@ static void key_fini(struct graph_key *key)
         free(key->texts[i]);
 }
 
+static double column_width(const struct tmk_survey *g)
+{
+    return (double)(TMK_PICTURE_WIDE - TMK_PICTURE_SIDE) / n_columns(g);
+}
+
 /* Make the legend: "seq=128" for each line if they fit in one row; else the name comes once before
  * the values. */
 static void make_graph_key(const struct overview_graph *a, struct graph_key *ret)
 {
     unsigned column = a->number % n_columns(a->g);
-    double width = 1.0 / n_columns(a->g);
-    struct tmk_legend legend = {
-        .left = column * width + LEFT_SIDE, .width = width - SIDES, .is_disc = true};
+    struct tmk_legend legend = {.left = column * column_width(a->g) + LEFT,
+                                .width = column_width(a->g) - LEFT - RIGHT};
     *ret = (struct graph_key){.legend = legend};
     set_names(a, ret, true);
     if (tmk_legend_rows(&ret->legend) < 2)
@@ -399,69 +464,48 @@ static unsigned key_rows(const struct tmk_survey *g)
     return most;
 }
 
-static unsigned row_height(const struct tmk_survey *g)
+static double graph_height(const struct tmk_survey *g)
 {
-    return (n_columns(g) == 1 ? 510 : GRAPH_HEIGHT) + key_rows(g) * TMK_LEGEND_ROW;
+    return n_columns(g) == 1 ? ONLY_GRAPH_HEIGHT : GRAPH_HEIGHT;
 }
 
-static unsigned overview_height(const struct tmk_survey *g)
+static double row_height(const struct tmk_survey *g)
 {
-    uint32_t n_rows = (n_graphs(g) + n_columns(g) - 1) / n_columns(g);
-    return TOP + n_rows * row_height(g);
+    return key_rows(g) * TMK_LEGEND_ROW + ABOVE + graph_height(g) + BELOW;
 }
 
-static void place_graph(const struct overview_graph *a, const struct tmk_legend *legend)
+static void lay_out_graph(struct overview_graph *a, const struct tmk_legend *legend, double top)
 {
-    unsigned height = overview_height(a->g), row = a->number / n_columns(a->g);
-    double top = (double)height - TOP - row * (double)row_height(a->g);
-    double graph_top = top - key_rows(a->g) * (double)TMK_LEGEND_ROW - 6;
-    fprintf(a->out,
-            "set lmargin at screen %.4f\nset rmargin at screen %.4f\n"
-            "set tmargin at screen %.4f\nset bmargin at screen %.4f\n",
-            legend->left, legend->left + legend->width, graph_top / height,
-            (top - row_height(a->g) + BELOW) / height);
-    tmk_legend_put(legend, a->out, a->theme, graph_top + 16, height);
+    double margin = a->to > a->from ? 0.06 * (a->to - a->from) : 0.5;
+    a->frame = (struct tmk_plot_frame){.picture = a->picture,
+                                       .left = legend->left,
+                                       .top = top + key_rows(a->g) * TMK_LEGEND_ROW + ABOVE,
+                                       .width = legend->width,
+                                       .height = graph_height(a->g),
+                                       .from = a->from - margin,
+                                       .to = a->to + margin,
+                                       .most = a->top};
 }
 
-/* ---- the script of a graph ---- */
-
-static void put_graph_line(const struct overview_graph *a, uint32_t s, const char *between)
-{
-    const char *colour = line_colour(a, s);
-    unsigned n = a->number;
-    fprintf(a->out,
-            "%s$c%u_%u with lines linewidth 1.5 linecolor rgb '%s' notitle, "
-            "$e%u_%u using 1:2:3:4 with yerrorbars pointtype 6 pointsize 1.2 linewidth 1.5 "
-            "dashtype 2 linecolor rgb '%s' notitle, "
-            "$m%u_%u with points pointtype 7 pointsize 1.3 linecolor rgb '%s' notitle, "
-            "$o%u_%u using 1:2 with points pointtype 2 pointsize 1.6 linewidth 2.5 linecolor rgb "
-            "'%s' notitle",
-            between, n, s, colour, n, s, colour, n, s, colour, n, s, colour);
-}
-
-static void put_graph(struct overview_graph *a)
+static void draw_graph(struct overview_graph *a, double top)
 {
     struct graph_key key;
-    const char *between = "plot ";
     make_graph_key(a, &key);
-    place_graph(a, &key.legend);
+    lay_out_graph(a, &key.legend, top);
+    draw_graph_axes(a);
+    tmk_legend_draw(&key.legend, a->picture, top);
     key_fini(&key);
-    for (uint32_t s = 0; s < n_lines(a); s++) {
-        if (!is_graph_line(a, s))
-            continue;
-        for (enum point_kind kind = MEASURED; kind <= REFUSED; kind++)
-            put_graph_points(a, s, kind);
-        put_curve(a, s);
-    }
-    put_graph_axes(a);
-    put_all_above(a);
-    put_repeats(a);
+    const struct tmk_plot_frame *f = &a->frame;
+    tmk_canvas_clip(a->picture->canvas, f->left, f->top, f->width, f->height);
     for (uint32_t s = 0; s < n_lines(a); s++)
-        if (is_graph_line(a, s)) {
-            put_graph_line(a, s, between);
-            between = ", ";
-        }
-    fputc('\n', a->out);
+        if (is_graph_line(a, s))
+            draw_curve(a, s);
+    tmk_canvas_ungroup(a->picture->canvas);
+    for (uint32_t s = 0; s < n_lines(a); s++)
+        if (is_graph_line(a, s))
+            draw_points(a, s);
+    draw_all_above(a);
+    draw_repeats(a);
 }
 
 /* ---- the picture ---- */
@@ -515,8 +559,10 @@ static char *make_overview_note(const struct tmk_survey *g, const struct graph_s
 {
     char size[TMK_AMOUNT_BYTES], *note = NULL;
     bool has_limit = g->capacity && (double)g->capacity <= top;
-    char *limit =
-        has_limit ? tmk_xformat("dashed capacity, %s", tmk_size_text(g->capacity, size)) : NULL;
+    const char *capacity = tmk_size_text(g->capacity, size);
+    char *limit = has_limit     ? tmk_xformat("dashed capacity, %s", capacity)
+                  : g->capacity ? tmk_xformat("capacity %s, above the graphs", capacity)
+                                : NULL;
     char *cross = NULL;
     if (signs->refused || signs->hopeless)
         cross = tmk_xformat("× %s%s%s%s", signs->refused ? "ran out of memory" : "",
@@ -535,49 +581,42 @@ static char *make_overview_note(const struct tmk_survey *g, const struct graph_s
     return note;
 }
 
-static void put_overview_heading(const struct tmk_survey *g, struct tmk_gnuplot *plot, char *note)
-{
-    char *title = tmk_survey_title(g, g->n_order ? "Peak memory against each parameter"
-                                                 : "Peak memory of the only configuration");
-    tmk_gnuplot_heading(plot, title, note);
-    free(title);
-}
-
 /* Prepare the i-th graph for drawing, with the other choices as in the largest configuration. */
-static struct overview_graph begin_graph(const struct tmk_survey *g, uint32_t i,
-                                         struct tmk_gnuplot *plot, uint32_t *choice, double top)
+static struct overview_graph begin_graph(const struct tmk_survey *g, uint32_t i, uint32_t *choice,
+                                         double top)
 {
     struct overview_graph a = make_graph(g, i);
-    a.out = tmk_gnuplot_script(plot);
-    a.theme = tmk_gnuplot_theme(plot);
     a.choice = choice;
-    a.unit = tmk_plot_size_unit(top);
-    a.top = top / a.unit.size;
+    a.top = top;
     memcpy(choice, g->largest->cell->choice, g->r->n_params * sizeof *choice);
     return a;
 }
 
-static void put_overview_plot(const struct tmk_survey *g, struct tmk_gnuplot *plot)
+static void draw_overview_picture(const struct tmk_survey *g, const char *path,
+                                  const struct tmk_plot_style *style, struct tmk_picture *p)
 {
-    FILE *out = tmk_gnuplot_script(plot);
     double top = top_of(g);
     uint32_t *choice = tmk_xcalloc((size_t)g->r->n_params + 1, sizeof *choice);
+    uint32_t n_rows = (n_graphs(g) + n_columns(g) - 1) / n_columns(g);
     struct graph_signs signs = {0};
     for (uint32_t i = 0; i < n_graphs(g); i++) {
-        struct overview_graph a = begin_graph(g, i, plot, choice, top);
+        struct overview_graph a = begin_graph(g, i, choice, top);
         note_graph_signs(&a, &signs);
     }
     char *note = make_overview_note(g, &signs, top);
-    fputs("set multiplot\nunset key\n", out);
-    put_overview_heading(g, plot, note);
+    char *title = tmk_survey_title(g, g->n_order ? "Peak memory against each parameter"
+                                                 : "Peak memory of the only configuration");
+    tmk_picture_open(p, path, style, TMK_PICTURE_WIDE,
+                     tmk_picture_top(note, NULL) + n_rows * row_height(g));
+    double y = tmk_picture_title(p, title, note, NULL);
     for (uint32_t i = 0; i < n_graphs(g); i++) {
-        struct overview_graph a = begin_graph(g, i, plot, choice, top);
-        put_graph(&a);
-        fputs("unset label\nunset arrow\n", out);
+        struct overview_graph a = begin_graph(g, i, choice, top);
+        a.picture = p;
+        draw_graph(&a, y + i / n_columns(g) * row_height(g));
     }
-    fputs("unset multiplot\n", out);
+    free(title);
     free(note);
     free(choice);
 }
 
-const struct tmk_survey_picture tmk_survey_overview = {overview_height, put_overview_plot};
+const struct tmk_survey_picture tmk_survey_overview = {draw_overview_picture};

@@ -2,10 +2,11 @@
 /* cli/sweep/sweep_chart.c - the page's small charts: the peak against each parameter, with the fit.
  *
  * SVG inside the page takes its colours from the page's style, so one drawing serves light and dark
- * themes; that is why gnuplot does not make it. A point is a configuration. Points with the other
- * values as in the largest configuration are full, others are faint; hollow points are estimated.
- * Crosses ran out of memory and are at their estimated height. A point too far above has an arrow
- * at the top with its size. The line and the band around it are the fit for those values. */
+ * themes; a canvas (draw/canvas.h) has fixed colours. A point is a configuration. Points with the
+ * other values as in the largest configuration are full, others are faint; hollow points are
+ * estimated. Crosses ran out of memory and are at their estimated height. A point too far above has
+ * an arrow at the top with its size. The line and the band around it are the fit for those
+ * values. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/output/html.h"
-#include "cli/output/palette.h"
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
+#include "draw/palette.h"
 #include "kit/amount.h"
 #include "kit/textmap.h"
 #include "sweep/advice.h"
@@ -49,8 +49,8 @@ static const char style[] =
 static void put_bar_piece(FILE *out, const struct tmk_share *s, double most)
 {
     char size[TMK_AMOUNT_BYTES];
-    fprintf(out, "<span style=\"width:%.2f%%;background:%s\" title=\"",
-            100 * (double)s->bytes / most, tmk_palette_of(s->key));
+    fprintf(out, "<span style=\"width:%.2f%%;background:#%06x\" title=\"",
+            100 * (double)s->bytes / most, tmk_palette_of(s->key) & 0xffffff);
     tmk_html_text(out, s->key);
     fprintf(out, " %s\"></span>", tmk_size_text(s->bytes, size));
 }
@@ -95,7 +95,7 @@ static void put_page_key(FILE *out, const struct tmk_results *r)
         all.rows[i].key = keys.texts[i];
     fputs("<p class=\"key\">", out);
     for (const struct tmk_share *k = next_piece(&all, NULL); k; k = next_piece(&all, k)) {
-        fprintf(out, "<i style=\"background:%s\"></i>", tmk_palette_of(k->key));
+        fprintf(out, "<i style=\"background:#%06x\"></i>", tmk_palette_of(k->key) & 0xffffff);
         tmk_html_text(out, k->key);
     }
     fputs("</p>\n", out);
