@@ -3,6 +3,7 @@
 Pythons that are folders with a torch/version.py. What it says, and what it advises."""
 import json
 import os
+import pathlib
 import subprocess
 
 import pytest
@@ -21,7 +22,6 @@ class Machine:
         self.write("proc/meminfo", f"MemTotal: {16 << 20} kB\nMemAvailable: {12 << 20} kB\n")
         (folder / "sys").mkdir()
         (folder / "bin").mkdir()
-        (folder / "bin" / "rm").symlink_to("/bin/rm")  # all that doctor starts, but for tinytrain
 
     def write(self, name, text):
         path = self.folder / name
@@ -267,6 +267,151 @@ def test_torch_is_found(machine):
     assert found == f"{installed['__version__']} for the CPU, of /usr/bin/python3"
 
 
+def test_python_and_torch_elsewhere(machine):
+    """pyenv's scripts stand for the program that they start; another Python on PATH may have torch."""
+    shim = machine.write("pyenv/shims/python3", "#!/bin/sh\n")
+    shim.chmod(0o755)
+    machine.write("pyenv/version", "3.8.5\n3.12.1\n")
+    for version in ("3.8.5", "3.12.1"):
+        minor = version.rsplit(".", 1)[0]
+        real = machine.write(f"pyenv/versions/{version}/bin/python{minor}", "")
+        real.chmod(0o755)
+        (real.parent / "python3").symlink_to(real.name)
+    old, new = (str(machine.folder / f"pyenv/versions/{v}/bin/python3") for v in ("3.8.5", "3.12.1"))
+    path = f"{machine.folder}/pyenv/shims"
+    rows = machine.rows(PATH=path)
+    assert rows["Python"] == ("fair", f"3.8, {old}: stacks have no Python lines",
+                              "use Python 3.9 to 3.14")
+    assert rows["torch"] == ("ok", f"none for {old}", None)
+    rows = machine.rows(PATH=path, PYENV_VERSION="3.12.1")
+    assert rows["Python"] == ("ok", f"3.12, {new}", None)
+    python = machine.python("None", version="1.9.1")
+    (machine.folder / "env/bin/python3").symlink_to("python")
+    rows = machine.rows(PATH=f"{path}:{machine.folder}/env/bin")
+    assert rows["torch"] == ("ok", f"none for {old}, but 1.9.1 for {python}3",
+                             f"train with that one: tidemark run -- {python}3 TRAIN.py")
+    assert machine.rows("--python", python)["torch"] == (
+        "fair", f"1.9.1 for the CPU, of {python}",
+        "older than what tidemark is tried with: torch 1.13 or later")
+
+
+# ---- what is around
+
+def test_container(machine):
+    assert machine.rows()["container"][0] == "ok"
+    identity = "c" * 64
+    machine.write("proc/self/cgroup", f"0::/kubepods/burstable/podx/{identity}\n")
+    assert machine.rows()["container"] == ("ok", "Kubernetes", None)
+    (machine.folder / "proc/self/ns").mkdir()
+    (machine.folder / "proc/self/ns/pid").symlink_to("pid:[4026531999]")
+    (machine.folder / "proc/self/ns/user").symlink_to("user:[4026531837]")
+    assert machine.rows()["container"] == (
+        "ok", "Kubernetes; PIDs of its own: a job is named by the PID that it has here", None)
+
+
+@pytest.mark.parametrize("limit,grade,text,advice", [
+    ("-n 512", "fair", "open files 512, locked memory ",
+     "too few open files for a run of many ranks: ulimit -n 1024"),
+    ("-n 2048", "ok", "open files 2,048, locked memory ", None),
+    ("-l 64", "ok", ", locked memory 64.0 KiB, core files off", None),
+    ("-v 900000", "bad", "a program may have only 878.9 MiB of address space: nothing is recorded",
+     "ulimit -v unlimited"),
+])
+def test_limits(machine, limit, grade, text, advice):
+    rows = machine.rows(prefix=["/bin/bash", "-c", f'ulimit -S -c 0; ulimit -S {limit}; exec "$@"', "-"])
+    assert (rows["limits"][0], rows["limits"][2]) == (grade, advice) and text in rows["limits"][1]
+
+
+@pytest.mark.parametrize("settings,grade,text,advice", [
+    ({"LC_ALL": "C.UTF-8"}, "ok", "C.UTF-8", None),
+    ({"LC_ALL": "C"}, "fair", "C (ANSI_X3.4-1968): lines and graphs of top may be drawn in ASCII",
+     "export LC_ALL=C.UTF-8"),
+    ({"LC_ALL": "", "LANG": "xx_YY.UTF-8"}, "fair", "xx_YY.UTF-8 is not installed on this machine",
+     "export LC_ALL=C.UTF-8"),
+])
+def test_locale(machine, settings, grade, text, advice):
+    assert machine.rows(**settings)["locale"] == (grade, text, advice)
+
+
+def libraries_of(*programs):
+    """The files that the loader takes, by ldd."""
+    listed = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=True).stdout
+    return {word for line in listed.splitlines() for word in line.split()
+            if word.startswith("/") and not word.endswith(":")}
+
+
+def bare_root(folder):
+    """A root folder with the programs, their libraries and nothing else."""
+    programs = [os.path.join(BUILD, name) for name in ("tidemark", "tinytrain", "libtidemark.so")]
+    places = {path: path for path in libraries_of(*programs)}
+    places |= {path: "/bin/" + os.path.basename(path) for path in programs}
+    for path, place in places.items():
+        target = folder / place.lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(pathlib.Path(path).read_bytes())
+        target.chmod(0o755)
+    return folder
+
+
+def everything_in(folder):
+    return sorted((str(path), path.lstat().st_size) for path in pathlib.Path(folder).rglob("*"))
+
+
+def in_namespaces(*flags):
+    """unshare with these, where this machine lets us; else the test is skipped, loudly."""
+    command = ["/usr/bin/unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), *flags]
+    if subprocess.run([*command, "/bin/true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine does not let us make namespaces")
+    return command
+
+
+@pytest.mark.parametrize("mounts,exit_status,expected", [
+    ([], 1, {
+        "attach": "unknown: there is no /proc, which attach needs",
+        "seccomp": "unknown: there is no /proc, which counts filters",
+        "container": "unknown: there is no /proc here",
+        "memory limit": "unknown: there is no /proc",
+        "NVIDIA driver": "unknown: no driver, and there is no /sys to find a card in",
+        "/dev/shm": "there is no /dev/shm: DataLoader workers and NCCL need it, too",
+        "recording": "not tried: without /proc the recorder cannot see seccomp filters, and records "
+                     "nothing"}),
+    (["mount -t proc proc proc"], 0, {"recording": "not tried: no folder for files: /tmp"}),
+    (["mount -t proc proc proc", "mount -t tmpfs tmpfs tmp"], 0, {
+        "Python": "none on PATH", "torch": "none for a Python: there is none on PATH",
+        "recording": "one step of tinytrain, 819 events, verified"}),
+])
+def test_bare_root(tmp_path, mounts, exit_status, expected):
+    """No shell, no coreutils, no /dev, and of /proc and /tmp what is mounted."""
+    root = bare_root(tmp_path / "root")
+    for mount in mounts:
+        (root / mount.split()[-1]).mkdir()
+    before = everything_in(root)
+    script = " && ".join([f"cd {root}", *mounts, "exec /usr/sbin/chroot . /bin/tidemark doctor --json"])
+    done = subprocess.run([*in_namespaces("--mount", "--pid", "--fork"), "/bin/sh", "-c", script],
+                          capture_output=True, text=True, check=False, timeout=60, env={})
+    rows = {row["name"]: row["text"] for row in json.loads(done.stdout)["checks"]}
+    assert done.stderr == ""
+    assert {name: rows[name] for name in expected} == expected
+    assert done.returncode == exit_status
+    assert everything_in(root) == before
+
+
+def test_leaves_nothing(tmp_path):
+    """In /tmp, in /dev/shm, in the user's folder and in the one that it is started in."""
+    script = (f"mount -t tmpfs tmpfs /dev/shm && mount -t tmpfs -o mode=700 tmpfs {tmp_path} && "
+              f"mkdir {tmp_path}/home {tmp_path}/tmp && cd {tmp_path}/home && "
+              f"list() {{ find {tmp_path} /dev/shm -printf '%p %s\\n' | sort; }}; before=$(list); "
+              f"{BUILD}/tidemark doctor --json; status=$?; [ \"$before\" = \"$(list)\" ] || list >&2; "
+              "exit $status")
+    done = subprocess.run([*in_namespaces("--mount"), "/bin/sh", "-c", script], capture_output=True,
+                          text=True, check=False, timeout=60, env={
+                              "PATH": "/usr/bin:/bin", "HOME": f"{tmp_path}/home",
+                              "TMPDIR": f"{tmp_path}/tmp"})
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {row["name"]: row["text"] for row in json.loads(done.stdout)["checks"]}
+    assert rows["recording"] == "one step of tinytrain, 819 events, verified"
+
+
 # ---- for a bug report
 
 def test_report(machine):
@@ -275,5 +420,5 @@ def test_report(machine):
     lines = done.stdout.splitlines()
     assert lines[0] == lines[-1] == "```" and lines[1].startswith("tidemark 0.")
     assert ", Linux " in lines[2] and ", glibc 2." in lines[2]
-    assert "ok    torch           2.11.0 for the CPU, of ~/env/bin/python" in lines
+    assert "ok      torch           2.11.0 for the CPU, of ~/env/bin/python" in lines
     assert str(machine.folder) not in done.stdout

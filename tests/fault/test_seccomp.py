@@ -353,8 +353,8 @@ def test_loaded_under_a_filter(watch):
 
 
 @pytest.mark.parametrize("filter_,line", [
-    ("kill:fdatasync", "BAD   seccomp         a filter kills for calls of the recorder: nothing is recorded"),
-    ("errno:fdatasync", "ok    seccomp         1 filter around this, tried: the recorder works")])
+    ("kill:fdatasync", "BAD     seccomp         a filter kills for calls of the recorder: nothing is recorded"),
+    ("errno:fdatasync", "ok      seccomp         1 filter around this, tried: the recorder works")])
 def test_doctor(watch, filter_, line):
     own = [text for text in open("/proc/self/status", encoding="utf-8") if text.startswith("Seccomp_filters:")]
     if own != ["Seccomp_filters:\t0\n"]:

@@ -5,9 +5,9 @@
  * devices are in doctor_devices.c. The last one is the proof: it records a real, very short
  * training and verifies the trace. */
 #include <errno.h>
-#include <fcntl.h>
+#include <ftw.h>
 #include <gnu/libc-version.h>
-#include <inttypes.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -28,6 +28,8 @@
 #include "cli/front/command.h"
 #include "cli/front/locate.h"
 #include "cli/output/say.h"
+#include "cli/output/sheet.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "cli/run/filters_tried.h"
 #include "cli/run/leftovers.h"
@@ -42,7 +44,9 @@
 #include "passes/verify.h"
 #include "trace/layout.h"
 
-static const char *const grade_names[] = {"ok", "fair", "BAD"};
+/* In JSON, and for people. */
+static const char *const grade_keys[] = {"ok", "fair", "bad"};
+static const char *const grade_names[] = {"ok", "warning", "BAD"};
 
 struct tmk_doctor_row *tmk_doctor_add(struct tmk_doctor *d, const char *format, ...)
 {
@@ -234,6 +238,17 @@ static void check_memory_limit(struct tmk_doctor_row *r)
     tmk_doctor_fix(r, "ulimit -f unlimited");
 }
 
+static bool has_proc(void)
+{
+    return access("/proc/self/status", R_OK) == 0;
+}
+
+static void say_no_proc(struct tmk_doctor_row *r, enum tmk_grade grade, const char *what)
+{
+    tmk_doctor_say(r, grade, "%s", what);
+    tmk_doctor_fix(r, "mount -t proc proc /proc");
+}
+
 /* Check by the setting of Yama (kernel.yama.ptrace_scope) whether attach can work. */
 static void check_attach(struct tmk_doctor_row *r)
 {
@@ -244,6 +259,10 @@ static void check_attach(struct tmk_doctor_row *r)
         [3] = "not at all, until the machine is started with another kernel.yama.ptrace_scope",
     };
     struct tmk_asker us;
+    if (!has_proc()) {
+        say_no_proc(r, TMK_GRADE_FAIR, "unknown: there is no /proc, which attach needs");
+        return;
+    }
     tmk_asker_read(&us);
     unsigned scope = us.ptrace_scope >= 0 && us.ptrace_scope <= 3 ? (unsigned)us.ptrace_scope : 3;
     if (us.may_trace && scope < 3) {
@@ -260,6 +279,10 @@ static void check_attach(struct tmk_doctor_row *r)
 /* Try the seccomp filters around this tidemark in a child process. */
 static void check_filters(struct tmk_doctor_row *r)
 {
+    if (!has_proc()) {
+        say_no_proc(r, TMK_GRADE_FAIR, "unknown: there is no /proc, which counts filters");
+        return;
+    }
     char *said = tmk_filters_said();
     if (!said)
         tmk_doctor_say(r, TMK_GRADE_GOOD, "no filter around this");
@@ -304,29 +327,65 @@ static void judge_trace(struct tmk_doctor_row *r, const char *folder)
     tmk_run_close(run);
 }
 
-/* Remove a run's folder that we made: its traces, then itself. */
-static void remove_tried_run(const char *folder)
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *place)
 {
-    char *command[] = {(char[]){"rm"}, (char[]){"-rf"}, (char[]){"--"}, tmk_xstrdup(folder), NULL};
-    struct tmk_watch w = {.argv = command, .folder = folder, .library = ""};
-    (void)tmk_watch_run(&w);
-    free(command[3]);
+    (void)st, (void)type, (void)place;
+    remove(path);
+    return 0;
+}
+
+/* Make a folder for the proof where files may be made; false when there is no such place. */
+static bool make_proof_folder(char *to, size_t size)
+{
+    const char *const places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+    for (size_t i = 0; i < TMK_N(places); i++) {
+        if (!places[i] || *places[i] != '/')
+            continue;
+        int n = snprintf(to, size, "%s/tidemark-doctor.XXXXXX", places[i]);
+        if (n > 0 && (size_t)n < size && mkdtemp(to))
+            return true;
+    }
+    return false;
+}
+
+/* Record one step. The folder for sockets is the proof's, too: nothing else is left behind. */
+static struct tmk_outcome record_proof(const char *place, const char *folder, const char *library,
+                                       char *program)
+{
+    const char *set = getenv("XDG_RUNTIME_DIR");
+    char *before = set ? tmk_xstrdup(set) : NULL;
+    char *argv[] = {program, (char[]){"--steps"}, (char[]){"1"}, (char[]){"--quiet"}, NULL};
+    struct tmk_watch w = {.argv = argv, .folder = folder, .library = library};
+    setenv("XDG_RUNTIME_DIR", place, 1);
+    struct tmk_outcome o = tmk_watch_run(&w);
+    if (before)
+        setenv("XDG_RUNTIME_DIR", before, 1);
+    else
+        unsetenv("XDG_RUNTIME_DIR");
+    free(before);
+    return o;
 }
 
 static void check_recording(struct tmk_doctor_row *r)
 {
-    char place[] = "/tmp/tidemark-doctor.XXXXXX";
+    enum { FILES_AT_ONCE = 8 };
+    const char *said = getenv(TMK_FILTERS_VARIABLE);
+    if (!has_proc() && !(said && strcmp(said, TMK_FILTERS_TRUST) == 0)) {
+        say_no_proc(r, TMK_GRADE_BAD,
+                    "not tried: without /proc the recorder cannot see seccomp filters, and records "
+                    "nothing");
+        return;
+    }
+    char place[PATH_MAX];
     char *library = tmk_locate_library(), *program = tmk_locate_program("tinytrain");
-    if (!library || !program || !mkdtemp(place)) {
+    if (!library || !program || !make_proof_folder(place, sizeof place)) {
         tmk_doctor_say(r, TMK_GRADE_FAIR, "not tried: %s",
                        !library   ? "no library"
                        : !program ? "tinytrain is not there"
-                                  : "no /tmp");
+                                  : "no folder for files: /tmp");
     } else {
         char *folder = tmk_xformat("%s/a.tmk", place);
-        char *argv[] = {program, (char[]){"--steps"}, (char[]){"1"}, (char[]){"--quiet"}, NULL};
-        struct tmk_watch w = {.argv = argv, .folder = folder, .library = library};
-        struct tmk_outcome o = tmk_watch_run(&w);
+        struct tmk_outcome o = record_proof(place, folder, library, program);
         if (o.status != 0)
             tmk_doctor_say(r, TMK_GRADE_BAD, "tinytrain ended with status %d when watched",
                            o.status);
@@ -335,7 +394,7 @@ static void check_recording(struct tmk_doctor_row *r)
         else
             judge_trace(r, folder);
         free(folder);
-        remove_tried_run(place);
+        nftw(place, remove_entry, FILES_AT_ONCE, FTW_DEPTH | FTW_PHYS);
     }
     if (r->grade == TMK_GRADE_BAD)
         tmk_doctor_fix(r, "look at the other lines first; then please report it");
@@ -345,14 +404,16 @@ static void check_recording(struct tmk_doctor_row *r)
 
 static const struct {
     const char *name;
-    void (*check)(struct tmk_doctor_row *r); /* NULL: rows of many names, by tmk_doctor_devices() */
+    void (*check)(struct tmk_doctor_row *r);
+    void (*add)(struct tmk_doctor *d); /* or this, which adds rows of its own names */
 } checks[] = {
-    {"library", check_library},     {"clock", check_clock},
-    {"ring in memory", check_ring}, {"leftovers", check_leftovers},
-    {"disk", check_disk},           {"file size", check_memory_limit},
-    {"attach", check_attach},       {"seccomp", check_filters},
-    {"SQLite", check_sqlite},       {"devices", NULL},
-    {"recording", check_recording},
+    {"library", check_library, NULL},     {"clock", check_clock, NULL},
+    {"ring in memory", check_ring, NULL}, {"leftovers", check_leftovers, NULL},
+    {"disk", check_disk, NULL},           {"file size", check_memory_limit, NULL},
+    {"attach", check_attach, NULL},       {"seccomp", check_filters, NULL},
+    {NULL, NULL, tmk_doctor_place},       {"SQLite", check_sqlite, NULL},
+    {NULL, NULL, tmk_doctor_devices},     {NULL, NULL, tmk_doctor_screen},
+    {"recording", check_recording, NULL},
 };
 
 /* ---- printing ---- */
@@ -367,7 +428,7 @@ static void print_doctor_json(const struct tmk_doctor *d)
         const struct tmk_doctor_row *row = &d->rows[i];
         tmk_tree_object(&t, NULL);
         tmk_tree_text(&t, "name", row->name);
-        tmk_tree_text(&t, "grade", row->grade == TMK_GRADE_BAD ? "bad" : grade_names[row->grade]);
+        tmk_tree_text(&t, "grade", grade_keys[row->grade]);
         tmk_tree_text(&t, "text", row->text);
         tmk_tree_label(&t, "fix", row->fix);
         tmk_tree_end(&t);
@@ -376,28 +437,47 @@ static void print_doctor_json(const struct tmk_doctor *d)
     tmk_tree_end(&t);
 }
 
-/* Print `text` with "~" for the user's home, which often is a person's name; unchanged when `home`
- * is empty. */
-static void print_without(const char *text, const char *home)
+/* Returns `text` with "~" for the user's home, which often is a person's name; unchanged when
+ * `home` is empty. The caller's. */
+static char *text_without(const char *text, const char *home)
 {
-    size_t n = strlen(home);
+    size_t n = strlen(home), n_text;
+    char *result = NULL;
+    FILE *out = tmk_xmemstream(&result, &n_text);
     for (const char *at = n ? strstr(text, home) : NULL; at; at = strstr(text, home)) {
-        tmk_print(stdout, "%.*s~", (int)(at - text), text);
+        fprintf(out, "%.*s~", (int)(at - text), text);
         text = at + n;
     }
-    tmk_print(stdout, "%s\n", text); /* it may have names of others' files */
+    fputs(text, out);
+    if (fclose(out) != 0)
+        tmk_die("out of memory");
+    return result;
+}
+
+/* Print a text behind its lead, in as many lines as a screen needs; elsewhere in one. */
+static void print_behind(const char *lead, const char *text)
+{
+    if (tmk_is_screen(stdout))
+        tmk_sheet_wrap(stdout, text, lead);
+    else
+        tmk_print(stdout, "%s%s\n", lead, text); /* it may have names of others' files */
 }
 
 static void print_doctor_rows(const struct tmk_doctor *d, const char *home)
 {
+    static const enum tmk_role roles[] = {TMK_ROLE_PLAIN, TMK_ROLE_WARN, TMK_ROLE_BAD};
     for (unsigned i = 0; i < d->n; i++) {
         const struct tmk_doctor_row *row = &d->rows[i];
-        printf("%-5s %-15s ", grade_names[row->grade], row->name);
-        print_without(row->text, home);
-        if (!row->fix[0])
-            continue;
-        printf("%-21s fix: ", "");
-        print_without(row->fix, home);
+        char *text = text_without(row->text, home), *fix = text_without(row->fix, home);
+        char *lead = tmk_xformat("%-8s%-15s ", grade_names[row->grade], row->name);
+        fputs(tmk_role_on(stdout, roles[row->grade]), stdout);
+        print_behind(lead, text);
+        fputs(tmk_role_off(stdout, roles[row->grade]), stdout);
+        if (*fix)
+            print_behind("                        fix: ", fix);
+        free(text);
+        free(fix);
+        free(lead);
     }
 }
 
@@ -428,7 +508,7 @@ static int run_doctor(const struct tmk_args *args)
         if (checks[i].check)
             checks[i].check(tmk_doctor_add(d, "%s", checks[i].name));
         else
-            tmk_doctor_devices(d);
+            checks[i].add(d);
     }
     for (unsigned i = 0; i < d->n; i++)
         bad |= d->rows[i].grade == TMK_GRADE_BAD;

@@ -37,6 +37,11 @@ void tmk_doctor_fix(struct tmk_doctor_row *row, const char *format, ...)
 /* Add the rows for drivers, devices, the host's memory and torch. */
 void tmk_doctor_devices(struct tmk_doctor *d);
 
+/* Add those for limits, the container and the folders around a process, and for what people see:
+ * terminal, locale, fonts. */
+void tmk_doctor_place(struct tmk_doctor *d);
+void tmk_doctor_screen(struct tmk_doctor *d);
+
 /* Which torch a Python has, found without running it: torch/version.py is read as text. Importing
  * torch would take seconds, and would run foreign code. */
 struct tmk_torch_version {
@@ -49,5 +54,9 @@ struct tmk_torch_version {
 /* Look at `python` (a path, or a name on PATH); NULL: at $VIRTUAL_ENV, $CONDA_PREFIX, or the first
  * python3 on PATH. False: there is no torch; `python` is filled in then too. */
 bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret);
+/* Look at every python3 on PATH for the first that has torch. False: none has. */
+bool tmk_torch_version_search(struct tmk_torch_version *ret);
+/* Returns x of Python 3.x, by the names of its files; -1: not known. */
+int tmk_python_minor(const char *python);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/cmd/doctor.h"
@@ -84,12 +85,16 @@ static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver
         tmk_doctor_fix(row, "%s", advices[TMK_DRIVER_FAILED].fix);
 }
 
-static void add_nvidia(struct tmk_doctor *d, const struct tmk_devices *devices)
+static void add_nvidia(struct tmk_doctor *d, const struct tmk_devices *devices,
+                       const struct tmk_device_roots *roots)
 {
     const struct tmk_driver *driver = tmk_devices_driver(devices, TMK_DEVICE_NVIDIA);
     struct tmk_doctor_row *row = tmk_doctor_add(d, "NVIDIA driver");
     if (driver->state == TMK_DRIVER_ABSENT) {
         tmk_doctor_say(row, TMK_GRADE_GOOD, "no NVIDIA card here");
+        if (access(roots->sys, X_OK) < 0)
+            tmk_doctor_say(row, TMK_GRADE_FAIR,
+                           "unknown: no driver, and there is no %s to find a card in", roots->sys);
         return;
     }
     if (driver->state == TMK_DRIVER_NOT_LOADED) {
@@ -297,6 +302,11 @@ static void add_card_limit(struct tmk_doctor *d, const struct tmk_device_roots *
     char used[TMK_AMOUNT_BYTES], limit[TMK_AMOUNT_BYTES];
     struct tmk_host_limit l;
     struct tmk_doctor_row *row = tmk_doctor_add(d, "memory limit");
+    if (access(roots->proc, X_OK) < 0 || access(roots->sys, X_OK) < 0) {
+        tmk_doctor_say(row, TMK_GRADE_FAIR, "unknown: there is no %s",
+                       access(roots->proc, X_OK) < 0 ? roots->proc : roots->sys);
+        return;
+    }
     if (tmk_host_limit_read(roots, &l, NULL) < 0 || l.limit_bytes == TMK_BYTES_UNKNOWN) {
         tmk_doctor_say(row, TMK_GRADE_GOOD, "none by a control group");
         return;
@@ -357,23 +367,67 @@ static void judge_torch(struct tmk_doctor_row *row, const struct tmk_torch_versi
     }
 }
 
+/* Judge the version by those whose frames the recorder can read. */
+static void add_python(struct tmk_doctor *d, const char *python)
+{
+    enum { LEAST_MINOR = 9, MOST_MINOR = 14 };
+    struct tmk_doctor_row *row = tmk_doctor_add(d, "Python");
+    int minor = python[0] ? tmk_python_minor(python) : -1;
+    if (!python[0]) {
+        tmk_doctor_say(row, TMK_GRADE_GOOD, "none on PATH");
+    } else if (minor < 0) {
+        tmk_doctor_say(row, TMK_GRADE_GOOD, "version not known, %s", python);
+    } else if (minor < LEAST_MINOR || minor > MOST_MINOR) {
+        tmk_doctor_say(row, TMK_GRADE_FAIR, "3.%d, %s: stacks have no Python lines", minor, python);
+        tmk_doctor_fix(row, "use Python 3.%d to 3.%d", LEAST_MINOR, MOST_MINOR);
+    } else {
+        tmk_doctor_say(row, TMK_GRADE_GOOD, "3.%d, %s", minor, python);
+    }
+}
+
+/* Judge torch's own version: before 1.13 its allocator reports in another way. */
+static bool is_old_torch(const char *version)
+{
+    char *dot;
+    unsigned long major = strtoul(version, &dot, 10);
+    return major < 1 || (major == 1 && *dot == '.' && strtoul(dot + 1, NULL, 10) < 13);
+}
+
+/* Say that the Python that the shell would start has no torch, and which one has. */
+static void say_no_torch(struct tmk_doctor *d, struct tmk_doctor_row *row, const char *python)
+{
+    struct tmk_torch_version other;
+    tmk_doctor_say(row, d->python ? TMK_GRADE_BAD : TMK_GRADE_GOOD, "none for %s",
+                   python[0]   ? python
+                   : d->python ? d->python
+                               : "a Python: there is none on PATH");
+    if (d->python) {
+        tmk_doctor_fix(row, "name the program that runs the training: --python PROGRAM");
+    } else if (tmk_torch_version_search(&other)) {
+        tmk_doctor_say(row, TMK_GRADE_GOOD, "none for %s, but %s for %s", python, other.version,
+                       other.python);
+        tmk_doctor_fix(row, "train with that one: tidemark run -- %s TRAIN.py", other.python);
+    }
+}
+
 static void add_torch(struct tmk_doctor *d, const struct tmk_devices *devices)
 {
     struct tmk_torch_version torch;
+    bool is_found = tmk_torch_version_find(d->python, &torch);
+    add_python(d, torch.python);
     struct tmk_doctor_row *row = tmk_doctor_add(d, "torch");
-    if (!tmk_torch_version_find(d->python, &torch)) {
-        tmk_doctor_say(row, d->python ? TMK_GRADE_BAD : TMK_GRADE_GOOD, "none for %s",
-                       torch.python[0] ? torch.python
-                       : d->python     ? d->python
-                                       : "a Python: there is none on PATH");
-        if (d->python)
-            tmk_doctor_fix(row, "name the program that runs the training: --python PROGRAM");
+    if (!is_found) {
+        say_no_torch(d, row, torch.python);
         return;
     }
     const char *kind = torch.cuda[0] ? "for CUDA " : torch.hip[0] ? "for ROCm " : "for the CPU";
     tmk_doctor_say(row, TMK_GRADE_GOOD, "%s %s%s, of %s", torch.version, kind,
                    torch.cuda[0] ? torch.cuda : torch.hip, torch.python);
     judge_torch(row, &torch, devices);
+    if (is_old_torch(torch.version)) {
+        row->grade = TMK_GRADE_FAIR;
+        tmk_doctor_fix(row, "older than what tidemark is tried with: torch 1.13 or later");
+    }
 }
 
 void tmk_doctor_devices(struct tmk_doctor *d)
@@ -385,7 +439,7 @@ void tmk_doctor_devices(struct tmk_doctor *d)
         tmk_doctor_say(tmk_doctor_add(d, "devices"), TMK_GRADE_BAD, "%s", err.text);
         return;
     }
-    add_nvidia(d, devices);
+    add_nvidia(d, devices, &roots);
     for (unsigned i = 0; i < tmk_devices_count(devices); i++) {
         if (tmk_devices_get(devices, i)->kind == TMK_DEVICE_HOST)
             add_host(d, devices, i, &roots);

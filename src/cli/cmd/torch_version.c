@@ -46,6 +46,24 @@ static bool find_python(const char *named, char *to, size_t size)
            search_path("python3", to, size) || search_path("python", to, size);
 }
 
+/* pyenv's programs are scripts that start the program of the version chosen: go there. */
+static void see_through_shim(char *python, size_t size)
+{
+    char version[64], real[PATH_MAX];
+    const char *shims = strstr(python, "/shims/"), *chosen = getenv("PYENV_VERSION");
+    if (!shims)
+        return;
+    int n_root = (int)(shims - python);
+    if (chosen && *chosen)
+        snprintf(version, sizeof version, "%.60s", chosen);
+    else if (tmk_kernel_file_read(version, sizeof version, "%.*s/version", n_root, python) <= 0)
+        return;
+    version[strcspn(version, ":\n")] = '\0';
+    int n = snprintf(real, sizeof real, "%.*s/versions/%s/bin/python3", n_root, python, version);
+    if (n < (int)sizeof real && (size_t)n < size && access(real, X_OK) == 0)
+        memcpy(python, real, (size_t)n + 1);
+}
+
 /* Cut the last two parts of a path: /usr/bin/python3 belongs to /usr. */
 static void cut_to_prefix(char *path)
 {
@@ -144,18 +162,64 @@ static void take_version_text(const char *text, const char *name, char *to, size
         snprintf(to, size, "%.*s", (int)strcspn(quote + 1, "'\"\n"), quote + 1);
 }
 
-bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret)
+/* Take torch's version for the program ret->python. */
+static bool read_torch(struct tmk_torch_version *ret)
 {
     char text[FILE_BYTES];
-    memset(ret, 0, sizeof *ret);
-    if (!find_python(python, ret->python, sizeof ret->python)) {
-        ret->python[0] = '\0';
-        return false;
-    }
     if (!read_version_file(ret->python, text))
         return false;
     take_version_text(text, "__version__", ret->version, sizeof ret->version);
     take_version_text(text, "cuda", ret->cuda, sizeof ret->cuda);
     take_version_text(text, "hip", ret->hip, sizeof ret->hip);
     return ret->version[0] != '\0';
+}
+
+bool tmk_torch_version_find(const char *python, struct tmk_torch_version *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    if (!find_python(python, ret->python, sizeof ret->python)) {
+        ret->python[0] = '\0';
+        return false;
+    }
+    see_through_shim(ret->python, sizeof ret->python);
+    return read_torch(ret);
+}
+
+bool tmk_torch_version_search(struct tmk_torch_version *ret)
+{
+    const char *path = getenv("PATH");
+    for (size_t n; path && *path; path += n + (path[n] == ':')) {
+        n = strcspn(path, ":");
+        memset(ret, 0, sizeof *ret);
+        snprintf(ret->python, sizeof ret->python, "%.*s/python3", (int)n, path);
+        if (n == 0 || access(ret->python, X_OK) < 0)
+            continue;
+        see_through_shim(ret->python, sizeof ret->python);
+        if (read_torch(ret))
+            return true;
+    }
+    return false;
+}
+
+/* Take the number behind "3." when there is one. */
+static int minor_of(const char *version)
+{
+    return strncmp(version, "3.", 2) == 0 && version[2] >= '0' && version[2] <= '9'
+               ? (int)strtol(version + 2, NULL, 10)
+               : -1;
+}
+
+int tmk_python_minor(const char *python)
+{
+    char name[32], prefix[PATH_MAX], settings[FILE_BYTES];
+    library_name(python, name, sizeof name);
+    int minor = minor_of(name + strlen("python"));
+    if (minor >= 0)
+        return minor;
+    snprintf(prefix, sizeof prefix, "%s", python);
+    cut_to_prefix(prefix);
+    if (tmk_kernel_file_read(settings, sizeof settings, "%s/pyvenv.cfg", prefix) <= 0)
+        return -1;
+    const char *version = tmk_lines_field(settings, "version =");
+    return minor_of(*version ? version : tmk_lines_field(settings, "version_info ="));
 }

@@ -65,10 +65,9 @@ static bool fits_screen(const struct printer *p)
 
 static void print_table_rows(struct printer *p)
 {
-    bool is_coloured = tmk_wants_colour(stdout);
     struct tmk_table_style style = {.width = p->style->width,
-                                    .title_on = is_coloured ? "\033[2m" : NULL,
-                                    .title_off = is_coloured ? "\033[0m" : NULL};
+                                    .title_on = tmk_role_on(stdout, TMK_ROLE_DETAIL),
+                                    .title_off = tmk_role_off(stdout, TMK_ROLE_DETAIL)};
     for (uint64_t i = 0; i < p->n_rows * p->n_columns; i++)
         tmk_table_cell(p->table, p->cells[i]);
     if (tmk_table_print(p->table, stdout, &style) < 0)
@@ -102,6 +101,8 @@ static void print_paragraphs(const struct printer *p)
 /* Print the rows that are held and forget them. */
 static void flush_rows(struct printer *p)
 {
+    for (uint32_t c = 0; !p->has_begun && c < p->n_columns; c++)
+        p->columns[c].shrink = p->columns[c].align == TMK_RIGHT ? TMK_FIXED : TMK_SHRINK;
     if (!p->has_begun && fits_screen(p))
         p->table = tmk_table_open(p->columns, p->n_columns);
     p->has_begun = true;
@@ -144,8 +145,7 @@ static void begin_output(struct printer *p)
         const char *type = sqlite3_column_decltype(p->statement, (int)c);
         bool is_number = type && (strcmp(type, "INTEGER") == 0 || strcmp(type, "REAL") == 0);
         p->columns[c] = (struct tmk_column){.title = sqlite3_column_name(p->statement, (int)c),
-                                            .align = is_number ? TMK_RIGHT : TMK_LEFT,
-                                            .shrink = TMK_SHRINK};
+                                            .align = is_number ? TMK_RIGHT : TMK_LEFT};
     }
 }
 

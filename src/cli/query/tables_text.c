@@ -14,21 +14,6 @@
 #include "kit/table.h"
 #include "sql/sql.h"
 
-static const char *bold_on(FILE *out)
-{
-    return tmk_wants_colour(out) ? "\033[1m" : "";
-}
-
-static const char *style_off(FILE *out)
-{
-    return tmk_wants_colour(out) ? "\033[0m" : "";
-}
-
-static const char *dim_on(FILE *out)
-{
-    return tmk_wants_colour(out) ? "\033[2m" : "";
-}
-
 static bool has_part(const char *name, const char *part)
 {
     size_t n = strlen(part);
@@ -64,8 +49,8 @@ unsigned tmk_tables_write_names(FILE *out, const char *part)
 /* Write the names of the columns below the meaning, as many in a line as there is room for. */
 static void write_column_names(FILE *out, const struct tmk_sql_table *table, size_t indent)
 {
-    size_t at = indent, width = tmk_screen_width();
-    fprintf(out, "%*s%s", (int)indent, "", dim_on(out));
+    size_t at = indent, width = tmk_width_of(out);
+    fprintf(out, "%*s%s", (int)indent, "", tmk_role_on(out, TMK_ROLE_DETAIL));
     for (size_t i = 0; i < table->n_columns; i++) {
         const char *name = table->columns[i].name, *sign = i + 1 < table->n_columns ? "," : "";
         size_t n = strlen(name) + strlen(sign);
@@ -79,7 +64,7 @@ static void write_column_names(FILE *out, const struct tmk_sql_table *table, siz
         fprintf(out, "%s%s", name, sign);
         at += n;
     }
-    fprintf(out, "%s\n", style_off(out));
+    fprintf(out, "%s\n", tmk_role_off(out, TMK_ROLE_DETAIL));
 }
 
 void tmk_tables_write_all(FILE *out)
@@ -88,8 +73,8 @@ void tmk_tables_write_all(FILE *out)
     const struct tmk_sql_table *tables = tmk_sql_tables(&n);
     size_t widest = widest_name(tables, n);
     for (size_t i = 0; i < n; i++) {
-        fprintf(out, "%s%-*s%s  %s\n", bold_on(out), (int)widest, tables[i].name, style_off(out),
-                tables[i].meaning);
+        fprintf(out, "%s%-*s%s  %s\n", tmk_role_on(out, TMK_ROLE_STRONG), (int)widest,
+                tables[i].name, tmk_role_off(out, TMK_ROLE_STRONG), tables[i].meaning);
         write_column_names(out, &tables[i], widest + 2);
     }
 }
@@ -119,8 +104,8 @@ void tmk_tables_write_examples(FILE *out, const struct tmk_sql_table *table)
 void tmk_tables_write_one(FILE *out, const struct tmk_sql_table *table)
 {
     static const struct tmk_column columns[] = {
-        {NULL, TMK_LEFT, TMK_FIXED}, {NULL, TMK_LEFT, TMK_FIXED}, {NULL, TMK_LEFT, TMK_FIXED}};
-    struct tmk_sheet sheet = {.out = out, .colour = tmk_wants_colour(out)};
+        {NULL, TMK_LEFT, TMK_FIXED}, {NULL, TMK_LEFT, TMK_FIXED}, {NULL, TMK_LEFT, TMK_SHRINK}};
+    struct tmk_sheet sheet = tmk_sheet_on(out);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (size_t c = 0; c < table->n_columns; c++) {
         tmk_table_cell(t, table->columns[c].name);
@@ -131,7 +116,8 @@ void tmk_tables_write_one(FILE *out, const struct tmk_sql_table *table)
     tmk_sheet_text(&sheet, "%s", table->meaning);
     fputc('\n', out);
     tmk_sheet_table(&sheet, t);
-    fprintf(out, "\n%sTo try:%s\n", bold_on(out), style_off(out));
+    fprintf(out, "\n%sTo try:%s\n", tmk_role_on(out, TMK_ROLE_STRONG),
+            tmk_role_off(out, TMK_ROLE_STRONG));
     tmk_tables_write_examples(out, table);
 }
 
