@@ -79,7 +79,7 @@ static void run_wished_command(struct live *l, const struct tmk_wish *wish)
     snprintf(columns, sizeof columns, "COLUMNS=%u", width);
     const char *words[] = {"/bin/sh",     "-c",         page_script, program,
                            wish->command, wish->target, NULL};
-    const char *more[] = {columns, NULL};
+    const char *more[] = {columns, "CLICOLOR_FORCE=1", NULL};
     if (tmk_screen_run(words, more) < 0)
         snprintf(l->view.message, sizeof l->view.message, "tidemark %s could not be started",
                  wish->command);

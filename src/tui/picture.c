@@ -260,13 +260,6 @@ static void draw_notes(struct tmk_grid *g, struct tmk_area *body, const struct t
 
 /* ---- the list ---- */
 
-/* The PID of the selected line; 0: there is none. */
-static uint32_t selected_pid(const struct tmk_top_model *m, const struct tmk_choice *v,
-                             const struct tmk_top_row *rows, uint32_t n)
-{
-    return n ? m->processes[rows[tmk_choice_selected(v, m, rows, n)].process].pid : 0;
-}
-
 static void draw_list(struct tmk_grid *g, struct tmk_area body, const struct tmk_top_model *m,
                       const struct tmk_choice *v, const struct tmk_top_row *rows, uint32_t n,
                       struct tmk_hits *hits)
@@ -278,8 +271,9 @@ static void draw_list(struct tmk_grid *g, struct tmk_area body, const struct tmk
     if (body.height > TABLE_LEAST_ROWS + 2)
         take_lines(&body, 1);
     unsigned n_lines = graph_lines(body.height, n);
+    const struct tmk_top_row *selected = n ? &rows[tmk_choice_selected(v, m, rows, n)] : NULL;
     if (n_lines > 0) {
-        tmk_picture_graphs(g, take_lines(&body, n_lines), m, v, selected_pid(m, v, rows, n), hits);
+        tmk_picture_graphs(g, take_lines(&body, n_lines), m, v, selected, hits);
         take_lines(&body, 1);
     }
     tmk_picture_table(g, body, m, v, rows, n, hits);

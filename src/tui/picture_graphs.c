@@ -9,6 +9,7 @@
  * A column is one look, the newest at the right. The axis ends a little above what is shown; near
  * the capacity it ends there, and a line marks it. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "device/device.h"
 #include "kit/amount.h"
@@ -257,24 +258,63 @@ static struct graph graph_of_device(const struct tmk_top_device *d)
     return graph;
 }
 
-/* The graph of the selected process; false: it has none. */
-static bool graph_of_process(const struct tmk_top_model *m, uint32_t pid, struct graph *ret)
+static const struct tmk_top_series *series_of(const struct tmk_top_model *m,
+                                              const struct tmk_top_process *p)
 {
-    for (uint64_t i = 0; i < m->n_series; i++) {
-        const struct tmk_top_series *s = m->series[i];
-        if (s->pid != pid)
-            continue;
-        *ret = (struct graph){
-            .what = s->is_watched ? "allocated" : "used", .bytes = s->bytes, .n = s->n};
-        for (uint64_t k = 0; k < m->n_processes; k++)
-            if (m->processes[k].pid == pid) {
-                const struct tmk_top_process *p = &m->processes[k];
-                snprintf(ret->title, sizeof ret->title, "%" PRIu32 "  %s", pid, p->command);
-                ret->capacity_bytes = s->is_watched ? p->job.forecast.capacity_bytes : 0;
-            }
-        return true;
+    for (uint64_t i = 0; i < m->n_series; i++)
+        if (m->series[i]->pid == p->pid && m->series[i]->is_watched == p->is_watched)
+            return m->series[i];
+    return NULL;
+}
+
+/* The graph of a process; false: it has none. */
+static bool graph_of_process(const struct tmk_top_model *m, const struct tmk_top_process *p,
+                             struct graph *ret)
+{
+    const struct tmk_top_series *s = series_of(m, p);
+    if (!s)
+        return false;
+    *ret = (struct graph){.what = s->is_watched ? "allocated" : "used",
+                          .bytes = s->bytes,
+                          .n = s->n,
+                          .capacity_bytes = s->is_watched ? p->job.forecast.capacity_bytes : 0};
+    snprintf(ret->title, sizeof ret->title, "%" PRIu32 "  %s", p->pid, p->command);
+    return true;
+}
+
+/* Add a series to sums, both of which end now. */
+static void add_series(const struct tmk_top_series *s, uint64_t *sums, unsigned *n)
+{
+    if (s->n > *n) { /* it is longer than the sums so far */
+        memmove(sums + (s->n - *n), sums, *n * sizeof *sums);
+        for (unsigned i = 0; i < s->n - *n; i++)
+            sums[i] = TMK_BYTES_UNKNOWN;
+        *n = s->n;
     }
-    return false;
+    for (unsigned i = 0; i < s->n; i++) {
+        uint64_t *sum = &sums[*n - s->n + i];
+        if (s->bytes[i] != TMK_BYTES_UNKNOWN)
+            *sum = (*sum == TMK_BYTES_UNKNOWN ? 0 : *sum) + s->bytes[i];
+    }
+}
+
+/* The graph of all processes of a run together; false: there is none. `sums` has room for
+ * TMK_TOP_HISTORY. */
+static bool graph_of_run(const struct tmk_top_model *m, const struct tmk_top_process *first,
+                         uint64_t *sums, struct graph *ret)
+{
+    uint64_t run = tmk_choice_run_key(first);
+    const char *slash = strrchr(first->job.run, '/');
+    *ret = (struct graph){.what = "allocated", .bytes = sums};
+    for (uint64_t i = 0; i < m->n_processes; i++) {
+        const struct tmk_top_process *p = &m->processes[i];
+        const struct tmk_top_series *s =
+            p->is_watched && tmk_choice_run_key(p) == run ? series_of(m, p) : NULL;
+        if (s)
+            add_series(s, sums, &ret->n);
+    }
+    snprintf(ret->title, sizeof ret->title, "%s", slash && slash[1] ? slash + 1 : first->job.run);
+    return ret->n > 0;
 }
 
 /* The first device of a process, or 0. */
@@ -288,10 +328,14 @@ static unsigned device_of(const struct tmk_top_model *m, uint32_t pid)
 
 /* Draw as many panels as there is room for, all of one size. */
 void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
-                        const struct tmk_choice *v, uint32_t pid, struct tmk_hits *hits)
+                        const struct tmk_choice *v, const struct tmk_top_row *selected,
+                        struct tmk_hits *hits)
 {
     struct graph graph;
-    bool has_process = graph_of_process(m, pid, &graph);
+    uint64_t sums[TMK_TOP_HISTORY];
+    const struct tmk_top_process *p = selected ? &m->processes[selected->process] : NULL;
+    bool has_process =
+        p && (selected->n ? graph_of_run(m, p, sums, &graph) : graph_of_process(m, p, &graph));
     unsigned n = m->n_devices + has_process;
     unsigned inner = area.width > 2 ? area.width - 2 : area.width;
     unsigned columns = (inner + PANEL_GAP) / (PANEL_LEAST_WIDTH + PANEL_GAP);
@@ -305,7 +349,7 @@ void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct t
         columns = (n + lines - 1) / lines;
     unsigned n_devices = columns * lines > has_process ? columns * lines - has_process : 0;
     hits->graph_most = m->n_devices > n_devices ? m->n_devices - n_devices : 0;
-    unsigned wanted = v->graph == TMK_GRAPH_OF_SELECTED ? device_of(m, pid) : v->graph;
+    unsigned wanted = v->graph == TMK_GRAPH_OF_SELECTED ? device_of(m, p ? p->pid : 0) : v->graph;
     hits->graph_first = wanted < hits->graph_most ? wanted : hits->graph_most;
     unsigned width = (inner + PANEL_GAP) / columns - PANEL_GAP, height = area.height / lines;
     for (unsigned i = 0; i < columns * lines && i < n; i++) {

@@ -31,9 +31,10 @@ const char *tmk_picture_device_name(const struct tmk_top_device *d, bool is_shor
 
 /* Draw one line per device under a line of titles, and how many did not fit. */
 void tmk_picture_devices(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m);
-/* Draw graphs side by side: of the selected process, then of devices. */
+/* Draw graphs side by side: of the selected line (NULL: there is none), then of devices. */
 void tmk_picture_graphs(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
-                        const struct tmk_choice *v, uint32_t pid, struct tmk_hits *hits);
+                        const struct tmk_choice *v, const struct tmk_top_row *selected,
+                        struct tmk_hits *hits);
 /* The least of 1, 2, 3, 4, 6, 8, 12 ... KiB, MiB and so on that is not less than `bytes`: the upper
  * end of an axis. */
 uint64_t tmk_picture_axis_end(uint64_t bytes);

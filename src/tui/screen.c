@@ -274,12 +274,17 @@ int tmk_screen_run(const char *const *words, const char *const *more)
     if (start_program(words, more, &pid) == 0)
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
+    if (status > 0 && WIFSIGNALED(status) && write(STDOUT_FILENO, "\r\n", 2) < 0)
+        terminal.is_gone = true; /* it was ended in the middle of a line */
+    ignore_keys_signals(true);   /* forgets those that wait because we block them */
     ignore_keys_signals(false);
     reset_prog_mode();
     mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
     clearok(stdscr, TRUE);
     tmk_grid_fini(&terminal.last); /* everything is shown again */
-    return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (status < 0 || WIFEXITED(status))
+        return status < 0 ? -1 : WEXITSTATUS(status);
+    return 128 + WTERMSIG(status);
 }
 
 /* ---- showing ---- */

@@ -20,8 +20,8 @@ int tmk_screen_open(struct tmk_error *err);
 void tmk_screen_close(void);
 
 /* Run a program on the terminal while the screen is away: its words end in NULL, and `more`, which
- * may be NULL, are variables "NAME=value" that it has besides ours. Returns its exit status, or -1:
- * it could not be started. */
+ * may be NULL, are variables "NAME=value" that it has besides ours. Returns its exit status as a
+ * shell has it, or -1: it could not be started. */
 int tmk_screen_run(const char *const *words, const char *const *more);
 
 void tmk_screen_size(unsigned *ret_width, unsigned *ret_height);

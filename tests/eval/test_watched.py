@@ -39,10 +39,12 @@ def test_known_blocks(shop):
     script = str(shop.folder / "script0.py")
     assert listed(pid) == {"host": None, "pid": pid, "rank": 3, "run": str(shop.run), "device": "cuda:0",
                            "allocated": 16_000, "peak": 23_000, "command": f"{DEBIAN} {script}",
-                           "forecast": None}
+                           "forecast": None, "reserved": None, "step": None}
     table = [line.split() for line in tidemark("ps").stdout.splitlines()]
-    assert table[0] == ["PID", "RANK", "ALLOCATED", "PEAK", "DEVICE", "FORECAST", "RUN"]
-    assert [str(pid), "3", "15.6", "KiB", "22.5", "KiB", "cuda:0", "-", str(shop.run)] in table
+    assert table[0] == ["PID", "RANK", "DEVICE", "ALLOCATED", "RESERVED", "PEAK", "STEP", "FORECAST",
+                        "RUN"]
+    assert [str(pid), "3", "cuda:0", "15.6", "KiB", "-", "22.5", "KiB", "-", "-",
+            str(shop.run)] in table
     assert query(pid, "SELECT count(*), sum(size), count(free_ns) FROM allocations") == [
         ["23", "23000", "7"]]
     assert query(pid, "SELECT pid, rank, state FROM processes") == [[str(pid), "3", "open"]]

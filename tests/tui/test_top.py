@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from top_kit import BUILD, GIB, HERE, OURS, Machine, masked
@@ -125,6 +126,98 @@ def test_signals_end_the_wait(open_terminal):
     terminal.until(PROMPT)
 
 
+# ---- runs, signals, commands
+
+@pytest.fixture(name="ranks")
+def fixture_ranks(machine):
+    """PIDs of a run of two ranks, which ends with the test."""
+    pids = machine[0].ranks("grid", 2)
+    yield pids
+    os.killpg(machine[0].started[-1].pid, signal.SIGKILL)
+    machine[0].started[-1].wait()
+
+
+def only(terminal, text):
+    """Show the processes of one run."""
+    terminal.start()
+    terminal.until("processes, ")
+    terminal.type("/")
+    terminal.keys(*["BSpace"] * len(OURS))
+    terminal.type(f"{text}-{OURS}\n")
+
+
+def test_runs(open_terminal, ranks):
+    terminal = open_terminal(100, 30, "--interval", "0.2")
+    only(terminal, "grid")
+    screen = terminal.until(r"▾ +×2 .* 64\.00G .* grid\.tmk")
+    for rank, pid in enumerate(ranks):
+        assert re.search(rf"● +{pid} .* 32\.00G +38\.00G .*[├└]─ rank {rank} python3", screen)
+    terminal.keys("Tab")
+    screen = terminal.until(r"▸ +×2 .* 64\.00G")
+    assert f" {ranks[0]} " not in screen.split("COMMAND")[1]
+    terminal.keys("Tab")
+    terminal.until("└─ rank ")
+    terminal.type("t")
+    terminal.until(rf"● +{ranks[0]} .* python3 grid-")
+    assert "×2" not in terminal.screen()
+
+
+def choose(terminal, ranks, rank):
+    """Choose a process below the line of its run: those that have the same are listed by PID."""
+    terminal.keys("Home", *["Down"] * (1 + sorted(ranks).index(ranks[rank])))
+
+
+def test_signals(machine, open_terminal, ranks):
+    terminal = open_terminal(100, 40, "--interval", "0.2")
+    only(terminal, "grid")
+    terminal.until("└─ rank ")
+    terminal.type("k")
+    terminal.until("a signal goes to one process: choose it below its run")
+    choose(terminal, ranks, 1)
+    terminal.type("k")
+    terminal.until(f"signal to {ranks[1]}")
+    terminal.keys("Down", "Down", "Enter")
+    terminal.until(rf"send SIGKILL to {ranks[1]} \(python3 grid-{OURS}\.py 40\)\? y/N")
+    terminal.type("n")
+    terminal.until("no signal was sent")
+    terminal.type("k")
+    terminal.keys("Enter")
+    terminal.type("y")
+    terminal.until(f"SIGTERM was sent to {ranks[1]}")
+    terminal.until(rf"● +{ranks[0]} .* python3 grid-")  # one rank is left, which needs no line
+    assert Path(f"/proc/{ranks[0]}").exists() and machine[0].started[-1].poll() is None
+
+
+def test_no_signal_to_another_process(open_terminal):
+    """The list says when 40001 started, which is not when a process of that number did."""
+    terminal = open_terminal(120, 30)
+    terminal.start()
+    terminal.until(READY)
+    terminal.type("k")
+    terminal.until("signal to 40001")
+    terminal.keys("Enter")
+    terminal.type("y")
+    terminal.until("process 40001 has ended")
+
+
+def test_report(machine, open_terminal, ranks):
+    """It comes in the user's pager, as wide as the screen; then the list is back."""
+    pager = machine[0].folder / "pager"
+    pager.write_text("#!/bin/sh\necho $COLUMNS columns of ${#}\nhead -n 9\n", encoding="utf-8")
+    pager.chmod(0o755)
+    terminal = open_terminal(100, 30, TIDEMARK_PAGER=str(pager))
+    only(terminal, "grid")
+    terminal.until("└─ rank ")
+    choose(terminal, ranks, 0)
+    terminal.type("r")
+    screen = terminal.until("Enter goes back to top")
+    assert "100 columns of 0" in screen and f"{ranks[0]}" in screen and "HBM3" not in screen
+    terminal.keys("C-c")  # goes to what is shown, and does not end top
+    terminal.until("└─ rank ")
+    terminal.type("q")
+    terminal.until(PROMPT)
+
+
 # ---- the terminal afterwards
 
 def modes(terminal):
@@ -207,6 +300,29 @@ def test_unusable_terminal(open_terminal, term, problem):
 def run_top(machine, *arguments, **more):
     return subprocess.run([str(BUILD / "tidemark"), "top", *arguments], capture_output=True,
                           text=True, timeout=60, check=False, env=machine.environment(**more))
+
+
+def test_ps(machine, open_terminal):
+    """It fits the screen: columns are left out, and the beginnings of folders; all of it is in a
+    pipe."""
+    kit, pids = machine
+    for width, titles in [(80, "PID RANK DEVICE ALLOCATED PEAK FORECAST RUN"),
+                          (160, "PID RANK DEVICE ALLOCATED RESERVED PEAK STEP FORECAST RUN")]:
+        terminal = open_terminal(width, 24)
+        terminal.type(f"clear; {BUILD}/tidemark ps --sort peak; echo done=$?\n")
+        lines = terminal.until("done=0").split("\n")
+        assert lines[0].split() == titles.split()
+        ours = [line for line in lines if line.split()[:1] in [[pid] for pid in pids]]
+        assert [line.rsplit("/", 1)[1] for line in ours] == ["tune.tmk", "train.tmk"]
+        whole = str(kit.folder / "tune.tmk")
+        assert (" " + whole in ours[0]) == (width == 160)
+    done = subprocess.run([str(BUILD / "tidemark"), "ps"], capture_output=True, text=True,
+                          timeout=60, check=True)
+    assert done.stdout.split("\n")[0].split() == titles.split()
+    rows = [line.split() for line in done.stdout.split("\n")]
+    assert [[pid, "0" if pid == min(pids, key=list(pids).index) else "-"]
+            for pid in sorted(pids, key=int)] == [row[:2] for row in rows if row[:1] and
+                                                  row[0] in pids]
 
 
 def test_no_terminal(machine):

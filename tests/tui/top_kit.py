@@ -99,6 +99,25 @@ class Machine:
         assert word == "ready"
         return int(pid)
 
+    def ranks(self, name, n):
+        """PIDs of the ranks of one watched run, in order; each is a process of /proc here too."""
+        script = self.folder / f"{name}-{OURS}.py"
+        shutil.copy(HERE / "top_job.py", script)
+        each = [f"RANK={i} WORLD_SIZE={n} {PYTHON} {script.name} 40 &" for i in range(n)]
+        child = subprocess.Popen(
+            [str(BUILD / "tidemark"), "run", "-q", "-o", str(self.folder / f"{name}.tmk"), "--",
+             "sh", "-c", " ".join(each) + " wait"], cwd=self.folder, stdout=subprocess.PIPE,
+            text=True, start_new_session=True,
+            env={"PATH": f"{BUILD}:/usr/bin:/bin", "TIDEMARK_RING_DIR": self.rings})
+        self.started.append(child)
+        pids = {}
+        for _ in range(n):
+            pid = int(child.stdout.readline().split()[1])
+            environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            pids[next(int(e[5:]) for e in environ if e.startswith(b"RANK="))] = pid
+            self.add_process(pid, ["python3"], is_real=True)
+        return [pids[rank] for rank in range(n)]
+
     def once(self, *arguments, **more):
         return subprocess.run([str(BUILD / "tidemark"), "top", "--once", "--filter", OURS,
                                *arguments], capture_output=True, text=True, timeout=240,

@@ -23,6 +23,7 @@
 #include "tui/grid.h"
 #include "tui/jobs.h"
 #include "tui/picture.h"
+#include "tui/picture_parts.h"
 #include "tui/top_model.h"
 
 #define GIB ((uint64_t)1 << 30)
@@ -192,6 +193,31 @@ static void make_details(void)
     model.details = &details;
 }
 
+/* Histories of the ranks of a run and of another process, which began later. */
+static struct tmk_top_series series[3];
+static struct tmk_top_series *all_series[] = {&series[0], &series[1], &series[2]};
+
+static void make_series(void)
+{
+    static const struct {
+        uint32_t pid;
+        bool is_watched;
+        unsigned n;
+        uint64_t from, to;
+    } each[] = {{3977, true, 300, 30 * GIB, 38 * GIB},
+                {3978, true, 20, 1 * GIB, 38 * GIB},
+                {120, false, 9, 12 * GIB, 12 * GIB}};
+    for (unsigned i = 0; i < 3; i++) {
+        series[i] = (struct tmk_top_series){
+            .pid = each[i].pid, .is_watched = each[i].is_watched, .n = each[i].n};
+        for (unsigned k = 0; k < each[i].n; k++)
+            series[i].bytes[k] = each[i].from + (each[i].to - each[i].from) * k / (each[i].n - 1);
+    }
+    series[0].bytes[290] = TMK_BYTES_UNKNOWN;
+    model.series = all_series;
+    model.n_series = 3;
+}
+
 static void make_model(unsigned n_cards)
 {
     model = (struct tmk_top_model){.n_looks = 300};
@@ -321,6 +347,120 @@ static void test_other_lists(void **state)
     model.driver[0] = '\0';
     strcpy(model.problem, "NVML was not found (libnvidia-ml.so.1); see: tidemark doctor");
     check("no_card_80x24", 80, 24, &choice);
+    free_model();
+}
+
+/* The selected line has a graph: a run the sum of its processes, of which one began later; near the
+ * capacity that is marked. */
+static void test_graphs(void **state)
+{
+    (void)state;
+    struct tmk_choice choice = tmk_choice_start(false, NULL);
+    make_model(2);
+    make_series();
+    choice.run = tmk_choice_run_key(&model.processes[0]);
+    check("graph_run_120x40", 120, 40, &choice);
+    choice.run = 0;
+    choice.pid = 3977;
+    model.processes[0].job.forecast.capacity_bytes = 40 * GIB;
+    check("graph_process_80x24", 80, 24, &choice);
+    choice.pid = 120;
+    choice.graph = 1;
+    check("graph_unwatched_100x30", 100, 30, &choice);
+    free_model();
+}
+
+/* What the last line and the list of signals look like, from a wide screen to a narrow one. */
+static void test_questions(void **state)
+{
+    (void)state;
+    struct tmk_choice choice = tmk_choice_start(false, NULL);
+    make_model(8);
+    choice.pid = 3977;
+    choice.wish.pid = 3977;
+    strcpy(choice.asked_command, "python3 train.py --lr 3e-4");
+    choice.asks = TMK_ASKS_SIGNAL;
+    choice.signal = 2;
+    check("signals_80x24", 80, 24, &choice);
+    choice.signal = 8;
+    check("signals_40x10", 40, 10, &choice);
+    choice.asks = TMK_ASKS_YES;
+    choice.signal = 0;
+    check("question_80x24", 80, 24, &choice);
+    check("question_40x10", 40, 10, &choice);
+    choice.asks = TMK_ASKS_NOTHING;
+    strcpy(choice.message, "SIGTERM was sent to 3977");
+    choice.folded[choice.n_folded++] = tmk_choice_run_key(&model.processes[0]);
+    check("message_folded_80x24", 80, 24, &choice);
+    free_model();
+}
+
+static void test_short_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        double seconds;
+        const char *text;
+    } times[] = {{0, "0s"},         {59.4, "59s"},     {59.6, "1m00s"},    {3599, "59m59s"},
+                 {3600, "1h00m"},   {86399, "23h59m"}, {86400, "1d00h"},   {864000, "10d00h"},
+                 {86400e2, "100d"}, {-5, "0s"},        {1e11, "1157407d"}, {1e13, ">9999d"}};
+    static const struct {
+        uint64_t bytes, end;
+    } ends[] = {{0, 1024},
+                {1025, 2048},
+                {3 * GIB, 3 * GIB},
+                {3 * GIB + 1, 4 * GIB},
+                {40 * GIB, 48 * GIB},
+                {49 * GIB, 64 * GIB},
+                {100 * GIB, 128 * GIB}};
+    char buffer[TMK_FORECAST_CELL_BYTES];
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        assert_string_equal(tmk_short_time(times[i].seconds, buffer), times[i].text);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        assert_int_equal(tmk_picture_axis_end(ends[i].bytes), ends[i].end);
+}
+
+static void test_forecasts(void **state)
+{
+    (void)state;
+    struct tmk_forecast f = {0};
+    char buffer[TMK_FORECAST_CELL_BYTES];
+    assert_string_equal(tmk_picture_forecast(&f, 40, buffer), "-");
+    f.risk = TMK_RISK_LOW;
+    assert_string_equal(tmk_picture_forecast(&f, 9, buffer), "low");
+    f = runs_out;
+    assert_string_equal(tmk_picture_forecast(&f, 9, buffer), "47m16s");
+    assert_string_equal(tmk_picture_forecast(&f, 23, buffer), "high 47m16s (0.87)");
+    assert_string_equal(tmk_picture_forecast(&f, 40, buffer), "high: 47m16s, 8,203 steps (0.87)");
+    f.has_confidence = f.by_step = false;
+    assert_string_equal(tmk_picture_forecast(&f, 40, buffer), "high: 47m16s");
+    f.has_run_out = true;
+    assert_string_equal(tmk_picture_forecast(&f, 9, buffer), "OOM");
+}
+
+/* Red is an OOM to come, yellow is growth: of the rank that has them and of its run. */
+static void test_inks(void **state)
+{
+    (void)state;
+    enum { TABLE_Y = 13, GROWTH_X = 55, FORECAST_X = 65 }; /* the last columns of both */
+    struct tmk_choice choice = tmk_choice_start(false, NULL);
+    struct tmk_grid g;
+    make_model(8);
+    choice.pid = 120;
+    draw(&g, 80, 24, &choice);
+    static const struct {
+        unsigned row;
+        enum tmk_ink growth, forecast;
+    } rows[] = {{0, TMK_INK_WARN, TMK_INK_BAD},    /* the run */
+                {1, TMK_INK_PLAIN, TMK_INK_PLAIN}, /* "0", "low" */
+                {2, TMK_INK_WARN, TMK_INK_BAD},
+                {3, TMK_INK_DIM, TMK_INK_DIM}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned y = TABLE_Y + rows[i].row;
+        assert_int_equal(tmk_grid_cell(&g, GROWTH_X, y)->ink, rows[i].growth);
+        assert_int_equal(tmk_grid_cell(&g, FORECAST_X, y)->ink, rows[i].forecast);
+    }
+    tmk_grid_fini(&g);
     free_model();
 }
 
@@ -463,10 +603,13 @@ static void test_grid_cuts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),     cmocka_unit_test(test_other_lists),
-        cmocka_unit_test(test_details),  cmocka_unit_test(test_page),
-        cmocka_unit_test(test_any_size), cmocka_unit_test(test_grid_cuts),
-        cmocka_unit_test(test_unlisted), cmocka_unit_test(test_full_card),
+        cmocka_unit_test(test_list),        cmocka_unit_test(test_other_lists),
+        cmocka_unit_test(test_details),     cmocka_unit_test(test_page),
+        cmocka_unit_test(test_any_size),    cmocka_unit_test(test_grid_cuts),
+        cmocka_unit_test(test_unlisted),    cmocka_unit_test(test_full_card),
+        cmocka_unit_test(test_graphs),      cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_short_texts), cmocka_unit_test(test_forecasts),
+        cmocka_unit_test(test_inks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,8 @@
 #include "model/run.h"
 #include "model/watched.h"
 #include "passes/steps.h"
+#include "trace/layout.h"
+#include "trace/reader.h"
 #include "trace/state.h"
 
 static const char *ps_text(struct tmk_ps_answer *a, const char *text)
@@ -27,8 +29,11 @@ static struct tmk_ps_row *add_ps_row(struct tmk_ps_answer *a)
 {
     if (TMK_GROW(a->rows, a->n_rows + 1, a->room) < 0)
         tmk_die("out of memory");
-    a->rows[a->n_rows] = (struct tmk_ps_row){
-        .rank = -1, .allocated_bytes = TMK_BYTES_UNKNOWN, .peak_bytes = TMK_BYTES_UNKNOWN};
+    a->rows[a->n_rows] = (struct tmk_ps_row){.rank = -1,
+                                             .step = TMK_NO_STEP,
+                                             .allocated_bytes = TMK_BYTES_UNKNOWN,
+                                             .reserved_bytes = TMK_BYTES_UNKNOWN,
+                                             .peak_bytes = TMK_BYTES_UNKNOWN};
     return &a->rows[a->n_rows++];
 }
 
@@ -53,7 +58,12 @@ static void read_watched(struct tmk_ps_answer *a, const struct tmk_watched *w)
     if (peak) {
         row->device = ps_text(a, tmk_device_name(peak->device, device));
         row->peak_bytes = peak->peak_bytes;
-        row->allocated_bytes = tmk_steps_last(p, peak->device)->end_bytes;
+        const struct tmk_step_row *last = tmk_steps_last(p, peak->device);
+        row->allocated_bytes = last->end_bytes;
+        if (last->has_reserved)
+            row->reserved_bytes = last->end_reserved_bytes;
+        uint64_t n = tmk_reader_n_step_rows(p->reader);
+        row->step = tmk_reader_step_row(p->reader, n - 1)->step;
         (void)tmk_forecast_of(p, peak->device, NULL, &row->forecast);
     }
     tmk_run_close(run);
@@ -165,6 +175,10 @@ static void take_json_process(struct tmk_json_in *j, struct tmk_ps_row *row)
             row->device = take_json_text(j);
         else if (strcmp(key, "allocated") == 0)
             row->allocated_bytes = take_json_bytes(j);
+        else if (strcmp(key, "reserved") == 0)
+            row->reserved_bytes = take_json_bytes(j);
+        else if (strcmp(key, "step") == 0)
+            row->step = take_json_null(j) ? TMK_NO_STEP : (int64_t)tmk_json_in_u64(j);
         else if (strcmp(key, "peak") == 0)
             row->peak_bytes = take_json_bytes(j);
         else if (strcmp(key, "command") == 0)
@@ -203,6 +217,52 @@ int tmk_ps_answer_add(struct tmk_ps_answer *a, const char *host, const char *jso
                     (size_t)(j.at - j.start), j.problem);
 }
 
+/* ---- order ---- */
+
+const char *const tmk_ps_sort_names[TMK_PS_N_SORTS] = {
+    [TMK_PS_BY_PID] = "pid",
+    [TMK_PS_BY_RANK] = "rank",
+    [TMK_PS_BY_ALLOCATED] = "allocated",
+    [TMK_PS_BY_RESERVED] = "reserved",
+    [TMK_PS_BY_PEAK] = "peak",
+    [TMK_PS_BY_FORECAST] = "forecast",
+};
+
+/* The number to sort by, largest first; unknown is negative. */
+static double ps_weight(const struct tmk_ps_row *row, enum tmk_ps_sort sort)
+{
+    const struct tmk_forecast *f = &row->forecast;
+    uint64_t bytes = sort == TMK_PS_BY_ALLOCATED  ? row->allocated_bytes
+                     : sort == TMK_PS_BY_RESERVED ? row->reserved_bytes
+                                                  : row->peak_bytes;
+    switch (sort) {
+    case TMK_PS_BY_PID:
+        return 0;
+    case TMK_PS_BY_RANK:
+        return row->rank < 0 ? -1 : 1 / (1 + (double)row->rank);
+    case TMK_PS_BY_FORECAST: /* risks are apart by 1, and times make less than that */
+        return f->risk + (f->has_time ? 1 / (2 + f->seconds_to_oom) : 0);
+    default:
+        return bytes == TMK_BYTES_UNKNOWN ? -1 : (double)bytes;
+    }
+}
+
+static int by_ps_sort(const void *va, const void *vb, void *arg)
+{
+    const struct tmk_ps_row *a = va, *b = vb;
+    double x = ps_weight(a, *(enum tmk_ps_sort *)arg), y = ps_weight(b, *(enum tmk_ps_sort *)arg);
+    if (x != y)
+        return x > y ? -1 : 1;
+    int host = strcmp(a->host ? a->host : "", b->host ? b->host : "");
+    return host ? host : (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+void tmk_ps_answer_sort(struct tmk_ps_answer *a, enum tmk_ps_sort sort)
+{
+    if (a->n_rows > 1)
+        qsort_r(a->rows, a->n_rows, sizeof *a->rows, by_ps_sort, &sort);
+}
+
 /* ---- as JSON ---- */
 
 void tmk_ps_answer_put(struct tmk_tree *t, const struct tmk_ps_row *row)
@@ -217,6 +277,8 @@ void tmk_ps_answer_put(struct tmk_tree *t, const struct tmk_ps_row *row)
     tmk_tree_bytes(t, "peak", row->peak_bytes);
     tmk_tree_text(t, "command", row->command);
     tmk_answer_put_forecast(t, "forecast", row->device ? &row->forecast : NULL);
+    tmk_tree_bytes(t, "reserved", row->reserved_bytes);
+    tmk_answer_put_step(t, "step", row->step);
     tmk_tree_end(t);
 }
 

@@ -24,7 +24,9 @@ struct tmk_ps_row {   /* of one process; texts may be NULL: not known */
     int64_t rank; /* negative: it has none */
     const char *folder;
     const char *device; /* with the largest peak; NULL: nothing was allocated yet */
-    uint64_t allocated_bytes, peak_bytes; /* of that device, or TMK_BYTES_UNKNOWN */
+    uint64_t allocated_bytes, reserved_bytes, peak_bytes; /* of that device, or
+                                                             TMK_BYTES_UNKNOWN */
+    int64_t step;                                         /* TMK_NO_STEP: before the first */
     const char *command;
     struct tmk_forecast forecast; /* of that device; its risk may be unknown */
 };
@@ -42,6 +44,21 @@ int tmk_ps_answer_here(struct tmk_ps_answer *a);
  * the reason, and then nothing was added. */
 int tmk_ps_answer_add(struct tmk_ps_answer *a, const char *host, const char *json, size_t n,
                       struct tmk_error *err);
+
+enum tmk_ps_sort {
+    TMK_PS_BY_PID,
+    TMK_PS_BY_RANK,
+    TMK_PS_BY_ALLOCATED,
+    TMK_PS_BY_RESERVED,
+    TMK_PS_BY_PEAK,
+    TMK_PS_BY_FORECAST,
+    TMK_PS_N_SORTS,
+};
+/* "pid", "rank" and so on: as --sort takes it. */
+extern const char *const tmk_ps_sort_names[TMK_PS_N_SORTS];
+/* Sort by numbers that name things (PID, rank) from the least, by bytes from the most, by forecast
+ * from the worst and soonest; unknown comes last, and what is equal is in order of host and PID. */
+void tmk_ps_answer_sort(struct tmk_ps_answer *a, enum tmk_ps_sort sort);
 
 /* Write one row as an object of a list. */
 void tmk_ps_answer_put(struct tmk_tree *t, const struct tmk_ps_row *row);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -10,13 +11,16 @@
 #include "cli/cmd/commands.h"
 #include "cli/front/command.h"
 #include "cli/output/say.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "cli/remote/endpoint.h"
 #include "cli/remote/hosts.h"
 #include "cli/remote/remote.h"
 #include "kit/table.h"
 #include "kit/tree.h"
+#include "kit/utf8.h"
 #include "passes/forecast.h"
+#include "trace/layout.h"
 
 /* The machines that were asked; none: this one alone. */
 struct asked_hosts {
@@ -27,31 +31,161 @@ struct asked_hosts {
 
 /* ---- printing ---- */
 
-static void add_ps_cells(struct tmk_table *t, const struct tmk_ps_row *row, bool has_host)
+enum ps_cell {
+    PS_HOST,
+    PS_PID,
+    PS_RANK,
+    PS_DEVICE,
+    PS_ALLOCATED,
+    PS_RESERVED,
+    PS_PEAK,
+    PS_STEP,
+    PS_FORECAST,
+    PS_RUN,
+    PS_N_CELLS,
+};
+
+/* The columns; those from which on they are shown on a screen. In a pipe all are. */
+static const struct {
+    struct tmk_column column;
+    unsigned from;
+} ps_columns[PS_N_CELLS] = {
+    [PS_HOST] = {{"HOST", TMK_LEFT, TMK_FIXED}, 0},
+    [PS_PID] = {{"PID", TMK_RIGHT, TMK_FIXED}, 0},
+    [PS_RANK] = {{"RANK", TMK_RIGHT, TMK_FIXED}, 64},
+    [PS_DEVICE] = {{"DEVICE", TMK_LEFT, TMK_FIXED}, 72},
+    [PS_ALLOCATED] = {{"ALLOCATED", TMK_RIGHT, TMK_FIXED}, 0},
+    [PS_RESERVED] = {{"RESERVED", TMK_RIGHT, TMK_FIXED}, 100},
+    [PS_PEAK] = {{"PEAK", TMK_RIGHT, TMK_FIXED}, 0},
+    [PS_STEP] = {{"STEP", TMK_RIGHT, TMK_FIXED}, 100},
+    [PS_FORECAST] = {{"FORECAST", TMK_LEFT, TMK_FIXED}, 0},
+    [PS_RUN] = {{"RUN", TMK_LEFT, TMK_FIXED}, 0},
+};
+
+static bool is_ps_cell_shown(enum ps_cell cell, bool has_host, unsigned width)
 {
-    char forecast[TMK_FORECAST_TEXT_BYTES];
-    if (has_host)
-        tmk_table_cell(t, row->host);
-    tmk_table_cellf(t, "%" PRIu64, row->pid);
-    tmk_table_number(t, row->rank);
-    tmk_table_size(t, row->allocated_bytes);
-    tmk_table_size(t, row->peak_bytes);
-    tmk_table_cell(t, row->device);
-    tmk_table_cell(t, tmk_forecast_text(&row->forecast, true, forecast));
-    tmk_table_cell(t, row->folder);
+    return cell == PS_HOST ? has_host : width >= ps_columns[cell].from;
 }
 
+static void add_ps_cell(struct tmk_table *t, enum ps_cell cell, const struct tmk_ps_row *row,
+                        const char *run)
+{
+    char forecast[TMK_FORECAST_TEXT_BYTES];
+    switch (cell) {
+    case PS_HOST:
+        tmk_table_cell(t, row->host);
+        break;
+    case PS_PID:
+        tmk_table_cellf(t, "%" PRIu64, row->pid);
+        break;
+    case PS_RANK:
+        tmk_table_number(t, row->rank);
+        break;
+    case PS_DEVICE:
+        tmk_table_cell(t, row->device);
+        break;
+    case PS_ALLOCATED:
+        tmk_table_size(t, row->allocated_bytes);
+        break;
+    case PS_RESERVED:
+        tmk_table_size(t, row->reserved_bytes);
+        break;
+    case PS_PEAK:
+        tmk_table_size(t, row->peak_bytes);
+        break;
+    case PS_STEP:
+        tmk_table_number(t, row->step == TMK_NO_STEP ? -1 : row->step);
+        break;
+    case PS_FORECAST:
+        tmk_table_cell(t, tmk_forecast_text(&row->forecast, true, forecast));
+        break;
+    default:
+        tmk_table_cell(t, run);
+    }
+}
+
+/* Write the end of a folder in at most `width` columns to `buffer`, and return it; the folder
+ * itself where that fits. */
+static const char *short_folder(const char *folder, size_t width, char *buffer, size_t size)
+{
+    if (!folder || tmk_utf8_width(folder) <= width)
+        return folder;
+    snprintf(buffer, size, "…%s", tmk_utf8_tail(folder, width - 1));
+    return buffer;
+}
+
+/* Whether two folders would look alike in `width` columns. */
+static bool has_folder_twins(const struct tmk_ps_answer *a, size_t width)
+{
+    char one[4096], two[4096];
+    for (size_t i = 0; i < a->n_rows; i++)
+        for (size_t k = 0; k < i; k++) {
+            const char *x = a->rows[i].folder, *y = a->rows[k].folder;
+            if (x && y && strcmp(x, y) != 0 &&
+                strcmp(short_folder(x, width, one, sizeof one),
+                       short_folder(y, width, two, sizeof two)) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Fill a table with runs in at most `run_width` columns. */
+static void fill_ps_table(struct tmk_table *t, const struct tmk_ps_answer *a, bool has_host,
+                          unsigned width, size_t run_width)
+{
+    char folder[4096];
+    for (size_t i = 0; i < a->n_rows; i++)
+        for (enum ps_cell cell = 0; cell < PS_N_CELLS; cell++)
+            if (is_ps_cell_shown(cell, has_host, width))
+                add_ps_cell(t, cell, &a->rows[i],
+                            short_folder(a->rows[i].folder, run_width, folder, sizeof folder));
+}
+
+/* The columns that all cells but the run take: measured on a table without it. */
+static size_t ps_width_without_run(const struct tmk_ps_answer *a, bool has_host, unsigned width)
+{
+    struct tmk_column columns[PS_N_CELLS];
+    uint32_t n = 0;
+    char *text = NULL;
+    size_t n_text = 0, widest = 0;
+    for (enum ps_cell cell = 0; cell < PS_RUN; cell++)
+        if (is_ps_cell_shown(cell, has_host, width))
+            columns[n++] = ps_columns[cell].column;
+    struct tmk_table *t = tmk_table_open(columns, n);
+    for (size_t i = 0; i < a->n_rows; i++)
+        for (enum ps_cell cell = 0; cell < PS_RUN; cell++)
+            if (is_ps_cell_shown(cell, has_host, width))
+                add_ps_cell(t, cell, &a->rows[i], NULL);
+    FILE *out = open_memstream(&text, &n_text);
+    struct tmk_table_style style = {.indent = 0};
+    if (!out || tmk_table_print(t, out, &style) < 0)
+        tmk_die("out of memory");
+    fclose(out);
+    tmk_table_close(t);
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        widest = tmk_utf8_width(line) > widest ? tmk_utf8_width(line) : widest;
+    free(text);
+    return widest;
+}
+
+/* On a screen the beginning of a run's folder gives way, unless two runs would look alike. */
 static void print_ps_table(const struct tmk_ps_answer *a, bool has_host)
 {
-    static const struct tmk_column columns[] = {
-        {"HOST", TMK_LEFT, TMK_FIXED},     {"PID", TMK_RIGHT, TMK_FIXED},
-        {"RANK", TMK_RIGHT, TMK_FIXED},    {"ALLOCATED", TMK_RIGHT, TMK_FIXED},
-        {"PEAK", TMK_RIGHT, TMK_FIXED},    {"DEVICE", TMK_LEFT, TMK_FIXED},
-        {"FORECAST", TMK_LEFT, TMK_FIXED}, {"RUN", TMK_LEFT, TMK_FIXED},
-    };
-    struct tmk_table *t = tmk_table_open(columns + !has_host, TMK_N(columns) - !has_host);
-    for (size_t i = 0; i < a->n_rows; i++)
-        add_ps_cells(t, &a->rows[i], has_host);
+    enum { GAP = 2, LEAST_RUN = 12 };
+    bool is_screen = tmk_is_screen(stdout);
+    unsigned width = is_screen ? tmk_screen_width() : UINT32_MAX;
+    size_t others = ps_width_without_run(a, has_host, width) + GAP;
+    size_t run_width = width >= others + LEAST_RUN ? width - others : LEAST_RUN;
+    if (!is_screen || has_folder_twins(a, run_width))
+        run_width = SIZE_MAX;
+    struct tmk_column columns[PS_N_CELLS];
+    uint32_t n = 0;
+    for (enum ps_cell cell = 0; cell < PS_N_CELLS; cell++)
+        if (is_ps_cell_shown(cell, has_host, width))
+            columns[n++] = ps_columns[cell].column;
+    struct tmk_table *t = tmk_table_open(columns, n);
+    fill_ps_table(t, a, has_host, width, run_width);
     struct tmk_table_style style = {.indent = 0};
     if (tmk_table_print(t, stdout, &style) < 0)
         tmk_die("out of memory");
@@ -144,11 +278,22 @@ static void print_ps(const struct tmk_ps_answer *a, const struct asked_hosts *ho
         tmk_say("no process is being watched; to begin: tidemark run -- PROGRAM ...");
 }
 
+/* The choices of --sort are those names, so any other was refused before. */
+static enum tmk_ps_sort ps_sort_of(const char *name)
+{
+    enum tmk_ps_sort sort = TMK_PS_BY_PID;
+    for (enum tmk_ps_sort i = 0; name && i < TMK_PS_N_SORTS; i++)
+        if (strcmp(name, tmk_ps_sort_names[i]) == 0)
+            sort = i;
+    return sort;
+}
+
 static int run_ps(const struct tmk_args *args)
 {
     struct tmk_ps_answer a = {0};
     struct asked_hosts hosts = {0};
     int status = args->n_operands > 0 ? ask_hosts(&a, args, &hosts) : tmk_ps_answer_here(&a);
+    tmk_ps_answer_sort(&a, ps_sort_of(tmk_args_get(args, "sort")));
     if (status == 0 || hosts.n > 0)
         print_ps(&a, &hosts, tmk_args_get(args, "json") != NULL, status != 0);
     if (hosts.answers)
@@ -160,6 +305,8 @@ static int run_ps(const struct tmk_args *args)
 }
 
 static const struct tmk_option options[] = {
+    {"sort", 0, "KEY", "pid|rank|allocated|reserved|peak|forecast",
+     "largest or most urgent first; pid and rank: in order (pid)"},
     {"json", 0, NULL, NULL, "print one JSON object"},
     TMK_REMOTE_OPTION,
 };
@@ -169,7 +316,7 @@ static const char *const description[] = {
     "they have allocated on the device where they have most: now, and at their peak so far. A "
     "process is listed from its first allocation on. Nothing is asked of the processes. "
     "FORECAST is the risk that a process runs out of memory, and when; docs/forecast.md has "
-    "the rules.",
+    "the rules. A narrow terminal has fewer columns; a pipe has all.",
     "With HOSTs, it asks those machines over your own ssh, eight at a time. HOST is what `ssh "
     "HOST` takes; tidemark must be installed there. One HOST may ask for a password, several "
     "never do: log in first with `tidemark ps HOST`; the connection stays for ten minutes. A "
@@ -179,7 +326,7 @@ static const char *const description[] = {
 
 static const char *const json_keys[] = {
     "processes\teach: host (null: this machine) pid rank run device allocated peak command "
-    "forecast",
+    "forecast reserved step",
     "forecast\trisk seconds_to_oom seconds_low seconds_high steps_to_oom confidence cause "
     "advice; null: not known",
     "failed\teach: host reason",

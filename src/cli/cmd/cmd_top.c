@@ -208,13 +208,17 @@ static const struct tmk_option options[] = {
 };
 
 static const char *const description[] = {
-    "top shows the devices and their used memory, the processes on them, and what recorded "
-    "processes have allocated. Enter opens one of them. It asks nothing of the processes: it "
+    "top shows the devices with their utilisation, power, temperature and memory, the processes "
+    "on them, and what recorded processes (●) have allocated. The ranks of a run stand below a "
+    "line with their sums. Enter opens a process, r shows its report, k sends it a signal after a "
+    "question, ? lists the keys. It asks nothing of the processes: it "
     "reads their traces, each as often as that costs little. It works over ssh from 80x24 on, "
     "and without colours (NO_COLOR).",
     "USED\twhat the driver counts for a process",
     "HOST\tthe resident memory of a process",
     "ALLOC, RESERVED, PEAK, STEP\tof recorded processes, on the device where they have most",
+    "GROWTH\thow the memory kept after a step changes, per step",
+    "FORECAST\twhen the process runs out of that memory, or the risk",
     "-\tnot known",
     NULL,
 };
@@ -222,9 +226,10 @@ static const char *const description[] = {
 static const char *const json_keys[] = {
     "host, problem\tthis machine, and why devices are missing; null: none are",
     "devices\teach: device kind name id total used reserved reason processes_left_out "
-    "processes_reason",
+    "processes_reason utilization (%) power power_limit (W) temperature (°C)",
     "processes\teach: pid user command watched used host, devices: device used",
-    "jobs\teach: pid rank run device allocated reserved peak step forecast command",
+    "jobs\teach: pid rank run device allocated reserved peak step forecast command step_ns "
+    "bytes_per_step",
     "forecast\trisk seconds_to_oom seconds_low seconds_high steps_to_oom confidence cause "
     "advice",
     NULL,
