@@ -110,7 +110,7 @@ class Folder:
 
     def prepare(self, said):
         """Make what a block's comment names."""
-        for part in said.split("; "):
+        for part in re.split(r"; (?=[\w.]+ = )", said):
             name, source = part.split(" = ", 1)
             if os.path.isdir(self.path(name)):
                 shutil.rmtree(self.path(name))
