@@ -12,7 +12,7 @@ after the other in one folder, so that later ones see what earlier ones made.
 
 Compared are words, not lines: how long names and times are decides where lines break. `...` on a
 line of its own stands for any text, and times, dates and the size of a trace are as good as any
-other. Sizes, counts, shares and everything else must be equal.
+other, as are the machine's own figures. Sizes, counts, shares and everything else must be equal.
 
 `/usr/bin/python3 tests/cli/test_docs_output.py docs/explain.md` prints what its blocks give now.
 """
@@ -31,7 +31,7 @@ BUILD = os.environ.get("TIDEMARK_BUILD", os.path.join(ROOT, "build"))
 #: Documents whose blocks other tests run, with parts that are not here: sshd, Prometheus, made-up devices.
 ELSEWHERE = {"docs/commands.md": "tests/cli/test_cli_manual.py", "docs/fleet.md": "tests/fleet/test_fleet_docs.py",
              "docs/monitors.md": "tests/monitor/test_docs.py", "docs/probing.md": "tests/eval/test_probing.py"}
-REASONS = ("needs a GPU", "installs", "a job that goes on", "several machines")
+REASONS = ("needs a GPU", "installs", "a job that goes on", "several machines", "differs from machine to machine")
 TIME_LIMIT_S = 120
 
 BLOCK = re.compile(r"(?:^<!-- (shows|not run): ([^\n]*) -->\n)?^```console\n(.*?)^```$", re.S | re.M)
@@ -41,7 +41,8 @@ VARY = ((r"[█▉▊▋▌▍▎▏▁▂▃▄▅▆▇░▒▓│┤└─�
         (r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?: UTC)?)?", "DATE"),
         (rf"{TIME}(?: {TIME})*", "TIME"),
         (r"\btrace +[\d.]+ [KM]iB", "trace SIZE"),
-        (r"[\d.]+ [KMGT]?i?B an hour", "RATE an hour"))
+        (r"[\d.]+ [KMGT]?i?B an hour", "RATE an hour"),
+        (r"[\d.]+ [GT]iB of CPU memory", "SIZE of CPU memory"))
 
 
 def documents():
