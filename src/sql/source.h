@@ -7,6 +7,7 @@
 #ifndef TMK_SQL_SOURCE_H
 #define TMK_SQL_SOURCE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,6 +30,7 @@ struct tmk_source {
     struct tmk_process *p;
     uint32_t index; /* of the process in the run */
     struct tmk_textpool *pool;
+    const volatile sig_atomic_t *stop; /* set: end with an error; NULL: there is none */
 
     struct tmk_source_chunk *chunks; /* events, in order */
     uint32_t n_chunks;

@@ -119,6 +119,12 @@ bool tmk_sql_allows(struct tmk_sql *sql, sqlite3_stmt *statement)
     return tmk_sql_guard_allows(&sql->guard, statement);
 }
 
+void tmk_sql_stop_by(struct tmk_sql *sql, const volatile sig_atomic_t *flag)
+{
+    for (uint32_t i = 0; i < sql->n_sources; i++)
+        sql->sources[i].stop = flag;
+}
+
 const struct tmk_sql_table *tmk_sql_tables(size_t *ret_n)
 {
     static struct tmk_sql_table docs[N_TABLES];

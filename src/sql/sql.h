@@ -8,6 +8,7 @@
 #ifndef TMK_SQL_SQL_H
 #define TMK_SQL_SQL_H
 
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +30,10 @@ sqlite3 *tmk_sql_handle(struct tmk_sql *sql);
 void tmk_sql_read_only(struct tmk_sql *sql);
 const char *tmk_sql_refusal(const struct tmk_sql *sql);
 bool tmk_sql_allows(struct tmk_sql *sql, sqlite3_stmt *statement);
+
+/* Decoding for a query ends with an error once *flag is set, by a signal's handler. The flag must
+ * outlive the database. */
+void tmk_sql_stop_by(struct tmk_sql *sql, const volatile sig_atomic_t *flag);
 
 /* All tables, for `tidemark tables` and the docs. */
 const struct tmk_sql_table *tmk_sql_tables(size_t *ret_n);

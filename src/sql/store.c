@@ -119,6 +119,8 @@ static int fill_segment(struct tmk_store *s, struct tmk_segment *segment, uint64
                          .args = s->args,
                          .walk = &s->walk,
                          .rows = &s->scratch};
+    if (f.source->stop && *f.source->stop)
+        return tmk_fail(err, TMK_EIO, "interrupted");
     tmk_rows_begin(f.rows, wanted);
     int rc = s->def->fill(&f, err);
     if (rc == 0 && (f.rows->failed || s->pool->failed))

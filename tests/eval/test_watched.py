@@ -6,11 +6,15 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
-from eval_kit import (BLOCKS, DEBIAN, NOBODY, TIDEMARK, environment, evaluate, need_root, tidemark,
+from eval_kit import (BLOCKS, DEBIAN, NOBODY, REPO, TIDEMARK, environment, evaluate, need_root, tidemark,
                       value_of)
+
+sys.path.insert(0, str(REPO / "tests" / "cli"))
+from query_kit import FIRST, Shell  # noqa: E402 (the path comes first)
 
 KNOWN = BLOCKS + """
 for i in range(23):
@@ -55,6 +59,16 @@ def test_known_blocks(shop):
         (pid, 23, 16_000)]
     checked = tidemark("check", pid)
     assert checked.returncode == 0 and ": ok: 31 events, 23 allocations, 7 frees" in checked.stdout
+
+
+def test_query_shell(shop):
+    """Each statement of the shell sees the process as it is then; its end is no end of the shell."""
+    pid = shop.target(BLOCKS + "alloc(4096, 100)\nidle()\n")
+    with Shell(shop.folder, str(pid), cwd=shop.folder, **environment()) as sh:
+        assert sh.until(FIRST).startswith(f"{pid}, as it is at each statement. ")
+        assert sh.ask("SELECT count(*) AS n FROM allocations;") == "n\n1\n"
+        evaluate(pid, "import __main__; __main__.alloc(8192, 100)")
+        assert sh.ask("SELECT count(*) AS n FROM allocations;") == "n\n2\n"
 
 
 def test_growing(shop):

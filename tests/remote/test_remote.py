@@ -9,10 +9,14 @@ import random
 import signal
 import struct
 import subprocess
+import sys
 import termios
 
 import pytest
-from remote_kit import BLOCKS, DEBIAN, TIDEMARK, WAIT_S, locally, wait_until
+from remote_kit import BLOCKS, DEBIAN, REPO, TIDEMARK, WAIT_S, locally, wait_until
+
+sys.path.insert(0, str(REPO / "tests" / "cli"))
+from query_kit import FIRST, Shell  # noqa: E402 (the path comes first)
 
 # Grows by 1,000 bytes a step, and has 100,000: there is a leak, an OOM and a forecast to tell of.
 KNOWN = BLOCKS + """
@@ -354,6 +358,32 @@ def test_reader_that_goes(machine, known):
                           text=True, timeout=WAIT_S, check=False)
     assert done.stdout == "i\n"
     wait_until(lambda: not ends_there(machine), "the other side ends")
+
+
+def test_query_from_stdin(machine, known):
+    """Without SQL, statements are read here and run there."""
+    done = machine.tidemark("query", f"node7:{known}", "--format", "csv", input="SELECT 1 AS a;\nSELECT count(*) AS n "
+                            "FROM steps WHERE step < 3;\nSELECT alocated FROM steps")
+    assert (done.returncode, done.stdout) == (2, "a\n1\nn\n3\n")
+    assert done.stderr.splitlines()[:4] == ["tidemark: no such column: alocated", "  SELECT alocated FROM steps",
+                                            "         ^", "tidemark: did you mean peak_allocated or end_allocated?"]
+
+
+def test_query_shell(machine, known):
+    """A shell here, which asks there statement by statement; its settings go along."""
+    with Shell(machine.home, f"node7:{known}", cwd=machine.home,
+               **machine.environment(HOME=str(machine.home))) as sh:
+        assert sh.until(FIRST) == (f"node7:{known}, as it is at each statement. SQL ends with ;   .tables lists the "
+                                   "tables, .help the commands.\n")
+        assert sh.ask("SELECT step FROM steps WHERE step < 2 ORDER BY step;") == "step\n   0\n   1\n"
+        assert sh.ask("SELECT stepp FROM steps;").startswith("tidemark: no such column: stepp\n")
+        sh.ask(".mode csv")
+        sh.ask(".limit 1")
+        assert sh.ask("SELECT step FROM steps WHERE step >= 0 ORDER BY step;") == (
+            "step\n0\ntidemark: 1 of 41 rows; --limit 0 shows all\n")
+        sh.type("SELECT count(*) FROM sam\t;\n")
+        assert sh.until(FIRST).endswith("count(*)\n0\n")
+        assert sh.leave() == 0
 
 
 # ---- the terminal

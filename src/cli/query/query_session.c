@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/query/query_session.c - see query_session.h.
  *
- * ^C lets SQLite end the statement within a fraction of a millisecond; the second ^C ends the
- * program, because decoding a large trace for the first row cannot be interrupted. */
+ * ^C lets SQLite end the statement within a fraction of a millisecond, and decoding of the trace
+ * before the next chunk or process. The second ^C ends the program. */
 #include "cli/query/query_session.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,12 +91,12 @@ static int is_interrupted(void *arg)
     return n_interrupts > 0;
 }
 
-static void begin_interrupts(sqlite3 *db, struct sigaction *ret_before)
+static void begin_interrupts(struct tmk_query *q, struct sigaction *ret_before)
 {
     enum { INSTRUCTIONS = 10000 }; /* of SQLite's machine, between two questions: some 100 us */
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESTART};
-    n_interrupts = 0;
-    sqlite3_progress_handler(db, INSTRUCTIONS, is_interrupted, NULL);
+    tmk_sql_stop_by(q->sql, &n_interrupts);
+    sqlite3_progress_handler(q->db, INSTRUCTIONS, is_interrupted, NULL);
     sigaction(SIGINT, NULL, ret_before);
     if (ret_before->sa_handler != SIG_IGN)
         sigaction(SIGINT, &action, NULL);
@@ -135,7 +136,7 @@ static int complain_of_statement(struct tmk_query *q, const char *text)
                 lead_of(q), tmk_sql_refusal(q->sql));
         return TMK_EXIT_USAGE;
     }
-    if (sqlite3_errcode(q->db) == SQLITE_INTERRUPT) {
+    if (n_interrupts > 0) {
         fprintf(stderr, "%sinterrupted\n", lead_of(q));
         return TMK_QUERY_INTERRUPTED;
     }
@@ -162,13 +163,20 @@ static void say_rest(const struct tmk_query *q, const struct tmk_query_rows *row
                 tmk_count_text(rows->n_shown + rows->n_more, all), option);
 }
 
+static void say_time(const struct tmk_query *q, uint64_t start_ns)
+{
+    fflush(stdout);
+    if (q->times)
+        fprintf(stderr, "%.3f s\n", (double)(tmk_clock_monotonic_ns() - start_ns) / 1e9);
+}
+
 static int run_statement(struct tmk_query *q, sqlite3_stmt *statement)
 {
     struct tmk_query_rows rows = {0};
     struct tmk_heartbeat heartbeat;
     struct sigaction before;
     uint64_t start_ns = tmk_clock_monotonic_ns();
-    begin_interrupts(q->db, &before);
+    begin_interrupts(q, &before);
     heartbeat.is_running = false;
     if (isatty(STDERR_FILENO))
         tmk_heartbeat_start(&heartbeat, "the query");
@@ -183,8 +191,7 @@ static int run_statement(struct tmk_query *q, sqlite3_stmt *statement)
     if (rc != SQLITE_DONE)
         return complain_of_statement(q, sqlite3_sql(statement));
     say_rest(q, &rows);
-    if (q->times)
-        fprintf(stderr, "%.3f s\n", (double)(tmk_clock_monotonic_ns() - start_ns) / 1e9);
+    say_time(q, start_ns);
     return 0;
 }
 
@@ -193,6 +200,7 @@ static int run_next(struct tmk_query *q, const char **text)
 {
     const char *rest = "";
     sqlite3_stmt *statement = NULL;
+    n_interrupts = 0;
     tmk_sql_read_only(q->sql);
     int rc = sqlite3_prepare_v2(q->db, *text, -1, &statement, &rest);
     int status = 0;
@@ -209,26 +217,50 @@ static int run_next(struct tmk_query *q, const char **text)
 
 /* ---- elsewhere ---- */
 
-/* Ask over there, in a process of its own: it ends by the signals that it has passed on. */
+static void set_option(struct tmk_args *args, const char *name, const char *value)
+{
+    for (unsigned i = 0; i < args->command->n_options; i++)
+        if (strcmp(args->command->options[i].name, name) == 0)
+            args->values[i] = value;
+}
+
+/* Ask the other machine: the command as it was given, with the settings of this moment. */
+static int ask_there(const struct tmk_query *q, const char *text)
+{
+    static const char *const formats[] = {
+        [TMK_QUERY_TABLE] = "table", [TMK_QUERY_JSON] = "json", [TMK_QUERY_CSV] = "csv"};
+    struct tmk_args args = *q->args;
+    char limit[24], *operands[] = {q->args->operands[0], (char *)(uintptr_t)text, NULL};
+    int status = TMK_EXIT_FINDING;
+    snprintf(limit, sizeof limit, "%" PRIu64, q->style.limit);
+    set_option(&args, "json", NULL);
+    set_option(&args, "format", formats[q->style.format]);
+    set_option(&args, "limit", limit);
+    args.operands = operands;
+    args.n_operands = 2;
+    tmk_remote_run(&args, &status);
+    return status;
+}
+
+/* Ask there in a process of its own, which ends by the signals that it has passed on. */
 static int run_remotely(struct tmk_query *q, const char *text)
 {
     struct sigaction before, ignore = {.sa_handler = SIG_IGN};
-    int wait_status = 0, status = 0;
-    char *operands[] = {q->args->operands[0], (char *)(uintptr_t)text, NULL};
+    int wait_status = 0;
+    uint64_t start_ns = tmk_clock_monotonic_ns();
     fflush(NULL);
+    sigaction(SIGINT, NULL, &before);
     pid_t child = fork();
     if (child == 0) {
-        struct tmk_args args = *q->args;
-        args.operands = operands;
-        args.n_operands = 2;
-        tmk_remote_run(&args, &status);
+        int status = ask_there(q, text);
         fflush(NULL);
         _exit(status);
     }
-    sigaction(SIGINT, &ignore, &before);
+    sigaction(SIGINT, &ignore, NULL);
     if (child < 0 || waitpid(child, &wait_status, 0) < 0)
         tmk_say("cannot start a process");
     sigaction(SIGINT, &before, NULL);
+    say_time(q, start_ns);
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : TMK_QUERY_INTERRUPTED;
 }
 
