@@ -537,6 +537,19 @@ static const char *short_cpp_text(const char *function, char *buffer)
     return buffer;
 }
 
+const char *tmk_frame_file(const char *file, char *buffer)
+{
+    unsigned number;
+    if (sscanf(file, "<ipython-input-%u-", &number) == 1) {
+        snprintf(buffer, TMK_FRAME_FILE_BYTES, "In [%u]", number);
+        return buffer;
+    }
+    const char *slash = strrchr(file, '/'), *cell = strstr(file, "/ipykernel_");
+    if (cell && strchr(cell + 1, '/') == slash)
+        return cell + 1;
+    return slash ? slash + 1 : file;
+}
+
 const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buffer)
 {
     static const struct tmk_frame unknown = {0};
@@ -546,8 +559,8 @@ const char *tmk_frame_text(const struct tmk_frame *f, bool short_file, char *buf
         return short_cpp_text(f->function, buffer);
     const char *function = f->function ? f->function : "?";
     const char *file = f->file ? f->file : f->function ? "" : "?";
-    const char *slash = short_file ? strrchr(file, '/') : NULL;
-    file = slash ? slash + 1 : file;
+    char cell[TMK_FRAME_FILE_BYTES];
+    file = short_file ? tmk_frame_file(file, cell) : file;
     if (f->address && !f->function)
         snprintf(buffer, TMK_FRAME_TEXT_BYTES, "%s+0x%" PRIx64, file, f->address);
     else if (!*file)

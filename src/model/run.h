@@ -95,6 +95,11 @@ bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_fram
 /* Find the library's line that the user's line called to make the block, directly or not: the
  * innermost one. False: there is none between them. */
 bool tmk_stack_library_line(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret);
+/* Return a file's name as people know it: without folders, "In [12]" for a cell of IPython, and
+ * "ipykernel_123/456.py" for a cell of Jupyter, whose name has no number. The buffer of
+ * TMK_FRAME_FILE_BYTES is used for the second. */
+enum { TMK_FRAME_FILE_BYTES = 32 };
+const char *tmk_frame_file(const char *file, char *buffer);
 /* Write a frame as all commands print it to the caller's buffer of at least TMK_FRAME_TEXT_BYTES;
  * returns it. The text is "file:line function"; "module+0x1234" for a native frame without symbols;
  * only the function where there is no file, as in "[thread pt_autograd_0]"; "?" for anything

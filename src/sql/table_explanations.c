@@ -55,7 +55,8 @@ static void add_case_row(struct tmk_fill *f, const struct tmk_case *c)
     if (s->kind != TMK_SCENE_FULL)
         tmk_rows_u64(rows, COL_request, row, s->request_bytes);
     tmk_fill_text(f, COL_cause, row, tmk_cause_name(c->verdict.rows[0].cause));
-    tmk_rows_u64(rows, COL_max_bytes, row, c->verdict.limit_bytes);
+    if (c->verdict.limit_bytes > 0)
+        tmk_rows_u64(rows, COL_max_bytes, row, c->verdict.limit_bytes);
     tmk_rows_u64(rows, COL_allocated, row, s->allocated_bytes);
     if (s->reserved_bytes != TMK_BYTES_UNKNOWN)
         tmk_rows_u64(rows, COL_reserved, row, s->reserved_bytes);

@@ -174,3 +174,24 @@ def test_docs_show_what_it_prints():
     printed = iter(done.stdout.splitlines())
     missing = [line for line in shown if line.strip() != "..." and line not in printed]
     assert not missing
+
+
+def test_unknown_limit_is_not_zero(tmp_path):
+    """Nothing was allocated, and nothing tells what the limit is."""
+    (tmp_path / "none.c").write_text('#include "tidemark/tidemark.h"\nint main(void) { tidemark_oom(TIDEMARK_HOST, 3 << 20, 0); '
+                                     'return 1; }\n')
+    subprocess.run(["cc", "-I", os.path.join(ROOT, "include"), "-o", "none", "none.c"], cwd=tmp_path, check=True)
+    subprocess.run([TIDEMARK, "run", "-q", "-o", "a.tmk", "--", "./none"], cwd=tmp_path, check=False)
+    told = [subprocess.run([TIDEMARK, "explain", "a.tmk", *options], cwd=tmp_path, capture_output=True, text=True,
+                           check=False).stdout for options in ([], ["--json"])]
+    assert "The limit is not known." in told[0] and "limit  " not in told[0]
+    (oom,) = json.loads(told[1])["ooms"]
+    assert (oom["evidence"]["limit"], oom["evidence"]["allocated"], oom["fixes"]) == (None, 0, [])
+
+
+def test_a_leak_that_was_let_go_before(tmp_path):
+    """Work buffers were dropped two steps before the OOM: of the leak 19 results of 2 MiB were still alive, which is too
+    little to be a cause or to be worth a fix."""
+    oom = found("fragmentation")
+    assert oom["evidence"]["leak"]["bytes"] == 38 << 20
+    assert "leak" not in [fix["kind"] for fix in oom["fixes"]]

@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 
+import pytest
+
 from test_golden import ROOT, shell
 
 # Keeps 1 MiB a step, runs out of memory in step 40, lets go of everything, as a Python program does
@@ -176,3 +178,48 @@ def test_json_of_a_report_has_all_its_sections(tmp_path):
     headings_of_joined, _, whole = report_both("joined.tmk", tmp_path)
     assert [doubt["reason"] for doubt in whole["processes"][0]["not_judged"]] == ["joined"]
     assert seen.union(headings, headings_of_two, headings_of_joined) == set(SECTIONS) - {"WHAT WAS ALLOCATED THE LAST TIME"}
+
+
+# The verdict: how each run is recorded, the word for it, how its sentence begins, and the next command.
+VERDICTS = {
+    "healthy": ("tinytrain --steps 12 --quiet", "Healthy: memory kept after a step is steady; the peak was 7.0 MiB on cpu in step 1",
+                "peak"),
+    "leaks": ("tinytrain --steps 20 --leak 64KiB --quiet",
+              "Leak: memory kept after a step GROWS by 64.0 KiB at tinytrain.c:", "leak"),
+    "ran_out": ("tinytrain --spike 5 --capacity 12MiB --quiet",
+                "Out of memory on cpu in step 5: the request for 184.0 KiB at tinytrain_model.c:", "explain"),
+    "killed": ("sh -c 'tinytrain --steps 1000000 --layers 1 --dim 8 --heads 1 --seq 8 --batch 1 --quiet & sleep 0.5; kill -9 $!; "
+               "wait'", "Killed after ", "peak"),
+    "too_short": ("tinytrain --steps 3 --quiet", "Too short to judge: 2 steps ended, and a verdict on leaks takes 10; the peak was ",
+                  "peak"),
+    "ranks": ("sh -c 'RANK=0 WORLD_SIZE=2 tinytrain --steps 20 --leak 64KiB --quiet; RANK=1 WORLD_SIZE=2 tinytrain --quiet --steps 20 "
+              "--batch 16'", "Leak: memory kept after a step GROWS by 64.0 KiB at tinytrain.c:", "leak"),
+}
+
+
+def joined(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_one_verdict(name, tmp_path):
+    """The summary of run, report in each format, leak and explain say it in the same words, and name the same next command."""
+    command, begin, verb = VERDICTS[name]
+    summary = joined(shell(f"tidemark run -o a.tmk -- {command}", tmp_path).stderr)
+    health = json.loads(shell("tidemark report a.tmk --json", tmp_path).stdout)["health"]
+    assert health["verdict"] == ("leaks" if name == "ranks" else name)
+    assert health["text"].startswith(begin) and health["next"] == f"tidemark {verb} a.tmk"
+    text, page = health["text"], joined(shell("tidemark report a.tmk", tmp_path).stdout)
+    assert f"verdict {text} " in summary and summary.endswith(f" next: {health['next']}")
+    assert f" {text}. " in page and f" next: {health['next']} " in page
+    plain = shell("tidemark report a.tmk --format md", tmp_path).stdout.replace("\\", "")
+    assert f"\n{text}.\n" in plain and f"\nnext: {health['next']}\n" in plain
+    leak = joined(shell("tidemark leak a.tmk", tmp_path).stdout)
+    if health["verdict"] == "leaks":
+        assert text.endswith(" of rank 0") == (name == "ranks")
+        assert leak.startswith(text.replace("Leak", "leak", 1))
+    else:
+        assert leak.startswith("not enough steps" if name == "too_short" else "clean: ")
+    explained = joined(shell("tidemark explain a.tmk", tmp_path).stdout)
+    assert (f" {text}. " in explained) == (name == "ran_out")
+    assert shell(health["next"], tmp_path).stdout

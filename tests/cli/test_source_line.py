@@ -42,3 +42,39 @@ def test_sources(tmp_path):
     assert sources == wanted
     text = subprocess.run([TIDEMARK, "leak", run], capture_output=True, text=True, check=False, timeout=20).stdout
     assert "\n    | kept.append(x)  # for ever\n" in text
+
+
+def record(folder, wanted):
+    """A run in which each of these lines keeps some more memory with every step."""
+    (folder / "load.py").write_text(PROGRAM, encoding="utf-8")
+    subprocess.run([TIDEMARK, "run", "-q", "-o", folder / "a.tmk", "--", "/usr/bin/python3", folder / "load.py", *wanted],
+                   check=True)
+    return folder / "a.tmk"
+
+
+def told(*command):
+    return subprocess.run([TIDEMARK, *command], capture_output=True, text=True, check=False, timeout=20).stdout
+
+
+def test_changed_since(tmp_path):
+    """The lines of a file that was written to after the run may be others: none is shown."""
+    (tmp_path / "a.py").write_text("kept.append(x)\n", encoding="utf-8")
+    run = record(tmp_path, [str(tmp_path / "a.py:1")])
+    assert json.loads(told("leak", "--json", run))["leaks"][0]["source"] == "kept.append(x)"
+    assert all("| kept.append(x)\n" in told(*command) for command in (["leak", run], ["report", run]))
+    (tmp_path / "a.py").write_text("something_else()\nkept.append(x)\n", encoding="utf-8")
+    assert json.loads(told("leak", "--json", run))["leaks"][0]["source"] is None
+    for command in (["leak", run], ["report", run], ["report", run, "--format", "md"]):
+        text = told(*command)
+        assert "(a.py has changed since)" in text and "something_else" not in text, text
+
+
+def test_cells_of_notebooks(tmp_path):
+    """IPython names a cell by its number, Jupyter by what is in it: there the number is not known."""
+    run = record(tmp_path, ["<ipython-input-12-0123456789ab>:3", "/tmp/ipykernel_71/2203.py:5"])
+    text = told("leak", run)
+    assert "\n  In [12]:3 f\n" in text and "\n  /tmp/ipykernel_71/2203.py:5 f\n" in text
+    page = told("report", run)
+    assert "  In [12]:3 f " in page and "  ipykernel_71/2203.py:5 f " in page
+    (first, second) = json.loads(told("leak", "--json", run))["leaks"]
+    assert (first["file"], second["file"]) == ("<ipython-input-12-0123456789ab>", "/tmp/ipykernel_71/2203.py")

@@ -107,7 +107,7 @@ static void add_evidence(struct tmk_tree *t, const struct tmk_case *c)
     tmk_tree_u64(t, "allocated", s->allocated_bytes);
     tmk_tree_bytes(t, "reserved", s->reserved_bytes);
     tmk_tree_bytes(t, "free", v->free_bytes);
-    tmk_tree_u64(t, "limit", v->limit_bytes);
+    tmk_tree_u64_if(t, "limit", v->limit_bytes > 0, v->limit_bytes);
     tmk_tree_u64(t, "limit_below", v->limit_below_bytes);
     tmk_tree_text(t, "limit_is", tmk_limit_name(v->limit));
     tmk_tree_u64(t, "missing", v->missing_bytes);

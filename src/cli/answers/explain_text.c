@@ -202,6 +202,12 @@ static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
         tmk_sheet_text(sheet, "Allocated then: %s.", text);
 }
 
+/* "The limit is 16.0 GiB." A limit of which nothing was seen is not 0. */
+static const char *limit_text(const struct tmk_oom_verdict *v, struct size *buffer)
+{
+    return v->limit_bytes == 0 ? "not known" : size_or_dash(v->limit_bytes, buffer);
+}
+
 /* Tell that allocated memory and the request would fit, but reserved memory and the segment for the
  * request do not. */
 static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -254,7 +260,7 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
     else if (c->scene.kind == TMK_SCENE_OOM)
         tmk_sheet_text(sheet, "The job needs more memory: %s %s%s. The limit is %s.",
                        c->need.is_estimate ? "about" : "at least", size_or_dash(c->need.bytes, &a),
-                       of, size_or_dash(c->verdict.limit_bytes, &b));
+                       of, limit_text(&c->verdict, &b));
     else
         tmk_sheet_text(sheet, "The job needs that much: %s were allocated.",
                        size_or_dash(c->scene.allocated_bytes, &a));
@@ -302,7 +308,8 @@ static void add_limit_fact(struct tmk_table *t, const struct tmk_case *c)
         [TMK_LIMIT_SETTING] = "at least; a limit that was set, below the GPU's",
         [TMK_LIMIT_STATED] = "stated by the error",
     };
-    add_fact(t, "limit", c->verdict.limit_bytes, notes[c->verdict.limit]);
+    if (c->verdict.limit_bytes > 0)
+        add_fact(t, "limit", c->verdict.limit_bytes, notes[c->verdict.limit]);
 }
 
 static void add_cause_facts(struct tmk_table *t, const struct tmk_case *c)

@@ -130,6 +130,8 @@ static int sweep_for_leaks(struct tmk_leak_process *item, uint64_t threshold_byt
     if (rc < 0)
         return rc;
     rc = tmk_leakage_finish(item->leakage, &rp, err);
+    for (uint32_t i = 0; i < rp.state.n_devices; i++)
+        place_of_device(item, rp.state.devices[i].device);
     tmk_replay_fini(&rp);
     return rc;
 }
@@ -221,6 +223,51 @@ static int choose_processes(struct tmk_leak_answer *f, const struct tmk_args *ar
     return f->n > 0 && !f->items[0].p ? TMK_EXIT_USAGE : 0;
 }
 
+static bool uses_device(const struct tmk_leak_process *item, uint16_t device)
+{
+    for (uint32_t i = 0; i < item->n_devices; i++)
+        if (item->devices[i] == device)
+            return true;
+    return false;
+}
+
+/* Returns the devices that the processes used, "cpu, cuda:0"; the caller's. */
+static char *used_devices(const struct tmk_leak_answer *f)
+{
+    char *list = tmk_xstrdup(""), name[24];
+    for (unsigned device = 0; device <= UINT16_MAX; device++) {
+        bool is_used = false;
+        for (uint32_t i = 0; i < f->n; i++)
+            is_used |= uses_device(&f->items[i], (uint16_t)device);
+        if (!is_used)
+            continue;
+        char *more = tmk_xformat("%s%s%s", list, list[0] ? ", " : "",
+                                 tmk_device_name((uint16_t)device, name));
+        free(list);
+        list = more;
+    }
+    return list;
+}
+
+/* A device that no process used is a mistake and not clean. */
+static int check_devices(const struct tmk_leak_answer *f)
+{
+    char name[24];
+    for (unsigned d = 0; d < f->n_devices; d++) {
+        bool is_used = false;
+        for (uint32_t i = 0; i < f->n; i++)
+            is_used |= uses_device(&f->items[i], f->devices[d]);
+        if (is_used)
+            continue;
+        char *list = used_devices(f);
+        tmk_say("--devices: no process of this run used %s; it used %s",
+                tmk_device_name(f->devices[d], name), list[0] ? list : "no device");
+        free(list);
+        return TMK_EXIT_USAGE;
+    }
+    return 0;
+}
+
 static bool is_pid(const char *target)
 {
     return tmk_watched_parse(target) != 0 && access(target, F_OK) != 0;
@@ -243,6 +290,8 @@ static int answer_leak(struct tmk_leak_answer *f, const struct tmk_args *args)
     int status = choose_processes(f, args);
     if (status == 0)
         status = sweep_all(f);
+    if (status == 0)
+        status = check_devices(f);
     if (status != 0)
         return status;
     if (tmk_args_get(args, "json"))

@@ -352,7 +352,9 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
 {
     char text[TMK_FRAME_TEXT_BYTES], label[40], words[TMK_LEAK_WORDS_BYTES];
     const char *site =
-        leak->has_site ? tmk_frame_text(&leak->site, false, text) : "a line that is not known";
+        leak->has_site
+            ? tmk_frame_text(&leak->site, leak->site.file && leak->site.file[0] == '<', text)
+            : "a line that is not known";
     tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
               f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
     say_source(item->p, leak);

@@ -10,6 +10,7 @@
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
+#include "model/run.h"
 
 void tmk_summary_line(FILE *out, const char *name, const char *format, ...)
 {
@@ -29,11 +30,16 @@ void tmk_summary_code(FILE *out, const char *text)
     fputc('\n', out);
 }
 
-/* Returns the end of a path: lines are short here. */
-static const char *short_key(const char *key, enum tmk_by by)
+/* Returns a key with its file's short name: lines are short here. The caller's. */
+static char *short_key(const char *key, enum tmk_by by)
 {
-    const char *slash = key && by == TMK_BY_SITE ? strrchr(key, '/') : NULL;
-    return slash ? slash + 1 : key ? key : by == TMK_BY_MODULE ? "outside any module" : "-";
+    char cell[TMK_FRAME_FILE_BYTES];
+    if (!key)
+        return tmk_xstrdup(by == TMK_BY_MODULE ? "outside any module" : "-");
+    if (by != TMK_BY_SITE)
+        return tmk_xstrdup(key);
+    const char *name = tmk_frame_file(key, cell), *end = strchr(key, '>');
+    return name == cell && end ? tmk_xformat("%s%s", cell, end + 1) : tmk_xstrdup(name);
 }
 
 void tmk_summary_shares(FILE *out, const char *name, enum tmk_by by,
@@ -44,14 +50,16 @@ void tmk_summary_shares(FILE *out, const char *name, enum tmk_by by,
         return;
     for (uint64_t i = 0; i < n; i++) {
         char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
-        char *part = tmk_xformat("%s%.60s %s (%s)", i ? ", " : "", short_key(rows[i].key, by),
-                                 tmk_size_text(rows[i].bytes, size),
-                                 tmk_percent_text(rows[i].bytes, whole, percent));
+        char *key = short_key(rows[i].key, by);
+        char *part =
+            tmk_xformat("%s%.60s %s (%s)", i ? ", " : "", key, tmk_size_text(rows[i].bytes, size),
+                        tmk_percent_text(rows[i].bytes, whole, percent));
         bool fits =
             tmk_utf8_width(text) + tmk_utf8_width(part) <= TMK_SHEET_WIDTH - TMK_SUMMARY_NAME_WIDTH;
         if (fits || i == 0)
             strncat(text, part, sizeof text - strlen(text) - 1);
         free(part);
+        free(key);
         if (!fits)
             break;
     }

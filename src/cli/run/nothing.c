@@ -84,6 +84,42 @@ static enum linkage linkage_of(int fd)
     return STATIC;
 }
 
+static bool is_python_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return strncmp(name, "python", 6) == 0 || strncmp(name, "ipython", 7) == 0;
+}
+
+/* Returns whether a script's first line names Python. */
+static bool has_python_line(const char *path)
+{
+    char line[256] = "";
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    bool is_script = fgets(line, sizeof line, f) && strncmp(line, "#!", 2) == 0;
+    fclose(f);
+    return is_script && strstr(line, "python");
+}
+
+/* Python without a library that allocates what we watch: it has nothing to do with tidemark.h. */
+static bool explain_python(const char *name)
+{
+    char *path = tmk_locate_on_path(name);
+    const char *slash = strrchr(name, '/');
+    bool is_python = is_python_name(name) || (path && has_python_line(path));
+    free(path);
+    if (!is_python)
+        return false;
+    tmk_say("nothing was recorded: %s allocated nothing that tidemark watches: no torch tensor, no "
+            "JAX or CuPy array, no CUDA memory",
+            slash ? slash + 1 : name);
+    tmk_say("does this Python have torch? To see: %s -c 'import torch'",
+            is_python_name(name) ? name : "python3");
+    return true;
+}
+
 static bool explain_program(const char *name)
 {
     char *path = tmk_locate_on_path(name);
@@ -134,7 +170,8 @@ void tmk_summary_nothing(const struct tmk_watch *w, bool has_recorded)
                 w->folder);
         return;
     }
-    if (explain_limit() || explain_program(w->argv[0]) || explain_folder(w))
+    if (explain_limit() || explain_program(w->argv[0]) || explain_folder(w) ||
+        explain_python(w->argv[0]))
         return;
     tmk_say("nothing was recorded: %s reported no allocation", w->argv[0]);
     tmk_say("programs report theirs with tidemark.h; to see one that does: tidemark demo");

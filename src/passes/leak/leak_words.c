@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kit/amount.h"
+#include "model/run.h"
 #include "passes/leak/leaks.h"
 #include "trace/layout.h"
 
@@ -131,9 +132,9 @@ static void append_sites(const struct tmk_leakage *l, char *buffer)
     const struct tmk_leak *first = tmk_leakage_get(l, 0);
     uint64_t n = tmk_leakage_n(l);
     const char *file = first->has_site ? first->site.file : NULL;
-    const char *slash = file ? strrchr(file, '/') : NULL;
+    char cell[TMK_FRAME_FILE_BYTES];
     if (file && first->site.line)
-        append(buffer, " at %.120s:%" PRIu32, slash ? slash + 1 : file, first->site.line);
+        append(buffer, " at %.120s:%" PRIu32, tmk_frame_file(file, cell), first->site.line);
     else
         append(buffer, " at a line that is not known");
     if (n > 1)

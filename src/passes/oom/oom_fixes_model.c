@@ -332,7 +332,7 @@ static void fewer_inputs(struct tmk_fixing *f)
     const struct tmk_case *c = f->c;
     uint64_t inputs = c->scene.category_bytes[TIDEMARK_INPUT];
     char size[TMK_AMOUNT_BYTES];
-    if (inputs / 2 < c->verdict.limit_bytes / 20 || c->scene.device == TIDEMARK_HOST)
+    if (inputs == 0 || inputs / 2 < c->verdict.limit_bytes / 20 || c->scene.device == TIDEMARK_HOST)
         return;
     tmk_fixing_add(
         f,
