@@ -185,10 +185,10 @@ def test_stopped_program_alone(tmp_path):
 def test_colours(tmp_path):
     shell(f"tidemark run -q -o a.tmk -- tinytrain --steps 1 {SMALL}", tmp_path)
     report = [TIDEMARK, "report", "a.tmk"]
-    coloured = Terminal(report, tmp_path)
+    coloured = Terminal(report, tmp_path, PAGER="cat")
     assert coloured.wait() == 0 and "\033[1mPEAK\033[0m" in coloured.text
     for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-        plain = Terminal(report, tmp_path, **variables)
+        plain = Terminal(report, tmp_path, PAGER="cat", **variables)
         assert plain.wait() == 0 and "\033" not in plain.text and "PEAK" in plain.text
     assert "\033" not in shell("tidemark report a.tmk", tmp_path).stdout
 

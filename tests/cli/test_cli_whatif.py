@@ -120,7 +120,7 @@ def test_lost_beginning(tmp_path):
     assert said["seeded"] == 92
     assert said["settings"][0]["peak_reserved"] == truth["peak_reserved"]
     assert said["settings"][0]["peak_allocated"] == truth["peak_allocated"]
-    assert "92 blocks were there before" in shell("tidemark whatif half.tmk", tmp_path).stdout
+    assert "92 blocks are older than the trace" in shell("tidemark whatif half.tmk", tmp_path).stdout
 
 
 def test_table(runs):
@@ -155,7 +155,7 @@ def test_small_card(runs):
     assert [row["limit"] for row in said["settings"]] == [0] * len(said["settings"])
     assert all(row["oom"] for row in said["settings"]) and said["best"] is None
     text = shell("tidemark whatif growth.tmk --capacity 300MiB", runs).stdout
-    assert "On a card of 300.0 MiB nothing is left for torch" in text
+    assert "A GPU of 300.0 MiB leaves nothing for torch" in text
     assert re.search(r"measured then  .* MiB +- +- +- +-$", text, re.MULTILINE)
     assert "at most 0 B" not in text
 
@@ -204,7 +204,7 @@ def test_refusals(runs, tmp_path):
     assert "no CUDA blocks" in whatif(tmp_path, "a.tmk", status=1)
     said = whatif(tmp_path, "a.tmk", "--device", "cpu")
     assert said["device"] == "cpu" and said["measured"]["peak_reserved"] is None
-    assert "as if they were on a card" in shell("tidemark whatif a.tmk --device cpu",
+    assert "as if they were on a GPU" in shell("tidemark whatif a.tmk --device cpu",
                                                 tmp_path).stdout
 
 

@@ -112,7 +112,7 @@ def test_leak_on_the_card():
 def test_text():
     done = tidemark("frag", DATA / "ooms" / "fragmentation.trace")
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("cuda:0 when 64.0 MiB were refused, after ") and lines[0].endswith(", in step 22")
+    assert lines[0].startswith("cuda:0 when a request for 64.0 MiB failed, after ") and lines[0].endswith(", in step 22")
     assert "Pinned: " in done.stdout and "worst step: " in done.stdout
     assert all(len(line) <= 80 for line in lines)
     assert tidemark("frag", DATA / "ooms" / "fragmentation.trace", "--at", "step:99").returncode == 1

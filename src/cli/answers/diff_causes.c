@@ -177,7 +177,7 @@ static void write_causes(FILE *out, const struct tmk_diff_answer *x, uint64_t i,
     if (c->owner)
         write_owners(out, x, i, n);
     else if (has_site)
-        tmk_print(out, _(" made at %s"), tmk_frame_text(&f, true, frame));
+        tmk_print(out, _(" from %s"), tmk_frame_text(&f, true, frame));
     else if (!is_known)
         fputs(_(" of unknown origin"), out);
     tmk_print(out, n > 1 ? _(": in each ") : ": ");
@@ -320,6 +320,6 @@ void tmk_diff_causes_text(const struct tmk_diff_answer *x, struct tmk_sheet *she
     free(bunches);
     if (rest != 0)
         print_cause(sheet, tmk_change_text(rest, change),
-                    _("in blocks that the trace no longer has, or never could follow"));
+                    _("in blocks that the trace no longer has, or could not follow"));
     print_notes(sheet, x);
 }

@@ -107,7 +107,7 @@ static void print_totals(struct tmk_sheet *sheet, const struct tmk_diff_answer *
     struct tmk_two most = tmk_diff_answer_most_reserved(c);
     add_total(t, "allocated", &allocated);
     add_total(t, "reserved then", &reserved);
-    add_total(t, "  of it unused", &cached);
+    add_total(t, "  cached", &cached);
     if (c->is_peak[0] && c->is_peak[1])
         add_total(t, "reserved at most", &most);
     if (c->is_peak[0] && c->is_peak[1])
@@ -183,10 +183,11 @@ static void print_places(struct tmk_sheet *sheet, const struct tmk_diff_answer *
         return;
     char *a = place_text(stage[0], module[0]), *b = place_text(stage[1], module[1]);
     fputc('\n', sheet->out);
-    tmk_sheet_text(sheet,
-                   "The two lie at different places of a step, A in %s, B in %s: what one has not "
-                   "made yet, or has freed, is listed as a change too.",
-                   a, b);
+    tmk_sheet_text(
+        sheet,
+        "The two are at different places in a step, A in %s, B in %s. What one of them has "
+        "not allocated yet, or has freed, is listed as a change too.",
+        a, b);
     free(a);
     free(b);
 }

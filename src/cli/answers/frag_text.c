@@ -36,7 +36,8 @@ static void say_moment(const struct tmk_frag_answer *a, const struct tmk_frag_de
     char device[24], time[TMK_AMOUNT_BYTES], size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
     tmk_print(stdout, "%s", tmk_device_name(d->device, device));
     if (d->is_oom)
-        tmk_print(stdout, _(" when %s were refused"), tmk_size_text(d->request_bytes, size));
+        tmk_print(stdout, _(" when a request for %s failed"),
+                  tmk_size_text(d->request_bytes, size));
     else if (a->moment.kind == TMK_FRAG_WORST)
         tmk_print(stdout, _(" when most was reserved"));
     else if (a->moment.kind == TMK_FRAG_STEP)
@@ -55,14 +56,16 @@ static void say_sum(const struct tmk_frag_device *d)
     tmk_percent_text(s->free_bytes, s->reserved_bytes, share);
     char *text =
         d->has_segments
-            ? tmk_xformat(_("Of %s that are held, %s (%s) are not used: %s piece%s, the largest of "
-                            "%s. A request of more than %s needs new memory of the driver."),
+            ? tmk_xformat(_("%s reserved, %s of it (%s) cached, in %s free piece%s, the largest "
+                            "%s. A larger "
+                            "request than %s needs new memory from the driver."),
                           held, unused, share, tmk_count_text(s->n_free, pieces),
                           s->n_free == 1 ? "" : "s", tmk_size_text(s->largest_bytes, largest),
                           tmk_size_text(s->allocatable_bytes, serves))
-            : tmk_xformat(_("Of %s that are held, %s (%s) are not used. In how many pieces is not "
-                            "known: no segment of the driver that blocks lie in was seen."),
-                          held, unused, share);
+            : tmk_xformat(
+                  _("%s reserved, %s of it (%s) cached. The number of free pieces is not known, "
+                    "because no segment with blocks in it was seen."),
+                  held, unused, share);
     tmk_sheet_wrap(stdout, text, "  ");
     free(text);
 }
@@ -73,12 +76,13 @@ static void say_driver_room(const struct tmk_frag_device *d)
     char size[TMK_AMOUNT_BYTES], whole[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES];
     if (!d->has_segments)
         return;
-    char *more = d->allocatable_new_bytes == TMK_BYTES_UNKNOWN
-                     ? tmk_xstrdup("")
-                     : tmk_xformat(_(" With it, %s would have been served (the card has %s)."),
-                                   tmk_size_text(d->allocatable_new_bytes, size),
-                                   tmk_size_text(d->capacity_bytes, total));
-    char *text = tmk_xformat(_("torch.cuda.empty_cache() would give %s back.%s"),
+    char *more =
+        d->allocatable_new_bytes == TMK_BYTES_UNKNOWN
+            ? tmk_xstrdup("")
+            : tmk_xformat(_(" After that, a request for %s would have succeeded (the GPU has %s)."),
+                          tmk_size_text(d->allocatable_new_bytes, size),
+                          tmk_size_text(d->capacity_bytes, total));
+    char *text = tmk_xformat(_("torch.cuda.empty_cache() would release %s.%s"),
                              tmk_size_text(d->sum.whole_bytes, whole), more);
     tmk_sheet_wrap(stdout, text, "  ");
     free(text);
@@ -185,7 +189,7 @@ static void print_pins(const struct pins *pins, struct tmk_sheet *sheet)
     static const struct tmk_column columns[] = {
         {"free", TMK_RIGHT, TMK_FIXED},    {"segments", TMK_RIGHT, TMK_FIXED},
         {"blocks", TMK_RIGHT, TMK_FIXED},  {"size", TMK_RIGHT, TMK_FIXED},
-        {"category", TMK_LEFT, TMK_FIXED}, {"largest made by", TMK_LEFT, TMK_SHRINK},
+        {"category", TMK_LEFT, TMK_FIXED}, {"largest from", TMK_LEFT, TMK_SHRINK},
     };
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     for (uint64_t i = 0; i < pins->n && i < SHOWN_PINS; i++) {
@@ -217,10 +221,10 @@ static void show_pinned(const struct tmk_frag_answer *a, uint64_t device, struct
     }
     qsort(pins.rows, (size_t)pins.n, sizeof *pins.rows, by_pin_free);
     char size[TMK_AMOUNT_BYTES];
-    char *text = tmk_xformat(_("Pinned: %" PRIu64 " segment%s at least half free, %s in all, and "
-                               "cannot go back because of blocks in %s:"),
-                             n, n == 1 ? " is" : "s are", tmk_size_text(bytes, size),
-                             n == 1 ? _("it") : _("them"));
+    char *text = tmk_xformat(
+        _("Pinned: %" PRIu64 " segment%s at least half free, %s in all. Blocks in %s keep them "
+          "from being released:"),
+        n, n == 1 ? " is" : "s are", tmk_size_text(bytes, size), n == 1 ? _("it") : _("them"));
     tmk_print(stdout, "\n");
     tmk_sheet_wrap(stdout, text, "  ");
     print_pins(&pins, sheet);
@@ -274,12 +278,12 @@ static void show_time(const struct tmk_frag_answer *a, const struct tmk_frag_dev
     }
     if (!known)
         return;
-    tmk_print(stdout, _("\n  Held beyond what blocks took at their most, over time:\n"));
+    tmk_print(stdout, _("\n  Reserved beyond the most that was allocated, over time:\n"));
     tmk_sheet_chart(sheet, values, n, a->p->offset_ns, a->p->end_ns + a->p->offset_ns);
     const struct tmk_step_row *worst = worst_step(a->p, d->device);
     char reserved[TMK_AMOUNT_BYTES], blocks[TMK_AMOUNT_BYTES];
     if (worst)
-        tmk_print(stdout, _("  worst step: %" PRId64 ", %s held, at most %s in blocks\n"),
+        tmk_print(stdout, _("  worst step: %" PRId64 ", %s reserved, at most %s allocated\n"),
                   worst->step, tmk_size_text(worst->peak_reserved_bytes, reserved),
                   tmk_size_text(worst->peak_bytes, blocks));
 }

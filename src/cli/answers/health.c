@@ -39,6 +39,17 @@ const char *tmk_health_name(enum tmk_health_kind kind)
     return names[kind];
 }
 
+enum tmk_role tmk_health_role(enum tmk_health_kind kind)
+{
+    static const enum tmk_role roles[] = {
+        [TMK_HEALTH_HEALTHY] = TMK_ROLE_GOOD,   [TMK_HEALTH_LEAKS] = TMK_ROLE_BAD,
+        [TMK_HEALTH_GREW] = TMK_ROLE_WARN,      [TMK_HEALTH_RAN_OUT] = TMK_ROLE_BAD,
+        [TMK_HEALTH_TOO_SHORT] = TMK_ROLE_WARN, [TMK_HEALTH_NEARLY_RAN_OUT] = TMK_ROLE_WARN,
+        [TMK_HEALTH_KILLED] = TMK_ROLE_WARN,    [TMK_HEALTH_NOTHING] = TMK_ROLE_WARN,
+    };
+    return roles[kind];
+}
+
 /* Name the process where the run has several; "" else. The caller's. */
 static char *of_process(struct tmk_run *run, const struct tmk_process *p)
 {

@@ -9,6 +9,7 @@
 #define TMK_CLI_ANSWERS_HEALTH_H
 
 #include "cli/answers/process_answer.h"
+#include "cli/output/terminal.h"
 #include "model/run.h"
 #include "passes/imbalance/imbalance.h"
 #include "trace/defs.h"
@@ -42,6 +43,9 @@ void tmk_health_fini(struct tmk_health *h);
 
 /* "healthy", "leaks", "grew", "ran_out", "nearly_ran_out", "too_short", "killed" or "nothing". */
 const char *tmk_health_name(enum tmk_health_kind kind);
+
+/* The colour of the verdict. */
+enum tmk_role tmk_health_role(enum tmk_health_kind kind);
 
 /* The facts of a failed request, as a sentence needs them. Bytes may be UINT64_MAX: not known. */
 struct tmk_failed_request {

@@ -11,6 +11,7 @@
 #include "cli/front/target.h"
 #include "cli/output/sheet.h"
 #include "cli/output/source_line.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
@@ -132,7 +133,7 @@ static bool say_one_process(const struct tmk_leak_answer *f, const char *n_steps
     return true;
 }
 
-static void say_leak_verdict(const struct tmk_leak_answer *f)
+static void say_leak_verdict_words(const struct tmk_leak_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], steps[TMK_AMOUNT_BYTES];
     struct sum sum = sum_up_leaks(f);
@@ -175,6 +176,18 @@ static void say_leak_verdict(const struct tmk_leak_answer *f)
                 TMK_LEAK_MIN_STEPS, TMK_LEAK_TIME_PARTS);
         break;
     }
+}
+
+/* Say the verdict, in the colour that it has in every view. */
+static void say_leak_verdict(const struct tmk_leak_answer *f)
+{
+    enum tmk_leak_verdict verdict = tmk_leak_verdict_of(f);
+    enum tmk_role role = verdict == TMK_LEAK_FOUND   ? TMK_ROLE_BAD
+                         : verdict == TMK_LEAK_CLEAN ? TMK_ROLE_GOOD
+                                                     : TMK_ROLE_WARN;
+    fputs(tmk_role_on(stdout, role), stdout);
+    say_leak_verdict_words(f);
+    fputs(tmk_role_off(stdout, role), stdout);
 }
 
 /* Say which processes have no steps. */
@@ -341,7 +354,8 @@ static void say_source(const struct tmk_process *p, const struct tmk_leak *leak)
     char text[TMK_FRAME_TEXT_BYTES], made[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES];
     struct tmk_frame library;
     if (leak->has_site && tmk_source_text(p, &leak->site, source))
-        tmk_print(stdout, "    | %s\n", source);
+        tmk_print(stdout, "    %s| %s%s\n", tmk_role_on(stdout, TMK_ROLE_DETAIL), source,
+                  tmk_role_off(stdout, TMK_ROLE_DETAIL));
     if (leak->has_site && tmk_stack_library_line(p, leak->stack, &library))
         say_wrapped("made in", "%s, called from %s", tmk_frame_text(&library, true, made),
                     tmk_frame_text(&leak->site, true, text));

@@ -8,6 +8,7 @@
 #include "cli/answers/summary_line.h"
 #include "cli/front/target.h"
 #include "cli/output/source_line.h"
+#include "cli/output/terminal.h"
 #include "kit/amount.h"
 #include "kit/print.h"
 #include "passes/group.h"
@@ -39,9 +40,11 @@ static bool print_post_mortem(FILE *out, const struct tmk_process_answer *f)
     char time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES], label[40];
     char site[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES], reserved[TMK_AMOUNT_BYTES];
     const char *text = o->has_site ? tmk_source_text(f->p, &o->site, source) : NULL;
+    fputs(tmk_role_on(out, TMK_ROLE_BAD), out);
     tmk_print(out, "\nOUT OF MEMORY in %s after %s%s\n", tmk_process_label(f->p, label),
               tmk_time_text(o->time_ns + f->p->offset_ns, time),
               tmk_step_text(f->p, o->step, ", ", step));
+    fputs(tmk_role_off(out, TMK_ROLE_BAD), out);
     bool is_of_host = o->is_of_driver && o->device == TIDEMARK_HOST;
     tmk_summary_line(out, "request", "%s %s%s", tmk_size_text(o->requested_bytes, wanted),
                      is_of_host ? "of host memory" : "on ",

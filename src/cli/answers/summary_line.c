@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/output/sheet.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/utf8.h"
@@ -25,9 +26,9 @@ void tmk_summary_line(FILE *out, const char *name, const char *format, ...)
 
 void tmk_summary_code(FILE *out, const char *text)
 {
-    fprintf(out, "%*s| ", TMK_SUMMARY_NAME_WIDTH, "");
-    tmk_utf8_write(out, text, TMK_SHEET_WIDTH - TMK_SUMMARY_NAME_WIDTH - 2);
-    fputc('\n', out);
+    fprintf(out, "%*s%s| ", TMK_SUMMARY_NAME_WIDTH, "", tmk_role_on(out, TMK_ROLE_DETAIL));
+    tmk_utf8_write(out, text, tmk_width_of(out) - TMK_SUMMARY_NAME_WIDTH - 2);
+    fprintf(out, "%s\n", tmk_role_off(out, TMK_ROLE_DETAIL));
 }
 
 /* Returns a key with its file's short name: lines are short here. The caller's. */

@@ -138,7 +138,7 @@ static void print_head(struct tmk_sheet *sheet, const struct tmk_whatif_answer *
     const struct tmk_whatif_recorded *f = v->recorded;
     tmk_sheet_text(sheet,
                    "%s allocations and frees on %s through a model of PyTorch's caching allocator; "
-                   "at most %s in blocks. Recorded with %s.",
+                   "at most %s allocated. Recorded with %s.",
                    tmk_count_text(f->n_events, count), tmk_device_name(v->device, device),
                    tmk_size_text(f->peak_allocated_bytes, peak),
                    f->is_async ? _("backend:cudaMallocAsync") : conf_text(v->rows[0].conf));
@@ -152,26 +152,26 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
     if (!v->limit_from || !(v->is_asked || f->n_ooms))
         return;
     if (v->capacity_bytes == TMK_BYTES_UNKNOWN)
-        tmk_sheet_text(sheet, "Limit of torch's memory: %s (%s).",
-                       tmk_size_text(v->limit_bytes, limit), v->limit_from);
+        tmk_sheet_text(sheet, "Limit of torch: %s (%s).", tmk_size_text(v->limit_bytes, limit),
+                       v->limit_from);
     else if (f->outside_bytes == TMK_BYTES_UNKNOWN)
-        tmk_sheet_text(
-            sheet,
-            "On a card of %s, all of it for torch: what the process holds beside torch's "
-            "memory (context, libraries; often 0.5 to 2 GiB) was not recorded.",
-            tmk_size_text(v->capacity_bytes, card));
+        tmk_sheet_text(sheet,
+                       "A GPU of %s, all of it for torch: what the process uses beside torch "
+                       "(context, libraries; often 0.5 to 2 GiB) was not recorded.",
+                       tmk_size_text(v->capacity_bytes, card));
     else if (v->capacity_bytes <= f->outside_bytes)
         tmk_sheet_text(sheet,
-                       "On a card of %s nothing is left for torch: the process holds %s beside "
+                       "A GPU of %s leaves nothing for torch: the process uses %s beside torch "
                        "(context, libraries), as recorded.",
                        tmk_size_text(v->capacity_bytes, card),
                        tmk_size_text(f->outside_bytes, outside));
     else
-        tmk_sheet_text(sheet,
-                       "On a card of %s: %s for torch, since the process holds %s beside (context, "
-                       "libraries), as recorded.",
-                       tmk_size_text(v->capacity_bytes, card), tmk_size_text(v->limit_bytes, limit),
-                       tmk_size_text(f->outside_bytes, outside));
+        tmk_sheet_text(
+            sheet,
+            "A GPU of %s leaves %s for torch: the process uses %s beside torch (context, "
+            "libraries), as recorded.",
+            tmk_size_text(v->capacity_bytes, card), tmk_size_text(v->limit_bytes, limit),
+            tmk_size_text(f->outside_bytes, outside));
 }
 
 /* Print what a reader must know to trust the figures. */
@@ -181,14 +181,13 @@ static void print_returns(struct tmk_sheet *sheet, const struct tmk_whatif_answe
     const struct tmk_whatif_recorded *f = v->recorded;
     if (!f->n_returns || v->is_asked)
         return;
-    char *text = tmk_xformat(_("%s time%s torch gave back what it had cached and took new memory "
-                               "at once: it met a limit "
-                               "that is not known (or the program empties the cache). That would "
-                               "be %s or more, and less "
-                               "than %s: --allowed %" PRIu64 " replays with it."),
-                             tmk_count_text(f->n_returns, count), f->n_returns == 1 ? "" : "s",
-                             tmk_size_text(f->peak_reserved_bytes, least),
-                             tmk_size_text(f->limit_below_bytes, below), f->peak_reserved_bytes);
+    char *text = tmk_xformat(
+        _("Torch released its cache and took new memory at once %s time%s: it met a limit that is "
+          "not known, or the program empties the cache. The limit would be %s or more, and less "
+          "than %s: --allowed %" PRIu64 " replays with it."),
+        tmk_count_text(f->n_returns, count), f->n_returns == 1 ? "" : "s",
+        tmk_size_text(f->peak_reserved_bytes, least), tmk_size_text(f->limit_below_bytes, below),
+        f->peak_reserved_bytes);
     tmk_sheet_item(sheet, text);
     free(text);
 }
@@ -212,43 +211,42 @@ static void print_caveats(struct tmk_sheet *sheet, const struct tmk_whatif_answe
     if (v->ignores_fraction)
         tmk_sheet_item(sheet,
                        _("per_process_memory_fraction of the recorded settings has no effect "
-                         "here: the card's size was not recorded. --capacity tells it."));
+                         "here: the GPU's size was not recorded. --capacity tells it."));
     if (f->is_conf_inferred && f->is_async)
-        tmk_sheet_item(sheet,
-                       _("The settings were not recorded; that the backend was cudaMallocAsync "
-                         "is seen in the driver's pool."));
+        tmk_sheet_item(
+            sheet, _("The settings were not recorded. The driver's pool shows that the backend was "
+                     "cudaMallocAsync."));
     else if (f->is_conf_inferred)
-        tmk_sheet_item(sheet, _("The settings were not recorded; that segments were expandable is "
-                                "seen in them."));
+        tmk_sheet_item(sheet, _("The settings were not recorded. The segments show that they were "
+                                "expandable."));
     else if (!f->alloc_conf)
-        tmk_sheet_item(sheet, _("The settings were not recorded: torch's defaults are taken."));
+        tmk_sheet_item(sheet, _("The settings were not recorded; torch's defaults are used."));
     if (f->is_conf_wrong)
         tmk_sheet_item(sheet,
-                       _("The recorded settings make no sense to torch 2.11: its defaults are "
-                         "taken."));
+                       _("Torch 2.11 would not accept the recorded settings; its defaults are "
+                         "used."));
     if (f->is_async)
         tmk_sheet_item(sheet, _("cudaMallocAsync is not modelled: this is what the native backend "
-                                "would have held."));
+                                "would have reserved."));
     if (f->n_seeded) {
         char *text =
-            tmk_xformat(_("%s blocks were there before recording began: replay begins with "
-                          "them, as if allocated then."),
+            tmk_xformat(_("%s blocks are older than the trace: the replay allocates them at its "
+                          "start."),
                         tmk_count_text(f->n_seeded, count));
         tmk_sheet_item(sheet, text);
         free(text);
     }
     if (v->device == TIDEMARK_HOST)
-        tmk_sheet_item(sheet,
-                       _("These are blocks of the host, replayed as if they were on a card."));
+        tmk_sheet_item(sheet, _("These are host blocks, replayed as if they were on a GPU."));
     else if (!f->knows_requests && !v->rows[0].setting.conf.expandable_segments)
-        tmk_sheet_item(sheet,
-                       _("Blocks' sizes are known, not what was asked for: figures are good to "
-                         "1 % with the settings it was recorded with, to a few percent with "
-                         "others."));
+        tmk_sheet_item(
+            sheet,
+            _("The trace has block sizes, not requested sizes: figures are good to 1 % with the "
+              "recorded settings, to a few percent with others."));
     else if (has_unplaced(v))
-        tmk_sheet_item(sheet,
-                       _("Recorded with expandable segments: where the driver would have put "
-                         "others is not known, and near a limit that can make some percent."));
+        tmk_sheet_item(
+            sheet, _("Recorded with expandable segments: where the driver would put others is not "
+                     "known. Near a limit that can be some percent."));
 }
 
 /* ---- what to do ---- */
@@ -261,16 +259,17 @@ static void print_oom(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v
     const struct tmk_whatif_oom *oom = &row->result.oom;
     if (!row->result.has_oom)
         return;
-    char *least = row->has_smallest ? tmk_xformat(_(" It would need %s for torch."),
+    char *least = row->has_smallest ? tmk_xformat(_(" It needs %s for torch."),
                                                   tmk_size_text(row->smallest_bytes, need))
                                     : tmk_xstrdup("");
-    tmk_sheet_text(sheet,
-                   "With %s it runs out of memory%s, about %s after the start, asking for %s%s.%s",
-                   row == v->rows ? _("the recorded settings") : row->conf,
-                   tmk_step_text(v->p, oom->step, " ", step),
-                   tmk_time_text(oom->time_ns + v->p->offset_ns, time),
-                   tmk_size_text(oom->requested_bytes, request),
-                   oom->is_recorded ? _(", as it did when recorded") : "", least);
+    tmk_sheet_text(
+        sheet,
+        "With %s it runs out of memory%s, about %s after the start, at a request for %s%s.%s",
+        row == v->rows ? _("the recorded settings") : row->conf,
+        tmk_step_text(v->p, oom->step, " ", step),
+        tmk_time_text(oom->time_ns + v->p->offset_ns, time),
+        tmk_size_text(oom->requested_bytes, request),
+        oom->is_recorded ? _(", as it did when recorded") : "", least);
     free(least);
 }
 
@@ -284,10 +283,10 @@ static void print_least(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
         return;
     tmk_size_text(row->smallest_bytes, need);
     if (outside == TMK_BYTES_UNKNOWN)
-        tmk_sheet_text(sheet, "The least that works with %s: %s for torch.", name, need);
+        tmk_sheet_text(sheet, "The smallest limit that works with %s: %s for torch.", name, need);
     else
-        tmk_sheet_text(sheet, "The least that works with %s: a card of %s, %s of it for torch.",
-                       name, tmk_size_text(row->smallest_bytes + outside, card), need);
+        tmk_sheet_text(sheet, "The smallest GPU that works with %s: %s, %s of it for torch.", name,
+                       tmk_size_text(row->smallest_bytes + outside, card), need);
 }
 
 static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_answer *v)
@@ -296,25 +295,26 @@ static void print_advice(struct tmk_sheet *sheet, const struct tmk_whatif_answer
     const struct tmk_whatif_row *now = &v->rows[0], *best = tmk_whatif_best(v);
     if (!best) {
         tmk_sheet_text(sheet,
-                       "None of these settings makes it fit: it needs a larger card, or less "
-                       "memory (see: tidemark peak).");
+                       "None of these settings makes it fit. It needs a larger GPU, or less memory "
+                       "(tidemark peak shows what it uses).");
         return;
     }
     uint64_t before = now->result.peak_reserved_bytes, after = best->result.peak_reserved_bytes;
     double saving = before > after ? (double)(before - after) / (double)before : 0;
     if (best == now || (saving < least_saving && !now->result.has_oom))
-        tmk_sheet_text(sheet, "Nothing here is worth a change: no setting saves more than %.0f %%.",
+        tmk_sheet_text(sheet, "No setting is worth a change: none saves more than %.0f %%.",
                        100 * least_saving);
     else if (now->result.has_oom && now->result.oom.is_recorded)
-        tmk_sheet_text(sheet,
-                       "Set PYTORCH_CUDA_ALLOC_CONF=%s: with that it gets past where it ran out. "
-                       "What would have come after that is not in the recording.",
-                       conf_text(best->conf));
+        tmk_sheet_text(
+            sheet,
+            "Set PYTORCH_CUDA_ALLOC_CONF=%s. Replayed: it gets past the request that failed. "
+            "What comes after that is not in the trace.",
+            conf_text(best->conf));
     else if (now->result.has_oom)
-        tmk_sheet_text(sheet, "Set PYTORCH_CUDA_ALLOC_CONF=%s: with that it does not run out.",
+        tmk_sheet_text(sheet, "Set PYTORCH_CUDA_ALLOC_CONF=%s. Replayed: it does not run out.",
                        conf_text(best->conf));
     else
-        tmk_sheet_text(sheet, "Set PYTORCH_CUDA_ALLOC_CONF=%s: it saves %s (%.0f %%).",
+        tmk_sheet_text(sheet, "Set PYTORCH_CUDA_ALLOC_CONF=%s. Replayed: it saves %s (%.0f %%).",
                        conf_text(best->conf), tmk_size_text(before - after, saved), 100 * saving);
 }
 

@@ -94,7 +94,7 @@ static void choose_limit(struct question *q)
         v->limit_from = "the card's";
     } else if (q->allowed_bytes == TMK_BYTES_UNKNOWN && f->limit_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = f->limit_bytes;
-        v->limit_from = "it ran out there when recorded; --capacity asks about another card";
+        v->limit_from = "it ran out there when recorded; --capacity asks about another GPU";
     } else if (q->allowed_bytes == TMK_BYTES_UNKNOWN && f->card_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = tmk_whatif_share(f, f->card_bytes);
         v->limit_from = "the card that it was recorded on, less what is held beside torch";

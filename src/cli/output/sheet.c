@@ -199,7 +199,11 @@ void tmk_sheet_item(struct tmk_sheet *sheet, const char *text)
 void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text)
 {
     char *lead = tmk_xformat("%" PRIu32 ". ", number);
+    if (!sheet->markdown)
+        begin_role(sheet, TMK_ROLE_STRONG);
     put_entry(sheet, lead, text);
+    if (!sheet->markdown)
+        end_role(sheet);
     free(lead);
 }
 

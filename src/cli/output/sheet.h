@@ -51,7 +51,7 @@ void tmk_sheet_command(struct tmk_sheet *sheet, const char *lead, const char *co
 void tmk_sheet_item(struct tmk_sheet *sheet, const char *text);
 /* Write a further paragraph of such an entry. */
 void tmk_sheet_more(struct tmk_sheet *sheet, const char *text);
-/* Write an entry of a numbered list. */
+/* Write an entry of a numbered list: what to do. */
 void tmk_sheet_numbered(struct tmk_sheet *sheet, uint32_t number, const char *text);
 /* Return what begins a role and ends any, for tmk_table_paint(); "" without colours. */
 const char *tmk_sheet_role(const struct tmk_sheet *sheet, enum tmk_role role);

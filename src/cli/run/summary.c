@@ -20,6 +20,7 @@
 #include "cli/output/losses.h"
 #include "cli/output/say.h"
 #include "cli/output/source_line.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/print.h"
@@ -116,7 +117,9 @@ static void line_verdict(const struct tmk_health *h)
 {
     char source[TMK_SOURCE_LINE_BYTES];
     const char *text = h->has_site ? tmk_source_text(h->p, &h->site, source) : NULL;
+    fputs(tmk_role_on(stderr, tmk_health_role(h->kind)), stderr);
     tmk_summary_line(stderr, "verdict", "%s", h->text);
+    fputs(tmk_role_off(stderr, tmk_health_role(h->kind)), stderr);
     if (text)
         tmk_summary_code(stderr, text);
 }
