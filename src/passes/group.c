@@ -46,7 +46,7 @@ bool tmk_by_find(const char *name, enum tmk_by *ret)
         [TMK_BY_CATEGORY] = "category",   [TMK_BY_MODULE] = "module",
         [TMK_BY_COMPONENT] = "component", [TMK_BY_STAGE] = "stage",
         [TMK_BY_STEP] = "step",           [TMK_BY_STACK] = "stack",
-        [TMK_BY_TENSOR] = "tensor"};
+        [TMK_BY_TENSOR] = "tensor",       [TMK_BY_SITE] = "line"};
     for (size_t i = 0; i < TMK_N(names); i++)
         if (strcmp(names[i], name) == 0) {
             *ret = (enum tmk_by)i;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "cli/answers/peak_answer.h"
 #include "cli/answers/process_answer.h"
 #include "cli/answers/report_answer.h"
 #include "cli/front/target.h"
@@ -59,13 +60,6 @@ static void add_share_row(struct tmk_table *t, const struct shares *s, const cha
         tmk_table_bar(t, bytes, s->whole);
 }
 
-static const char *unknown_key(enum tmk_by by)
-{
-    if (by == TMK_BY_STEP)
-        return "before the first";
-    return by == TMK_BY_MODULE ? "outside any module" : "-";
-}
-
 /* Returns what a row is called. A line of code is called by its file without the folders, which are
  * long. */
 static char *row_name(const struct shares *s, const struct tmk_peak_row *row)
@@ -74,7 +68,7 @@ static char *row_name(const struct shares *s, const struct tmk_peak_row *row)
     char text[TMK_FRAME_TEXT_BYTES];
     if (s->by == TMK_BY_SITE && tmk_stack_site(s->f->p, row->stack, &site))
         return tmk_xstrdup(tmk_frame_text(&site, true, text));
-    return tmk_xstrdup(row->key ? row->key : unknown_key(s->by));
+    return tmk_xstrdup(row->key ? row->key : tmk_unknown_key_text(s->by));
 }
 
 /* Returns the text of a row's line; "" where it is not there. */

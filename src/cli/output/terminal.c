@@ -183,12 +183,10 @@ static unsigned basic_colour(unsigned red, unsigned green, unsigned blue)
     return 30u + (red > middle) + 2u * (green > middle) + 4u * (blue > middle);
 }
 
-const char *tmk_hue_code(bool colour, const char *rrggbb, char *buffer)
+const char *tmk_hue_code(bool colour, uint32_t rrggbb, char *buffer)
 {
     const char *term = setting("TERM"), *depth = setting("COLORTERM");
-    unsigned long rgb = strtoul(rrggbb + 1, NULL, 16);
-    unsigned red = (unsigned)(rgb >> 16) & 255, green = (unsigned)(rgb >> 8) & 255;
-    unsigned blue = (unsigned)rgb & 255;
+    unsigned red = rrggbb >> 16 & 255, green = rrggbb >> 8 & 255, blue = rrggbb & 255;
     if (!colour)
         *buffer = '\0';
     else if (depth && (strcmp(depth, "truecolor") == 0 || strcmp(depth, "24bit") == 0))

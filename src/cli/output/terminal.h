@@ -22,6 +22,7 @@
 #define TMK_CLI_OUTPUT_TERMINAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 enum { TMK_WIDTH_USUAL = 80, TMK_WIDTH_PROSE = 100 };
@@ -71,6 +72,6 @@ void tmk_paint(FILE *out, enum tmk_role role, const char *text);
 /* Writes into `buffer` what begins text in the colour "#rrggbb", as near as
  * the terminal has it. Returns it; "" without colours. tmk_colour_end() ends it. */
 enum { TMK_HUE_BYTES = 24 };
-const char *tmk_hue_code(bool colour, const char *rrggbb, char *buffer);
+const char *tmk_hue_code(bool colour, uint32_t rrggbb, char *buffer);
 
 #endif
