@@ -27,7 +27,7 @@
     X(category, TEXT, TMK_FEW, "what it is for: parameter, gradient and so on")                    \
     X(tensor, TEXT, TMK_FEW, "its name")                                                           \
     X(stream, INT, TMK_FEW, "handle of the stream it was made on, 0: default; NULL: has none")     \
-    X(requested, INT, TMK_PLAIN, "bytes asked for, before rounding up; NULL: not known")
+    X(requested, INT, TMK_PLAIN, "bytes requested, before rounding up; NULL: not known")
 
 enum { TMK_BLOCK_COLUMNS(TMK_COLUMN_NUMBER) TMK_N_BLOCK_COLUMNS };
 extern const struct tmk_sql_column tmk_block_columns[];

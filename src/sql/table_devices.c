@@ -13,7 +13,7 @@
     X(pid, INT, TMK_FEW, "process")                                                                \
     X(rank, INT, TMK_FEW, "its rank")                                                              \
     X(device, TEXT, TMK_FEW, "cpu, cuda:0 and so on")                                              \
-    X(allocated, INT, TMK_PLAIN, "bytes in blocks at the end")                                     \
+    X(allocated, INT, TMK_PLAIN, "bytes allocated at the end")                                     \
     X(max_allocated, INT, TMK_PLAIN, "most bytes ever")                                            \
     X(max_ns, INT, TMK_PLAIN, "when that was, ns since the run's start")                           \
     X(allocations, INT, TMK_PLAIN, "blocks made")                                                  \

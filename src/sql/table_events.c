@@ -30,7 +30,7 @@ static const char kind_words[] = TMK_EVENT_KINDS(X);
     X(device, TEXT, TMK_FEW, "of what is about a device")                                          \
     X(address, INT, TMK_PLAIN, "of allocate, free, tag, segment, segment_end")                     \
     X(size, INT, TMK_PLAIN,                                                                        \
-      "bytes of the block or segment, asked for (oom), reserved, used (sample)")                   \
+      "bytes of the block or segment, requested (oom), reserved, used (sample)")                   \
     X(stack_id, INT, TMK_PLAIN, "who: stacks.id")                                                  \
     X(stage, TEXT, TMK_FEW, "innermost stage of the thread")                                       \
     X(module, TEXT, TMK_FEW, "innermost module of the thread")                                     \

@@ -20,11 +20,11 @@
     X(time_ns, INT, TMK_PLAIN, "when, ns since the run's start")                                   \
     X(step, INT, TMK_PLAIN, "training step; NULL: before the first")                               \
     X(oom, INT, TMK_FEW, "1: it ran out; 0: it came near")                                         \
-    X(request, INT, TMK_PLAIN, "bytes asked for; NULL: a card that is nearly full")                \
+    X(request, INT, TMK_PLAIN, "bytes requested; NULL: a GPU that is nearly full")                 \
     X(cause, TEXT, TMK_FEW, "demand, fragmentation, leak, outlier, other_process or settings")     \
     X(max_bytes, INT, TMK_PLAIN, "what the allocator may have, at least")                          \
-    X(allocated, INT, TMK_PLAIN, "bytes in blocks then")                                           \
-    X(reserved, INT, TMK_PLAIN, "bytes that it held of the driver; NULL: not known")               \
+    X(allocated, INT, TMK_PLAIN, "bytes allocated then")                                           \
+    X(reserved, INT, TMK_PLAIN, "bytes that it had reserved; NULL: not known")                     \
     X(missing, INT, TMK_PLAIN, "bytes by which it did not fit, at most; NULL: a near miss")        \
     X(fix, TEXT, TMK_FEW, "what would have helped, the first; NULL: nothing is known")             \
     X(fix_saves, INT, TMK_PLAIN, "bytes that it saves; NULL: not computed")                        \

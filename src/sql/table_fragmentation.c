@@ -25,9 +25,9 @@
     X(step, INT, TMK_FEW, "training step then; NULL: before the first")                            \
     X(pool, TEXT, TMK_FEW, "small, large; NULL: the device as a whole")                            \
     X(stream, INT, TMK_FEW, "handle of the pool's stream, 0: default; NULL: not known")            \
-    X(reserved, INT, TMK_PLAIN, "bytes held; NULL: not known")                                     \
-    X(allocated, INT, TMK_PLAIN, "bytes in blocks")                                                \
-    X(free, INT, TMK_PLAIN, "bytes held and not in blocks")                                        \
+    X(reserved, INT, TMK_PLAIN, "bytes reserved; NULL: not known")                                 \
+    X(allocated, INT, TMK_PLAIN, "bytes allocated")                                                \
+    X(free, INT, TMK_PLAIN, "bytes cached: reserved and not allocated")                            \
     X(largest_free, INT, TMK_PLAIN, "bytes of the largest free block; NULL: not known")            \
     X(largest_allocatable, INT, TMK_PLAIN, "largest request that needs no new memory")             \
     X(largest_allocatable_new, INT, TMK_PLAIN,                                                     \
@@ -36,7 +36,8 @@
     X(segments, INT, TMK_PLAIN, "of the driver; NULL: not known")                                  \
     X(blocks, INT, TMK_PLAIN, "in use")                                                            \
     X(free_blocks, INT, TMK_PLAIN, "pieces that the free bytes are in; NULL: not known")           \
-    X(request, INT, TMK_PLAIN, "bytes refused, where the moment is that; else NULL")
+    X(request, INT, TMK_PLAIN,                                                                     \
+      "bytes of the request that failed, where that is the moment; else NULL")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
 static const struct tmk_sql_column columns[] = {COLUMNS(TMK_COLUMN_DOC)};
@@ -118,7 +119,7 @@ static int fill_fragmentation(struct tmk_fill *f, struct tmk_error *err)
 const struct tmk_vtab_def tmk_vtab_fragmentation = {
     .doc =
         {.name = "fragmentation(t)",
-         .meaning = "what an allocator held and did not use, t ns after the run's start",
+         .meaning = "what an allocator had reserved and not allocated, t ns after the run's start",
          .columns = columns,
          .n_columns = N_COLUMNS,
          .example = "SELECT device, pool, reserved, free, largest_free FROM fragmentation",

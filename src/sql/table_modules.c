@@ -228,7 +228,7 @@ static int fill_modules(struct tmk_fill *f, struct tmk_error *err)
 
 const struct tmk_vtab_def tmk_vtab_modules = {
     .doc = {.name = "modules",
-            .meaning = "what each module did and held",
+            .meaning = "what each module did and kept",
             .columns = columns,
             .n_columns = N_COLUMNS,
             .example = "SELECT module, calls, peak_allocated FROM modules ORDER BY 3 DESC LIMIT 10",

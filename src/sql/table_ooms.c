@@ -14,14 +14,14 @@
     X(time_ns, INT, TMK_ORDER_TIME, "when, ns since the run's start")                              \
     X(step, INT, TMK_ORDER_STEP, "training step; NULL: before the first")                          \
     X(device, TEXT, TMK_FEW, "cpu, cuda:0 and so on")                                              \
-    X(requested, INT, TMK_PLAIN, "bytes asked for")                                                \
+    X(requested, INT, TMK_PLAIN, "bytes requested")                                                \
     X(capacity, INT, TMK_PLAIN, "bytes that may be used; NULL: not known")                         \
-    X(allocated, INT, TMK_PLAIN, "bytes in blocks of the process on the device then")              \
+    X(allocated, INT, TMK_PLAIN, "bytes allocated by the process on the device then")              \
     X(thread, INT, TMK_FEW, "the system's number of the thread that asked")                        \
-    X(stack_id, INT, TMK_PLAIN, "who asked: stacks.id")                                            \
+    X(stack_id, INT, TMK_PLAIN, "who requested it: stacks.id")                                     \
     X(stage, TEXT, TMK_FEW, "innermost stage")                                                     \
     X(module, TEXT, TMK_FEW, "innermost module")                                                   \
-    X(source, TEXT, TMK_FEW, "who refused: allocator (the framework's) or driver")                 \
+    X(source, TEXT, TMK_FEW, "what failed it: allocator (the framework's) or driver")              \
     X(device_free, INT, TMK_PLAIN, "bytes of the device that nobody had then; NULL: not known")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };
@@ -73,7 +73,7 @@ static int fill_ooms(struct tmk_fill *f, struct tmk_error *err)
 const struct tmk_vtab_def tmk_vtab_ooms = {
     .doc =
         {.name = "ooms",
-         .meaning = "allocations that were refused",
+         .meaning = "requests that failed: out of memory",
          .columns = columns,
          .n_columns = N_COLUMNS,
          .example = "SELECT time_ns, step, device, requested, capacity, allocated FROM ooms",

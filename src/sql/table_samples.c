@@ -20,7 +20,7 @@
     X(total, INT, TMK_PLAIN, "bytes that it has; NULL: not known")                                 \
     X(own, INT, TMK_PLAIN, "bytes that the process uses, by the driver; NULL: not known")          \
     X(others, INT, TMK_PLAIN, "bytes that other processes use; NULL: not known")                   \
-    X(allocated, INT, TMK_PLAIN, "bytes in blocks of the process then")                            \
+    X(allocated, INT, TMK_PLAIN, "bytes allocated by the process then")                            \
     X(reserved, INT, TMK_PLAIN, "bytes reserved by its allocator then; NULL: not known")
 
 enum { COLUMNS(TMK_COLUMN_NUMBER) N_COLUMNS };

@@ -19,13 +19,13 @@
       "device, array, physical, mapping, pool, async, managed, pinned, registered or ipc")         \
     X(on_device, INT, TMK_FEW, "1: it takes memory of the device; 0: it does not, or not surely")  \
     X(address, INT, TMK_PLAIN, "where; of physical, pool and array their handle")                  \
-    X(size, INT, TMK_PLAIN, "bytes, as asked for; of a pool what it holds")                        \
+    X(size, INT, TMK_PLAIN, "bytes, as requested; of a pool what it has")                          \
     X(alloc_ns, INT, TMK_ORDER_TIME, "when it began, ns since the run's start")                    \
     X(free_ns, INT, TMK_PLAIN, "when it ended; NULL: it has not")                                  \
     X(owner, TEXT, TMK_FEW, "torch, nccl, cublas, jax, user and so on; NULL: not known")           \
     X(library, TEXT, TMK_FEW, "file that called the driver; NULL: not known")                      \
     X(thread, INT, TMK_FEW, "the system's number of the thread that asked")                        \
-    X(stack_id, INT, TMK_PLAIN, "who asked, C frames too: stacks.id")                              \
+    X(stack_id, INT, TMK_PLAIN, "who requested it, C frames too: stacks.id")                       \
     X(step, INT, TMK_FEW, "training step it began in; NULL: before the first")                     \
     X(stage, TEXT, TMK_FEW, "innermost stage then")                                                \
     X(module, TEXT, TMK_FEW, "innermost module then")
@@ -78,7 +78,7 @@ static int fill_segments(struct tmk_fill *f, struct tmk_error *err)
 
 const struct tmk_vtab_def tmk_vtab_segments = {
     .doc = {.name = "segments",
-            .meaning = "what the driver gave to the process, and who asked for it",
+            .meaning = "what the driver gave to the process, and who requested it",
             .columns = columns,
             .n_columns = N_COLUMNS,
             .example = "SELECT device, owner, kind, count(*), sum(size) FROM segments "

@@ -26,7 +26,7 @@
     X(step, INT, TMK_PLAIN, "training step; NULL: before the first")                               \
     X(start_ns, INT, TMK_PLAIN, "when it began, ns since the run's start")                         \
     X(end_ns, INT, TMK_PLAIN, "when it ended, or the last event of it")                            \
-    X(peak_allocated, INT, TMK_PLAIN, "most bytes in blocks during it")                            \
+    X(peak_allocated, INT, TMK_PLAIN, "most bytes allocated during it")                            \
     X(peak_reserved, INT, TMK_PLAIN, "most bytes reserved, blocks and cache; NULL: not known")     \
     X(allocations, INT, TMK_PLAIN, "blocks made in it")                                            \
     X(bytes, INT, TMK_PLAIN, "bytes of these blocks")                                              \
@@ -34,7 +34,7 @@
     X(pid, INT, TMK_FEW, "process")                                                                \
     X(frees, INT, TMK_PLAIN, "frees in it")                                                        \
     X(freed_bytes, INT, TMK_PLAIN, "bytes of the blocks freed")                                    \
-    X(end_allocated, INT, TMK_PLAIN, "bytes in blocks at its end")                                 \
+    X(end_allocated, INT, TMK_PLAIN, "bytes allocated at its end")                                 \
     X(peak_ns, INT, TMK_PLAIN, "when the peak was reached")                                        \
     X(finished, INT, TMK_PLAIN, "0: the trace ends in this step")                                  \
     X(end_reserved, INT, TMK_PLAIN, "bytes reserved at its end; NULL: not known")                  \

@@ -28,7 +28,7 @@
     X(seq, COUNT, TMK_IN_STEP, "order in the step, from 0; counts modules outside stages too")     \
     X(module, TEXT, TMK_FEW, "dotted path of the module")                                          \
     X(stage, TEXT, TMK_FEW, "pre or post, then forward, backward or step")                         \
-    X(allocated, MB, TMK_PLAIN, "MB in blocks at that moment")                                     \
+    X(allocated, MB, TMK_PLAIN, "MB allocated at that moment")                                     \
     X(max_allocated, MB, TMK_PLAIN, "the most so far, MB")                                         \
     X(cached, MB, TMK_PLAIN, "MB reserved, blocks included; NULL: not known")                      \
     X(max_cached, MB, TMK_PLAIN, "the most so far, MB; NULL: not known")                           \

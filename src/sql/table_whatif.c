@@ -27,12 +27,12 @@ enum { AS_RECORDED = 0 };
     X(conf, TEXT, TMK_FEW, "settings as in PYTORCH_CUDA_ALLOC_CONF; '': torch's defaults")         \
     X(recorded, INT, TMK_FEW, "1: these are the recorded ones")                                    \
     X(max_bytes, INT, TMK_PLAIN, "what torch may have; NULL: no limit")                            \
-    X(peak_allocated, INT, TMK_PLAIN, "most bytes in blocks")                                      \
-    X(peak_reserved, INT, TMK_PLAIN, "most bytes held of the driver")                              \
+    X(peak_allocated, INT, TMK_PLAIN, "most bytes allocated")                                      \
+    X(peak_reserved, INT, TMK_PLAIN, "most bytes reserved")                                        \
     X(retries, INT, TMK_PLAIN, "times that everything cached was given back")                      \
     X(segments, INT, TMK_PLAIN, "most at once; expandable ones are not counted")                   \
     X(oom_event, INT, TMK_PLAIN, "allocations and frees before it ran out; NULL: it did not")      \
-    X(oom_request, INT, TMK_PLAIN, "bytes asked for then")                                         \
+    X(oom_request, INT, TMK_PLAIN, "bytes requested then")                                         \
     X(oom_ns, INT, TMK_PLAIN, "when, about, ns since the run's start")                             \
     X(oom_step, INT, TMK_PLAIN, "training step then")
 
@@ -155,7 +155,8 @@ static int fill_whatif(struct tmk_fill *f, struct tmk_error *err)
 const struct tmk_vtab_def tmk_vtab_whatif = {
     .doc =
         {.name = "whatif(capacity)",
-         .meaning = "what torch would have held under other settings, on a card of so many bytes",
+         .meaning =
+             "what torch would have reserved under other settings, on a GPU of so many bytes",
          .columns = columns,
          .n_columns = N_COLUMNS,
          .example = "SELECT conf, peak_reserved, retries FROM whatif ORDER BY peak_reserved",

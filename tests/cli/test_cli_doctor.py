@@ -377,6 +377,7 @@ def in_namespaces(*flags):
                      "nothing"}),
     (["mount -t proc proc proc"], 0, {"recording": "not tried: no folder for files: /tmp"}),
     (["mount -t proc proc proc", "mount -t tmpfs tmpfs tmp"], 0, {
+        "pictures": "SVG only: libcairo.so.2: cannot open shared object file: No such file or directory",
         "Python": "none on PATH", "torch": "none for a Python: there is none on PATH",
         "recording": "one step of tinytrain, 819 events, verified"}),
 ])

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/cmd/doctor_screen.c - doctor's rows about what people see: the terminal, the locale, fonts.
+/* cli/cmd/doctor_screen.c - doctor's rows about what people see: the terminal, the locale, pictures
+ * and their fonts.
  *
- * Fonts are looked for by file name, as far as needed, without fontconfig: pictures are drawn by a
- * library that may not be there. */
+ * Fonts are looked for by file name, as far as needed, without fontconfig, which may not be there.
+ */
 #include <dirent.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -14,9 +15,11 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/error.h"
 #include "cli/cmd/doctor.h"
 #include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
+#include "draw/cairo_writer.h"
 
 /* ---- the terminal ---- */
 
@@ -70,6 +73,19 @@ static void check_locale(struct tmk_doctor_row *r)
     if (!is_utf8)
         tmk_doctor_fix(r, "export LC_ALL=C.UTF-8");
     freelocale(locale);
+}
+
+/* ---- pictures ---- */
+
+static void check_pictures(struct tmk_doctor_row *r)
+{
+    struct tmk_error err = {0};
+    if (tmk_cairo_load(&err) == 0) {
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "SVG, PNG and PDF");
+        return;
+    }
+    tmk_doctor_say(r, TMK_GRADE_FAIR, "SVG only: %s", err.text);
+    tmk_doctor_fix(r, "sudo apt-get install " TMK_CAIRO_PACKAGE);
 }
 
 /* ---- fonts ---- */
@@ -146,5 +162,6 @@ void tmk_doctor_screen(struct tmk_doctor *d)
 {
     check_terminal(tmk_doctor_add(d, "terminal"));
     check_locale(tmk_doctor_add(d, "locale"));
+    check_pictures(tmk_doctor_add(d, "pictures"));
     check_fonts(tmk_doctor_add(d, "fonts"));
 }
