@@ -36,15 +36,21 @@ static const char *const titles[] = {
 
 /* ---- facts ---- */
 
-static void put_fact(struct tmk_grid *g, struct tmk_area *area, const char *name, const char *text)
+static void put_inked_fact(struct tmk_grid *g, struct tmk_area *area, const char *name,
+                           enum tmk_ink ink, const char *text)
 {
     if (area->height == 0)
         return;
     tmk_grid_put(g, area->x + 1, area->y, 10, TMK_INK_DIM, name);
     if (area->width > 13)
-        tmk_grid_put(g, area->x + 12, area->y, area->width - 13, TMK_INK_PLAIN, text);
+        tmk_grid_put(g, area->x + 12, area->y, area->width - 13, ink, text);
     area->y++;
     area->height--;
+}
+
+static void put_fact(struct tmk_grid *g, struct tmk_area *area, const char *name, const char *text)
+{
+    put_inked_fact(g, area, name, TMK_INK_PLAIN, text);
 }
 
 static void put_memory_facts(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
@@ -74,11 +80,12 @@ static void put_steps(struct tmk_grid *g, struct tmk_area *area, const struct tm
         return;
     int n = snprintf(text, sizeof text, "%s", tmk_count_text(d->n_steps, count));
     if (d->step_ns)
-        n += snprintf(text + n, sizeof text - (size_t)n, " of %s", tmk_time_text(d->step_ns, time));
+        n += snprintf(text + n, sizeof text - (size_t)n, ", %s each",
+                      tmk_time_text(d->step_ns, time));
     if (d->bytes_per_step > 0)
-        snprintf(text + n, sizeof text - (size_t)n, "; what stays GROWS by %s each",
+        snprintf(text + n, sizeof text - (size_t)n, "; memory kept after a step GROWS by %s",
                  tmk_size_text((uint64_t)d->bytes_per_step, growth));
-    put_fact(g, area, "steps", text);
+    put_inked_fact(g, area, "steps", d->bytes_per_step > 0 ? TMK_INK_WARN : TMK_INK_PLAIN, text);
 }
 
 static const struct tmk_top_process *process_of(const struct tmk_top_model *m, uint32_t pid)
@@ -129,7 +136,8 @@ static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct
 {
     char text[TMK_FORECAST_TEXT_BYTES];
     if (area->height > LISTS_LEAST_LINES || f->has_time)
-        put_fact(g, area, "forecast", tmk_forecast_text(f, false, text));
+        put_inked_fact(g, area, "forecast", tmk_picture_risk(f->risk),
+                       tmk_forecast_text(f, false, text));
 }
 
 /* ---- lists ---- */
@@ -242,13 +250,13 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
         return;
     }
     if (!d->has_memory) {
-        put_fact(g, &area, d->card[0] ? "card" : "trace",
+        put_fact(g, &area, d->card[0] ? "GPU" : "trace",
                  d->card[0] ? d->card : "nothing has been allocated yet");
         return;
     }
     put_memory_facts(g, &area, d);
     if (d->card[0])
-        put_fact(g, &area, "card", d->card);
+        put_fact(g, &area, "GPU", d->card);
     put_peak_fact(g, &area, d);
     put_steps(g, &area, d);
     put_forecast(g, &area, &d->forecast);

@@ -3,6 +3,7 @@
 #ifndef TMK_TUI_PICTURE_PARTS_H
 #define TMK_TUI_PICTURE_PARTS_H
 
+#include "forecast/oom_forecast.h"
 #include "tui/choice.h"
 #include "tui/grid.h"
 #include "tui/top_model.h"
@@ -46,6 +47,8 @@ enum { TMK_GRAPH_LEAST_LINES = 5 };
 void tmk_picture_table(struct tmk_grid *g, struct tmk_area area, const struct tmk_top_model *m,
                        const struct tmk_choice *v, const struct tmk_top_row *rows, uint32_t n,
                        struct tmk_hits *hits);
+/* The ink of a forecast. */
+enum tmk_ink tmk_picture_risk(enum tmk_risk risk);
 /* Write a forecast for a column of that width into the caller's buffer of TMK_FORECAST_CELL_BYTES;
  * returns it. */
 enum { TMK_FORECAST_CELL_BYTES = 96 };

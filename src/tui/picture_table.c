@@ -31,8 +31,8 @@ struct process_column {
 static const struct process_column columns[] = {
     {"PID", TMK_SORT_PID, 7, 0, 0, false},
     {"USER", TMK_SORT_USER, 8, 76, 0, true},
+    {"DEV", TMK_SORT_DEVICES, 6, 56, 0, true},
     {"RANK", TMK_SORT_RANK, 5, 90, 0, false},
-    {"DEV", TMK_SORT_DEVICES, 5, 56, 0, true},
     {"USED", TMK_SORT_USED, 7, 0, 0, false},
     {"HOST", TMK_SORT_HOST, 7, 124, 0, false},
     {"ALLOC", TMK_SORT_ALLOCATED, 7, 32, 0, false},
@@ -155,6 +155,13 @@ static void put_table_cell(struct tmk_grid *g, const struct process_column *c, u
         tmk_grid_right(g, x, y, width, ink, text);
 }
 
+enum tmk_ink tmk_picture_risk(enum tmk_risk risk)
+{
+    return risk >= TMK_RISK_HIGH     ? TMK_INK_BAD
+           : risk == TMK_RISK_MEDIUM ? TMK_INK_WARN
+                                     : TMK_INK_PLAIN;
+}
+
 /* Red is an OOM to come, yellow is growth. */
 static enum tmk_ink cell_ink(const struct tmk_top_process *p, enum tmk_sort sort, const char *text)
 {
@@ -164,9 +171,7 @@ static enum tmk_ink cell_ink(const struct tmk_top_process *p, enum tmk_sort sort
     if (!p->is_watched)
         return TMK_INK_PLAIN;
     if (sort == TMK_SORT_FORECAST)
-        return job->forecast.risk >= TMK_RISK_HIGH     ? TMK_INK_BAD
-               : job->forecast.risk == TMK_RISK_MEDIUM ? TMK_INK_WARN
-                                                       : TMK_INK_PLAIN;
+        return tmk_picture_risk(job->forecast.risk);
     if (sort == TMK_SORT_GROWTH)
         return job->bytes_per_step > 0 ? TMK_INK_WARN : TMK_INK_PLAIN;
     return sort == TMK_SORT_ALLOCATED ? TMK_INK_STRONG : TMK_INK_PLAIN;
@@ -209,11 +214,11 @@ static void add_to_run(struct tmk_top_process *sum, const struct tmk_top_process
         f->has_time && (!s->forecast.has_time || f->seconds_to_oom < s->forecast.seconds_to_oom);
     if (is_first || f->risk > s->forecast.risk || (f->risk == s->forecast.risk && is_sooner)) {
         s->forecast = *f;
-        s->rank = j->rank;
+        s->rank = f->risk >= TMK_RISK_MEDIUM ? j->rank : -1;
     }
 }
 
-/* The line of a run, as a process; its rank is the one with the forecast. */
+/* The line of a run, as a process; its rank is the one that may run out. */
 static struct tmk_top_process sum_of_run(const struct tmk_top_model *m, const struct tmk_choice *v,
                                          const struct tmk_top_row *row)
 {

@@ -442,7 +442,7 @@ static void test_forecasts(void **state)
 static void test_inks(void **state)
 {
     (void)state;
-    enum { TABLE_Y = 13, GROWTH_X = 55, FORECAST_X = 65 }; /* the last columns of both */
+    enum { TABLE_Y = 13, GROWTH_X = 56, FORECAST_X = 66 }; /* the last columns of both */
     struct tmk_choice choice = tmk_choice_start(false, NULL);
     struct tmk_grid g;
     make_model(8);
