@@ -72,7 +72,7 @@ struct tmk_device_memory { /* all unknown: the GPU has no memory of its own, but
 struct tmk_device_load {
     uint32_t busy_percent; /* the share of the driver's last sampling period (a second or less) in
                               which the GPU computed; the host: of the time since the load was read
-                              before, over all processors */
+                              before, over all processors; unknown at first */
     uint32_t power_mw, power_limit_mw;
     uint32_t temperature_c;
 };

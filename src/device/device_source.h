@@ -13,6 +13,7 @@ struct tmk_devices {
     unsigned n;
     void *nvml;                           /* belongs to nvml.c; NULL: not open */
     uint64_t host_ticks, host_idle_ticks; /* of host.c: when its load was read before */
+    uint32_t host_busy_percent;           /* what it was then */
 };
 
 struct tmk_device_source {

@@ -21,7 +21,7 @@
 #include "kit/amount.h"
 #include "kit/kernel_files.h"
 
-enum { TEXT_BYTES = 8192 };
+enum { TEXT_BYTES = 8192, LEAST_TICKS = 10 };
 
 /* Parse the line "NAME:  1234 kB"; returns bytes, unknown if it is not there. */
 static uint64_t kilobytes(const char *text, const char *name)
@@ -79,7 +79,8 @@ static bool read_processor_ticks(const char *proc, uint64_t *ret_all, uint64_t *
     return true;
 }
 
-/* A share needs two readings; iowait may fall, and then idle time seems to. */
+/* A share needs two readings, and some time between them: a tick is 10 ms, so of a few ticks it
+ * would be noise, and the share of before stays. iowait may fall, and then idle time seems to. */
 static void host_load(struct tmk_devices *d, const struct tmk_device *device,
                       struct tmk_device_load *ret)
 {
@@ -87,12 +88,18 @@ static void host_load(struct tmk_devices *d, const struct tmk_device *device,
     uint64_t all, idle;
     if (!read_processor_ticks(d->roots.proc, &all, &idle))
         return;
-    uint64_t passed = all - d->host_ticks;
+    bool is_first = d->host_ticks == 0;
+    uint64_t passed = all > d->host_ticks ? all - d->host_ticks : 0;
     uint64_t rested = idle > d->host_idle_ticks ? idle - d->host_idle_ticks : 0;
-    if (d->host_ticks && all > d->host_ticks && rested <= passed)
-        ret->busy_percent = (uint32_t)(((passed - rested) * 100 + passed / 2) / passed);
-    d->host_ticks = all;
-    d->host_idle_ticks = idle;
+    if (is_first || passed >= LEAST_TICKS) {
+        bool is_known = !is_first && rested <= passed;
+        d->host_ticks = all;
+        d->host_idle_ticks = idle;
+        d->host_busy_percent = is_known
+                                   ? (uint32_t)(((passed - rested) * 100 + passed / 2) / passed)
+                                   : TMK_LOAD_UNKNOWN;
+    }
+    ret->busy_percent = d->host_busy_percent;
 }
 
 /* ---- processes ---- */

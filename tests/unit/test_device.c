@@ -495,9 +495,11 @@ static void test_load_of_the_host(void **state)
         {"cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1 1 1\n", TMK_LOAD_UNKNOWN},
         {"cpu  160 0 115 820 5 0 0 0 0 0\n", 75}, /* of 100 ticks, 20 idle and 5 for a disk */
         {"cpu  160 0 115 920 5 0 0 0 0 0\n", 0},  /* a machine at rest: known, and zero */
-        {"cpu  160 0 115 920 5 0 0 0 0 0\n", TMK_LOAD_UNKNOWN}, /* no time has passed */
-        {"cpu  160 0\n", TMK_LOAD_UNKNOWN},                     /* not this kernel's */
-        {"cpu  260 0 115 920 4 0 0 0 0 0\n", 100},              /* iowait fell */
+        {"cpu  160 0 115 920 5 0 0 0 0 0\n", 0},  /* no time has passed: as it was */
+        {"cpu  169 0 115 920 5 0 0 0 0 0\n", 0},  /* nor enough */
+        {"cpu  170 0 115 920 5 0 0 0 0 0\n", 100},
+        {"cpu  160 0\n", TMK_LOAD_UNKNOWN},        /* not this kernel's */
+        {"cpu  260 0 115 920 4 0 0 0 0 0\n", 100}, /* iowait fell */
     };
     open_with(f, NULL);
     assert_load(f, 0, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN, TMK_LOAD_UNKNOWN);

@@ -370,6 +370,19 @@ static void test_graphs(void **state)
     free_model();
 }
 
+/* The host says when its processes wait for memory; a GPU that is divided says nothing of its load.
+ */
+static void test_stalled_host(void **state)
+{
+    (void)state;
+    struct tmk_choice choice = tmk_choice_start(false, NULL);
+    make_model(1);
+    model.n_processes = 0;
+    model.devices[1].stalled = 1234;
+    check_page("stalled_page_80", 80, &choice);
+    free_model();
+}
+
 /* What the last line and the list of signals look like, from a wide screen to a narrow one. */
 static void test_questions(void **state)
 {
@@ -609,7 +622,7 @@ int main(void)
         cmocka_unit_test(test_unlisted),    cmocka_unit_test(test_full_card),
         cmocka_unit_test(test_graphs),      cmocka_unit_test(test_questions),
         cmocka_unit_test(test_short_texts), cmocka_unit_test(test_forecasts),
-        cmocka_unit_test(test_inks),
+        cmocka_unit_test(test_inks),        cmocka_unit_test(test_stalled_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

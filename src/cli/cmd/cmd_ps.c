@@ -16,6 +16,7 @@
 #include "cli/remote/endpoint.h"
 #include "cli/remote/hosts.h"
 #include "cli/remote/remote.h"
+#include "forecast/oom_forecast.h"
 #include "kit/table.h"
 #include "kit/tree.h"
 #include "kit/utf8.h"
@@ -67,6 +68,13 @@ static bool is_ps_cell_shown(enum ps_cell cell, bool has_host, unsigned width)
     return cell == PS_HOST ? has_host : width >= ps_columns[cell].from;
 }
 
+static const char *risk_colour(enum tmk_risk risk)
+{
+    return tmk_role_on(stdout, risk >= TMK_RISK_HIGH     ? TMK_ROLE_BAD
+                               : risk == TMK_RISK_MEDIUM ? TMK_ROLE_WARN
+                                                         : TMK_ROLE_PLAIN);
+}
+
 static void add_ps_cell(struct tmk_table *t, enum ps_cell cell, const struct tmk_ps_row *row,
                         const char *run)
 {
@@ -98,6 +106,7 @@ static void add_ps_cell(struct tmk_table *t, enum ps_cell cell, const struct tmk
         break;
     case PS_FORECAST:
         tmk_table_cell(t, tmk_forecast_text(&row->forecast, true, forecast));
+        tmk_table_paint(t, risk_colour(row->forecast.risk));
         break;
     default:
         tmk_table_cell(t, run);
@@ -186,7 +195,9 @@ static void print_ps_table(const struct tmk_ps_answer *a, bool has_host)
             columns[n++] = ps_columns[cell].column;
     struct tmk_table *t = tmk_table_open(columns, n);
     fill_ps_table(t, a, has_host, width, run_width);
-    struct tmk_table_style style = {.indent = 0};
+    struct tmk_table_style style = {.title_on = tmk_role_on(stdout, TMK_ROLE_STRONG),
+                                    .title_off = tmk_role_off(stdout, TMK_ROLE_STRONG),
+                                    .paint_off = tmk_colour_end(tmk_wants_colour(stdout))};
     if (tmk_table_print(t, stdout, &style) < 0)
         tmk_die("out of memory");
     tmk_table_close(t);
