@@ -3,11 +3,14 @@
  * and why. */
 #include <math.h>
 
+#include "base/array.h"
 #include "base/text.h"
 #include "forecast/oom_forecast.h"
 #include "model/run.h"
 #include "passes/forecast.h"
 #include "passes/forecast_samples.h"
+#include "passes/leak/leak_cause.h"
+#include "passes/leak/leaks.h"
 #include "sql/rows.h"
 #include "sql/schema.h"
 #include "sql/source.h"
@@ -72,28 +75,41 @@ static void add_forecast_row(struct tmk_fill *f, const struct tmk_forecast *c)
         set_number(f, COL_confidence, row, c->confidence);
 }
 
+/* A cause is called a leak where the leak pass finds one, so that the table agrees with `leak`. */
 static int sweep_forecast(struct tmk_fill *f, struct tmk_forecast_samples *samples,
-                          struct tmk_error *err)
+                          struct tmk_leakage *leakage, struct tmk_error *err)
 {
     struct tmk_forecast list[TMK_MAX_DEVICES];
-    struct tmk_visitor visitor = tmk_forecast_samples_visitor(samples);
+    struct tmk_visitor visitors[] = {tmk_forecast_samples_visitor(samples),
+                                     tmk_leakage_visitor(leakage)};
+    struct tmk_replay rp;
     uint32_t n = 0;
-    int rc = tmk_process_sweep(f->source->p, &visitor, 1, NULL, err);
+    int rc = tmk_process_sweep(f->source->p, visitors, TMK_N(visitors), &rp, err);
+    if (rc < 0)
+        return rc;
+    rc = tmk_leakage_finish(leakage, &rp, err);
+    tmk_replay_fini(&rp);
     if (rc == 0)
         rc = tmk_forecast_list(f->source->p, samples, list, &n, err);
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        tmk_leak_settle_cause(leakage, &list[i]);
         add_forecast_row(f, &list[i]);
+    }
     return rc;
 }
 
 static int fill_forecast(struct tmk_fill *f, struct tmk_error *err)
 {
     struct tmk_forecast_samples *samples = NULL;
+    struct tmk_leakage *leakage = NULL;
     tmk_rows_constant_int(f->rows, COL_pid, tmk_source_pid(f->source));
     tmk_rows_constant_int(f->rows, COL_rank, tmk_source_rank(f->source));
     int rc = tmk_forecast_samples_open(&samples);
     if (rc == 0)
-        rc = sweep_forecast(f, samples, err);
+        rc = tmk_leakage_open(f->source->p, TMK_LEAK_DEFAULT_BYTES, &leakage);
+    if (rc == 0)
+        rc = sweep_forecast(f, samples, leakage, err);
+    tmk_leakage_close(leakage);
     tmk_forecast_samples_close(samples);
     return rc;
 }

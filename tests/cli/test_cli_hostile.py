@@ -124,7 +124,9 @@ def test_markdown_is_only_text(folder, tmp_path):
     shown = "!\\[x\\](www&#8203;.evil) \\[log in\\](x) @&#8203;root fixes \\#&#8203;1 \\<b\\>\\&amp; a\\|b"
     lines = out.decode().splitlines()
     assert lines[0] == f"# tidemark report: {shown}.tmk"
-    assert [line for line in lines[1:] if "www" in line] == [f"| program | torch snapshot {shown} |"]
+    assert [line for line in lines[1:] if "www" in line] == [
+        f"next: tidemark explain '{shown}.tmk'", f"| program | torch snapshot {shown} |",
+        f"everything: tidemark report '{shown}.tmk' --full"]
 
 
 CSVS = [

@@ -117,7 +117,7 @@ def test_out_of_memory(tmp_path):
     ((requested, free, allocated),) = rows("a.tmk", query, tmp_path)
     assert (requested, free) == (event["size"], event["device_free"])
     assert f"{allocated / MIB:.2f} MiB is allocated" in TRUTH["oom"]["oom_message"]
-    assert "OUT OF MEMORY" in ask("tidemark report a.tmk", tmp_path)
+    assert "\nOut of memory on cuda:0: the request for 27.0 MiB failed with 480.1 MiB" in ask("tidemark report a.tmk", tmp_path)
 
 
 def test_frames(tmp_path):

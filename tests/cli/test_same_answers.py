@@ -177,6 +177,10 @@ def test_json_of_a_report_has_all_its_sections(tmp_path):
     assert shell("tidemark run -q -o joined.tmk -- ./growing join 500000000", tmp_path).returncode == 0
     headings_of_joined, _, whole = report_both("joined.tmk", tmp_path)
     assert [doubt["reason"] for doubt in whole["processes"][0]["not_judged"]] == ["joined"]
+    for run, cause in (("growing.tmk", "leak"), ("joined.tmk", "growth")):  # as `leak` judges: so does the table forecast
+        (process,) = json.loads(shell(f"tidemark report {run} --json", tmp_path).stdout)["processes"]
+        assert process["forecast"]["cause"] == cause
+        assert shell(f"tidemark query {run} 'SELECT cause FROM forecast' --format csv", tmp_path).stdout.split() == ["cause", cause]
     assert seen.union(headings, headings_of_two, headings_of_joined) == set(SECTIONS) - {"WHAT WAS ALLOCATED THE LAST TIME"}
 
 

@@ -229,7 +229,7 @@ static void doubt_end(const struct tmk_process_answer *f, struct listener *l)
     else if (q->stop != TMK_STOP_NONE)
         tell_doubt(l, "Recording stopped after %s: %s.", time, tmk_stop_text(q->stop));
     else if (q->unfinished)
-        tell_doubt(l, "The trace was not closed and %s. After %s nothing is known.",
+        tell_doubt(l, "The trace was not closed and %s. Nothing is known after %s.",
                    tmk_quality_ring_text(f->p), time);
 }
 
@@ -237,23 +237,37 @@ static void doubt_losses(const struct tmk_quality *q, struct listener *l)
 {
     const struct {
         uint64_t count;
-        const char *text;
+        const char *one, *several;
     } losses[] = {
-        {q->n_dropped, "events were dropped: they came faster than they could be packed."},
-        {q->n_untracked, "blocks were not followed: more were alive at once than we keep. Bytes "
-                         "allocated are upper bounds from then on."},
-        {q->n_without_details, "blocks alive at the end are without details: when and where they "
-                               "were allocated is no longer in the trace."},
-        {q->n_unnamed, "times a name, stack or stream was left out: there were more different ones "
-                       "than the recorder keeps."},
-        {q->n_replaced, "frees were not reported: the address was simply handed out again."},
-        {q->n_unknown_free, "frees were of blocks that were never seen allocated."},
-        {q->n_lost_segments, "segments were not followed: more were held at once than we keep."},
+        {q->n_dropped, "event was dropped: events came faster than they could be packed.",
+         "events were dropped: they came faster than they could be packed."},
+        {q->n_untracked,
+         "block was not followed: more were alive at once than we keep. Bytes allocated are upper "
+         "bounds from then on.",
+         "blocks were not followed: more were alive at once than we keep. Bytes allocated are "
+         "upper bounds from then on."},
+        {q->n_without_details,
+         "block alive at the end is without details: when and where it was allocated is no longer "
+         "in the trace.",
+         "blocks alive at the end are without details: when and where they were allocated is no "
+         "longer in the trace."},
+        {q->n_unnamed,
+         "time a name, stack or stream was left out: there were more different ones than the "
+         "recorder keeps.",
+         "times a name, stack or stream was left out: there were more different ones than the "
+         "recorder keeps."},
+        {q->n_replaced, "free was not reported: the address was simply handed out again.",
+         "frees were not reported: the address was simply handed out again."},
+        {q->n_unknown_free, "free was of a block that was never seen allocated.",
+         "frees were of blocks that were never seen allocated."},
+        {q->n_lost_segments, "segment was not followed: more existed at once than we keep.",
+         "segments were not followed: more existed at once than we keep."},
     };
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
         char count[TMK_AMOUNT_BYTES];
         if (losses[i].count > 0)
-            tell_doubt(l, "%s %s", tmk_count_text(losses[i].count, count), losses[i].text);
+            tell_doubt(l, "%s %s", tmk_count_text(losses[i].count, count),
+                       losses[i].count == 1 ? losses[i].one : losses[i].several);
     }
 }
 
@@ -261,11 +275,12 @@ static void doubt_damage(const struct tmk_quality *q, struct listener *l)
 {
     if (q->n_bad_chunks > 0)
         tell_doubt(
-            l, "The file is damaged: %" PRIu32 " of its parts could not be read and are left out.",
-            q->n_bad_chunks);
+            l, "The file is damaged: %" PRIu32 " part%s of it could not be read and %s left out.",
+            q->n_bad_chunks, q->n_bad_chunks == 1 ? "" : "s", q->n_bad_chunks == 1 ? "is" : "are");
     if (q->n_stray_bytes > 0)
-        tell_doubt(l, "The file is damaged: %" PRIu64 " of its bytes belong to no part.",
-                   q->n_stray_bytes);
+        tell_doubt(l, "The file is damaged: %" PRIu64 " byte%s of it belong%s to no part.",
+                   q->n_stray_bytes, q->n_stray_bytes == 1 ? "" : "s",
+                   q->n_stray_bytes == 1 ? "s" : "");
     if (q->header_damaged)
         tell_doubt(l,
                    "The file's header is damaged: name of the program or totals may be missing.");
@@ -279,8 +294,7 @@ static void doubt_stacks(const struct tmk_process_answer *f, struct listener *l)
         const struct tmk_mark *m = tmk_marks_get(f->marks, i);
         for (size_t k = 0; m->name && k < sizeof events / sizeof events[0]; k++)
             if (strcmp(m->name, events[k]) == 0)
-                tell_doubt(l, "Blocks are without the line that asked for them (%s): %s.", m->name,
-                           m->text);
+                tell_doubt(l, "Blocks have no allocation site (%s): %s.", m->name, m->text);
     }
 }
 
@@ -294,11 +308,11 @@ static void doubt_import(const struct tmk_process_answer *f, struct listener *l)
         l, "Imported from a torch snapshot: blocks of torch's allocator on its devices, without "
            "steps, stages, modules or categories (docs/snapshots.md).");
     if (older && strcmp(older, "0") != 0)
-        tell_doubt(
-            l,
-            "The history had lost, or never had, its beginning: %s blocks are older than its first "
-            "event. A peak before that is not known.",
-            older);
+        tell_doubt(l,
+                   "The history lacks its beginning: %s blocks are older than its first event. A "
+                   "peak before "
+                   "that is not known.",
+                   older);
 }
 
 unsigned tmk_process_answer_doubts(const struct tmk_process_answer *f,

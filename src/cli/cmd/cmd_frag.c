@@ -46,12 +46,13 @@ static int ask_frag(struct tmk_frag_answer *a, const struct tmk_args *args)
 static int complain_no_segments(const struct tmk_frag_answer *a)
 {
     if (a->moment.kind == TMK_FRAG_STEP)
-        tmk_say("there is no step %" PRId64 " with memory of a card in %s", a->moment.step,
+        tmk_say("there is no step %" PRId64 " with memory of a GPU in %s", a->moment.step,
                 a->p->file);
     else
-        tmk_say("%s: no blocks of a caching allocator on a card are known at that moment: there "
-                "were none (memory of the host is not cached), or of one that does not tell, as "
-                "CuPy's or JAX's. `tidemark report` shows what the driver gave",
+        tmk_say("%s: no blocks of a caching allocator on a GPU are known at that moment: there "
+                "were none "
+                "(host memory is not cached), or the allocator does not report them, as CuPy's and "
+                "JAX's. `tidemark report --full` shows what the driver gave",
                 a->p->file);
     return TMK_EXIT_FINDING;
 }

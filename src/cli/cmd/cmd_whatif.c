@@ -75,7 +75,7 @@ static int ask_whatif(struct question *q, const struct tmk_args *args)
     if (find_asked_card(q->p, &q->device))
         return 0;
     tmk_say("no CUDA blocks in %s: nothing to replay; --device cpu replays those of the host as if "
-            "they were on a card",
+            "they were on a GPU",
             q->p->file);
     return TMK_EXIT_FINDING;
 }
@@ -91,17 +91,17 @@ static void choose_limit(struct question *q)
     v->limit_bytes = TMK_ALLOC_NO_BOUND;
     if (q->capacity_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = tmk_whatif_share(f, q->capacity_bytes);
-        v->limit_from = "the card's";
+        v->limit_from = "the GPU's";
     } else if (q->allowed_bytes == TMK_BYTES_UNKNOWN && f->limit_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = f->limit_bytes;
         v->limit_from = "it ran out there when recorded; --capacity asks about another GPU";
     } else if (q->allowed_bytes == TMK_BYTES_UNKNOWN && f->card_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = tmk_whatif_share(f, f->card_bytes);
-        v->limit_from = "the card that it was recorded on, less what is held beside torch";
+        v->limit_from = "the GPU that it was recorded on, less what the process uses beside torch";
     }
     if (q->allowed_bytes < v->limit_bytes) {
         v->limit_bytes = q->allowed_bytes;
-        v->limit_from = "as asked";
+        v->limit_from = "--allowed";
     }
 }
 
@@ -125,9 +125,10 @@ static int add_asked_setting(struct question *q, const char *conf, struct tmk_er
     bool needs_card =
         row.setting.conf.memory_fraction < 1 && asked_card_bytes(q) == TMK_BYTES_UNKNOWN;
     if (rc == 0 && needs_card && q->answer.n_rows > 0)
-        rc = tmk_fail(err, TMK_EINVAL,
-                      "per_process_memory_fraction is of a card whose size was not recorded: give "
-                      "--capacity, or --allowed instead of the fraction");
+        rc = tmk_fail(
+            err, TMK_EINVAL,
+            "per_process_memory_fraction is a part of a GPU whose size was not recorded: give "
+            "--capacity, or --allowed instead of the fraction");
     if (rc < 0)
         return rc;
     q->answer.ignores_fraction |= needs_card;
