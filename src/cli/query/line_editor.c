@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <histedit.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,14 @@ static unsigned char drop_line(EditLine *edit, int key)
     fputs("^C\n", e->screen);
     e->is_dropped = true;
     return CC_NEWLINE;
+}
+
+/* ^Z: libedit's handler gives the terminal back, and takes it again when we go on. */
+static unsigned char suspend_shell(EditLine *edit, int key)
+{
+    (void)edit, (void)key;
+    raise(SIGTSTP);
+    return CC_REDISPLAY;
 }
 
 /* Show the words in columns, as the shell does. */
@@ -224,16 +233,19 @@ static void set_up_editor(struct tmk_line_editor *e)
     history(e->history, &event, H_SETSIZE, HISTORY_MOST);
     history(e->history, &event, H_SETUNIQUE, 1);
     el_set(e->edit, EL_CLIENTDATA, e);
+    el_set(e->edit, EL_SIGNAL, 1); /* while a line is edited: a window's size, stops, ends */
     el_set(e->edit, EL_PROMPT, prompt_of_line);
     el_set(e->edit, EL_EDITOR, "emacs");
     el_set(e->edit, EL_HIST, history, e->history);
     el_set(e->edit, EL_ADDFN, "tidemark-complete", "Complete a name", complete_word);
     el_set(e->edit, EL_ADDFN, "tidemark-drop", "Drop the line", drop_line);
+    el_set(e->edit, EL_ADDFN, "tidemark-suspend", "Stop as a job", suspend_shell);
     el_set(e->edit, EL_BIND, "^I", "tidemark-complete", NULL);
     el_set(e->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
     el_source(e->edit, NULL);
     el_set(e->edit, EL_SETTY, "-d", "-isig", NULL);
     el_set(e->edit, EL_BIND, "^C", "tidemark-drop", NULL);
+    el_set(e->edit, EL_BIND, "^Z", "tidemark-suspend", NULL);
 }
 
 struct tmk_line_editor *tmk_line_editor_open(void)
