@@ -241,7 +241,7 @@ static double ps_weight(const struct tmk_ps_row *row, enum tmk_ps_sort sort)
     case TMK_PS_BY_RANK:
         return row->rank < 0 ? -1 : 1 / (1 + (double)row->rank);
     case TMK_PS_BY_FORECAST: /* risks are apart by 1, and times make less than that */
-        return f->risk + (f->has_time ? 1 / (2 + f->seconds_to_oom) : 0);
+        return (double)f->risk + (f->has_time ? 1 / (2 + f->seconds_to_oom) : 0);
     default:
         return bytes == TMK_BYTES_UNKNOWN ? -1 : (double)bytes;
     }

@@ -167,9 +167,11 @@ static size_t ps_width_without_run(const struct tmk_ps_answer *a, bool has_host,
                 add_ps_cell(t, cell, &a->rows[i], NULL);
     FILE *out = open_memstream(&text, &n_text);
     struct tmk_table_style style = {.indent = 0};
-    if (!out || tmk_table_print(t, out, &style) < 0)
+    int rc = out ? tmk_table_print(t, out, &style) : TMK_ENOMEM;
+    if (out)
+        fclose(out);
+    if (rc < 0)
         tmk_die("out of memory");
-    fclose(out);
     tmk_table_close(t);
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
