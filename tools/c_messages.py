@@ -11,9 +11,10 @@ import po_file
 
 # Functions that translate: which arguments (from 1). A new one here needs a word in its header.
 KEYWORDS = {
-    "_": (1,), "N_": (1,), "tmk_plural": (1, 2), "in_language": (1,), "tmk_translated_for_people": (1,),
+    "_": (1,), "P_": (1,), "N_": (1,), "tmk_plural": (1, 2), "in_language": (1,), "tmk_translated_for_people": (1,),
     "tmk_say": (1,), "tmk_die": (1,), "tmk_fail": (3,), "tmk_fail_os": (4,),
     "tmk_sheet_heading": (2,), "tmk_sheet_text": (2,),
+    "tmk_doctor_add": (2,), "tmk_doctor_say": (3,), "tmk_doctor_fix": (2,),
     "tmk_progress_init": (3,), "tmk_heartbeat_start": (2,),
 }
 # Formats of these are expanded by base/text.c, which knows neither widths nor positions.
@@ -27,7 +28,13 @@ FILE_KEYWORDS = {
     "src/cli/answers/diff_text.c": {"add_total": (2,)},
     "src/interop/weights/checkpoint_pickle.c": {"fail_machine": (3,)},
     "src/interop/weights/checkpoint_zip.c": {"fail_damaged_zip": (3,)},
+    "src/cli/cmd/cmd_doctor.c": {"say_no_proc": (3,)},
     "src/cli/fleet/fleet_text.c": {"say_rest": (3,)},
+    "src/cli/query/dot_commands.c": {"refuse": (1,)},
+    "src/cli/weights/weights_text.c": {"say_weight_names": (2,)},
+    "src/device/nvml.c": {"explain_driver_state": (3,)},
+    "src/fleet/cluster/prometheus.c": {"fail_reader": (2,)},
+    "src/inject/inject.c": {"report_refused_call": (2,)},
     "src/kit/json_in.c": {"note_json_problem": (2,), "open_level": (3,), "take_json_byte": (3,)},
     "src/sweep/results_in.c": {"complain_about_json": (2,)},
     "src/sweep/where.c": {"fail_at": (4,), "complain_about_node": (4,)},
@@ -190,7 +197,7 @@ def messages_of(sources):
             if not is_translated(text, path) and not in_table:
                 rest.setdefault(path, []).append(text)
                 continue
-            if not says_something(text.value) and not (text.calls and text.calls[-1][0] == "_"):
+            if not says_something(text.value) and not (text.calls and text.calls[-1][0] in ("_", "P_")):
                 continue
             if one and text.calls and text.calls[-1] == ("tmk_plural", 2):
                 one.several = text.value

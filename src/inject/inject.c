@@ -36,6 +36,7 @@
 #include "inject/image.h"
 #include "inject/return_path.h"
 #include "inject/safe_point.h"
+#include "kit/language.h"
 
 /* The region: [code][data][vector registers][stack], each a multiple of any page size. The data is
  * the block, then the texts. */
@@ -275,8 +276,8 @@ static int report_refused_call(const struct inject_job *j, const char *what, int
                                struct tmk_error *err)
 {
     return tmk_fail_os(
-        err, TMK_EINVAL, (int)-result, "process %d may not %s%s", (int)j->image.pid, what,
-        j->in->subject->has_seccomp ? " (it has a seccomp filter; start it with: tidemark run)"
+        err, TMK_EINVAL, (int)-result, "process %d may not %s%s", (int)j->image.pid, _(what),
+        j->in->subject->has_seccomp ? _(" (it has a seccomp filter; start it with: tidemark run)")
                                     : "");
 }
 

@@ -18,6 +18,7 @@
 #include "base/lines.h"
 #include "inject/arch.h"
 #include "kit/kernel_files.h"
+#include "kit/language.h"
 
 enum { CAPABILITY_PTRACE = 19, STATUS_BYTES = 8192, NAMESPACES_MOST = 32 }; /* of the kernel */
 
@@ -175,13 +176,13 @@ static const char *machine_name(uint16_t machine)
     case EM_X86_64:
         return "x86-64";
     case EM_386:
-        return "32-bit x86";
+        return _("32-bit x86");
     case EM_AARCH64:
-        return "aarch64";
+        return _("aarch64");
     case EM_ARM:
-        return "32-bit Arm";
+        return _("32-bit Arm");
     default:
-        return "another processor";
+        return _("another processor");
     }
 }
 

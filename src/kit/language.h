@@ -50,6 +50,8 @@ const char *tmk_plural(const char *one, const char *several, uint64_t n)
     __attribute__((format_arg(1), format_arg(2)));
 
 #define _(text) tmk_translated(text)
+/* Also while data is written: of what a command says beside its data. */
+#define P_(text) tmk_translated_for_people(text)
 /* Marks a text of a table, which is translated where it is used. */
 #define N_(text) text
 

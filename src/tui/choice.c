@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/utf8.h"
 #include "passes/forecast.h"
 #include "tui/grid.h"
@@ -18,33 +19,33 @@
 #include "tui/top_model.h"
 
 const struct tmk_key_help tmk_key_helps[] = {
-    {"up down PgUp PgDn Home End", "choose a process or a run"},
-    {"Enter", "its details; Esc goes back"},
-    {"r  l  e", "report, leak or explain of what is chosen"},
-    {"k", "send a signal, after a question"},
-    {"/", "filter by command, user, PID or run; Esc clears it"},
-    {"M G O P R", "sort by memory, growth, time to OOM, PID, rank"},
-    {"s S  < >", "sort by the next or the previous column"},
-    {"I", "reverse the order"},
-    {"Tab  t", "fold the run; list runs or processes only"},
-    {"left right g", "graphs of other devices, or of the selected one"},
-    {"+ -  p space", "look more or less often; pause"},
-    {"mouse", "click a row (again: its details) or a title"},
-    {"?  h", "this help"},
-    {"q", "quit, or back"},
+    {"up down PgUp PgDn Home End", N_("choose a process or a run")},
+    {"Enter", N_("its details; Esc goes back")},
+    {"r  l  e", N_("report, leak or explain of what is chosen")},
+    {"k", N_("send a signal, after a question")},
+    {"/", N_("filter by command, user, PID or run; Esc clears it")},
+    {"M G O P R", N_("sort by memory, growth, time to OOM, PID, rank")},
+    {"s S  < >", N_("sort by the next or the previous column")},
+    {"I", N_("reverse the order")},
+    {"Tab  t", N_("fold the run; list runs or processes only")},
+    {"left right g", N_("graphs of other devices, or of the selected one")},
+    {"+ -  p space", N_("look more or less often; pause")},
+    {"mouse", N_("click a row (again: its details) or a title")},
+    {"?  h", N_("this help")},
+    {"q", N_("quit, or back")},
     {NULL, NULL},
 };
 
 const struct tmk_signal_name tmk_signal_names[] = {
-    {"SIGTERM", "asks it to end", SIGTERM},
-    {"SIGINT", "like Ctrl-C", SIGINT},
-    {"SIGKILL", "ends it at once", SIGKILL},
-    {"SIGSTOP", "stops it", SIGSTOP},
-    {"SIGCONT", "lets it go on", SIGCONT},
-    {"SIGHUP", "the terminal is gone", SIGHUP},
-    {"SIGQUIT", "ends it with a core dump", SIGQUIT},
-    {"SIGUSR1", "what the program makes of it", SIGUSR1},
-    {"SIGUSR2", "what the program makes of it", SIGUSR2},
+    {"SIGTERM", N_("asks it to end"), SIGTERM},
+    {"SIGINT", N_("like Ctrl-C"), SIGINT},
+    {"SIGKILL", N_("ends it at once"), SIGKILL},
+    {"SIGSTOP", N_("stops it"), SIGSTOP},
+    {"SIGCONT", N_("lets it go on"), SIGCONT},
+    {"SIGHUP", N_("the terminal is gone"), SIGHUP},
+    {"SIGQUIT", N_("ends it with a core dump"), SIGQUIT},
+    {"SIGUSR1", N_("what the program makes of it"), SIGUSR1},
+    {"SIGUSR2", N_("what the program makes of it"), SIGUSR2},
     {NULL, NULL, 0},
 };
 enum { N_SIGNALS = TMK_N(tmk_signal_names) - 1 };
@@ -346,7 +347,7 @@ static void wish_command(struct tmk_choice *v, const struct tmk_top_model *m, co
     const struct tmk_top_process *p = &m->processes[row.process];
     if (!p->is_watched) {
         snprintf(v->message, sizeof v->message,
-                 "%" PRIu32 " is not watched; to watch it: tidemark attach %" PRIu32, p->pid,
+                 _("%" PRIu32 " is not watched; to watch it: tidemark attach %" PRIu32), p->pid,
                  p->pid);
         return;
     }
@@ -367,13 +368,13 @@ static void ask_for_signal(struct tmk_choice *v, const struct tmk_top_model *m)
     const struct tmk_top_process *p = &m->processes[row.process];
     if (row.n > 0) {
         snprintf(v->message, sizeof v->message,
-                 "a signal goes to one process: choose it below its run%s",
-                 row.is_folded ? " (Tab unfolds)" : "");
+                 _("a signal goes to one process: choose it below its run%s"),
+                 row.is_folded ? _(" (Tab unfolds)") : "");
         return;
     }
     if (p->start_ticks == 0) {
         snprintf(v->message, sizeof v->message,
-                 "%" PRIu32 " cannot be seen from here, so it gets no signal", p->pid);
+                 _("%" PRIu32 " cannot be seen from here, so it gets no signal"), p->pid);
         return;
     }
     v->wish = (struct tmk_wish){.pid = p->pid, .start_ticks = p->start_ticks};
@@ -406,7 +407,7 @@ static void answer_question(struct tmk_choice *v, const struct tmk_key *key)
     if (key->kind == TMK_KEY_CHARACTER && (key->c == 'y' || key->c == 'Y'))
         v->wish.kind = TMK_WISH_SIGNAL;
     else
-        snprintf(v->message, sizeof v->message, "no signal was sent");
+        snprintf(v->message, sizeof v->message, _("no signal was sent"));
 }
 
 /* ---- sorting and the rest ---- */
@@ -468,7 +469,7 @@ static void change_interval(struct tmk_choice *v, bool is_slower)
             break;
         }
     }
-    snprintf(v->message, sizeof v->message, "a look every %g s", v->interval_s);
+    snprintf(v->message, sizeof v->message, _("a look every %g s"), v->interval_s);
 }
 
 static void show_help(struct tmk_choice *v)

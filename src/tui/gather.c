@@ -22,6 +22,7 @@
 #include "kit/amount.h"
 #include "kit/grow.h"
 #include "kit/kernel_files.h"
+#include "kit/language.h"
 #include "monitor/selection.h"
 #include "tui/details.h"
 #include "tui/jobs.h"
@@ -78,12 +79,12 @@ static void describe_driver(struct tmk_gather *g)
     if (driver->state == TMK_DRIVER_ABSENT)
         return;
     if (driver->state != TMK_DRIVER_READY) {
-        snprintf(m->problem, sizeof m->problem, "%s; see: tidemark doctor", driver->reason);
+        snprintf(m->problem, sizeof m->problem, _("%s; see: tidemark doctor"), driver->reason);
         return;
     }
-    int n = snprintf(m->driver, sizeof m->driver, "driver %s", driver->library_version);
+    int n = snprintf(m->driver, sizeof m->driver, _("driver %s"), driver->library_version);
     if (driver->cuda_version)
-        snprintf(m->driver + n, sizeof m->driver - (size_t)n, ", CUDA %u.%u",
+        snprintf(m->driver + n, sizeof m->driver - (size_t)n, _(", CUDA %u.%u"),
                  driver->cuda_version / 1000, driver->cuda_version % 1000 / 10);
 }
 

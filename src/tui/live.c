@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "kit/language.h"
 #include "tui/choice.h"
 #include "tui/gather.h"
 #include "tui/grid.h"
@@ -56,7 +57,7 @@ static void send_wished_signal(struct live *l, const struct tmk_wish *wish)
     if (rc < 0)
         snprintf(l->view.message, sizeof l->view.message, "%s", err.text);
     else
-        snprintf(l->view.message, sizeof l->view.message, "%s was sent to %" PRIu32,
+        snprintf(l->view.message, sizeof l->view.message, _("%s was sent to %" PRIu32),
                  tmk_signal_names[l->view.signal].name, wish->pid);
 }
 
@@ -81,7 +82,7 @@ static void run_wished_command(struct live *l, const struct tmk_wish *wish)
                            wish->command, wish->target, NULL};
     const char *more[] = {columns, "CLICOLOR_FORCE=1", NULL};
     if (tmk_screen_run(words, more) < 0)
-        snprintf(l->view.message, sizeof l->view.message, "tidemark %s could not be started",
+        snprintf(l->view.message, sizeof l->view.message, _("tidemark %s could not be started"),
                  wish->command);
     l->due_ns = tmk_clock_monotonic_ns();
 }

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "tui/picture_parts.h"
 #include "tui/top_model.h"
 
@@ -83,7 +84,7 @@ static void say_facts(const struct tmk_top_model *m, const struct tmk_choice *v,
             n++;
             n_watched += m->processes[i].is_watched;
         }
-    snprintf(buffer, size, "%u process%s, %u watched%s%s", n, n == 1 ? "" : "es", n_watched,
+    snprintf(buffer, size, _("%u process%s, %u watched%s%s"), n, n == 1 ? "" : "es", n_watched,
              m->driver[0] ? ", " : "", m->driver);
 }
 
@@ -98,21 +99,22 @@ static void draw_title(struct tmk_grid *g, const struct tmk_top_model *m,
     x = tmk_grid_put(g, x + 2, 0, end > x + 3 ? end - x - 3 : 0, TMK_INK_TITLE, m->host);
     x = tmk_grid_put(g, x + 2, 0, end > x + 3 ? end - x - 3 : 0, TMK_INK_TITLE, facts);
     if (end > x)
-        tmk_grid_right(g, end, 0, CLOCK_WIDTH, TMK_INK_TITLE, v->is_paused ? "PAUSED" : m->clock);
+        tmk_grid_right(g, end, 0, CLOCK_WIDTH, TMK_INK_TITLE,
+                       v->is_paused ? _("PAUSED") : m->clock);
 }
 
 static const struct {
     enum tmk_shown shown;
     const char *key, *text;
 } hints[] = {
-    {TMK_SHOWN_LIST, "Enter", "details"}, {TMK_SHOWN_LIST, "r", "report"},
-    {TMK_SHOWN_LIST, "l", "leak"},        {TMK_SHOWN_LIST, "k", "signal"},
-    {TMK_SHOWN_LIST, "/", "filter"},      {TMK_SHOWN_LIST, "s", "sort"},
-    {TMK_SHOWN_LIST, "?", "help"},        {TMK_SHOWN_LIST, "q", "quit"},
-    {TMK_SHOWN_DETAILS, "Esc", "back"},   {TMK_SHOWN_DETAILS, "up down", "scroll"},
-    {TMK_SHOWN_DETAILS, "r", "report"},   {TMK_SHOWN_DETAILS, "l", "leak"},
-    {TMK_SHOWN_DETAILS, "e", "explain"},  {TMK_SHOWN_DETAILS, "p", "pause"},
-    {TMK_SHOWN_DETAILS, "?", "help"},     {TMK_SHOWN_HELP, "Esc", "back"},
+    {TMK_SHOWN_LIST, "Enter", N_("details")}, {TMK_SHOWN_LIST, "r", N_("report")},
+    {TMK_SHOWN_LIST, "l", N_("leak")},        {TMK_SHOWN_LIST, "k", N_("signal")},
+    {TMK_SHOWN_LIST, "/", N_("filter")},      {TMK_SHOWN_LIST, "s", N_("sort")},
+    {TMK_SHOWN_LIST, "?", N_("help")},        {TMK_SHOWN_LIST, "q", N_("quit")},
+    {TMK_SHOWN_DETAILS, "Esc", N_("back")},   {TMK_SHOWN_DETAILS, N_("up down"), N_("scroll")},
+    {TMK_SHOWN_DETAILS, "r", N_("report")},   {TMK_SHOWN_DETAILS, "l", N_("leak")},
+    {TMK_SHOWN_DETAILS, "e", N_("explain")},  {TMK_SHOWN_DETAILS, "p", N_("pause")},
+    {TMK_SHOWN_DETAILS, "?", N_("help")},     {TMK_SHOWN_HELP, "Esc", N_("back")},
 };
 
 static unsigned room_from(const struct tmk_grid *g, unsigned x)
@@ -126,10 +128,10 @@ static void draw_hints(struct tmk_grid *g, const struct tmk_choice *v)
     for (size_t i = 0; i < TMK_N(hints); i++) {
         if (hints[i].shown != v->shown)
             continue;
-        x = tmk_grid_put(g, x, y, room_from(g, x), TMK_INK_KEY, hints[i].key);
+        x = tmk_grid_put(g, x, y, room_from(g, x), TMK_INK_KEY, _(hints[i].key));
         bool is_filter = hints[i].key[0] == '/' && v->filter[0];
         x = tmk_grid_put(g, x + 1, y, room_from(g, x + 1), is_filter ? TMK_INK_WARN : TMK_INK_DIM,
-                         is_filter ? v->filter : hints[i].text);
+                         is_filter ? v->filter : _(hints[i].text));
         x += 2;
     }
 }
@@ -139,8 +141,9 @@ static void draw_question(struct tmk_grid *g, const struct tmk_choice *v)
 {
     static const char end[] = ")? y/N ";
     unsigned y = g->height - 1, n_end = sizeof end - 1;
-    unsigned x = tmk_grid_putf(g, 1, y, room_from(g, 1), TMK_INK_WARN, "send %s to %" PRIu32 " (",
-                               tmk_signal_names[v->signal].name, v->wish.pid);
+    unsigned x =
+        tmk_grid_putf(g, 1, y, room_from(g, 1), TMK_INK_WARN, _("send %s to %" PRIu32 " ("),
+                      tmk_signal_names[v->signal].name, v->wish.pid);
     unsigned room = room_from(g, x + n_end + 1);
     x = tmk_grid_put(g, x, y, room, TMK_INK_WARN, v->asked_command);
     tmk_grid_put(g, x, y, room_from(g, x), TMK_INK_WARN, end);
@@ -211,9 +214,9 @@ static void note_unlisted(struct notes *notes, const struct tmk_top_model *m)
     if (!first)
         return;
     if (n > 1)
-        snprintf(others, sizeof others, " and %u more", n - 1);
+        snprintf(others, sizeof others, _(" and %u more"), n - 1);
     snprintf(notes->lines[notes->n++], sizeof notes->lines[0],
-             "who uses device %s%s is not known: %s", first->label, others, first->users_reason);
+             _("who uses device %s%s is not known: %s"), first->label, others, first->users_reason);
 }
 
 /* Note "1,488 more processes on device 0, 12 on 3: ..." for as many devices as there is room
@@ -228,12 +231,12 @@ static void note_left_out(struct notes *notes, const struct tmk_top_model *m)
         const struct tmk_top_device *d = &m->devices[i];
         if (d->n_left_out == 0)
             continue;
-        tmk_text_add(&text, is_first ? "%s more processes on device %s" : ", %s on %s",
+        tmk_text_add(&text, is_first ? _("%s more processes on device %s") : _(", %s on %s"),
                      tmk_count_text(d->n_left_out, count), d->label);
         is_first = false;
     }
     if (!is_first) {
-        tmk_text_add(&text, ": those that use least are not listed");
+        tmk_text_add(&text, _(": those that use least are not listed"));
         notes->n++;
     }
 }

@@ -11,6 +11,7 @@
 
 #include "device/device.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "tui/grid.h"
 #include "tui/picture_parts.h"
 #include "tui/top_model.h"
@@ -152,7 +153,7 @@ static void draw_memory(struct tmk_grid *g, unsigned y, const struct device_line
                         const struct tmk_top_device *d)
 {
     if (!has_device_memory(d)) {
-        const char *why = d->reason[0] ? d->reason : "uses the memory of the host";
+        const char *why = d->reason[0] ? d->reason : _("uses the memory of the host");
         tmk_grid_putf(g, l->memory, y, l->memory_width, d->reason[0] ? TMK_INK_WARN : TMK_INK_DIM,
                       "- %s", why);
         return;
@@ -173,7 +174,7 @@ static void draw_memory(struct tmk_grid *g, unsigned y, const struct device_line
 const char *tmk_picture_device_name(const struct tmk_top_device *d, bool is_short)
 {
     static const char *const makers[] = {"NVIDIA ", "AMD ", "Tesla "};
-    const char *name = d->about.kind == TMK_DEVICE_HOST ? "host memory" : d->about.name;
+    const char *name = d->about.kind == TMK_DEVICE_HOST ? _("host memory") : d->about.name;
     for (size_t i = 0; is_short && i < sizeof makers / sizeof *makers; i++)
         if (strncmp(name, makers[i], strlen(makers[i])) == 0)
             name += strlen(makers[i]);

@@ -13,6 +13,7 @@
 
 #include "device/device.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "tui/choice.h"
 #include "tui/grid.h"
 #include "tui/jobs.h"
@@ -206,7 +207,7 @@ static void draw_time_axis(struct tmk_grid *g, struct tmk_area plot, const struc
         return;
     double seconds = (double)(m->look_ns[m->n_looks - 1] - m->look_ns[m->n_looks - n]) / 1e9;
     unsigned width =
-        (unsigned)snprintf(text, sizeof text, " %s ago ", tmk_short_time(seconds, time));
+        (unsigned)snprintf(text, sizeof text, _(" %s ago "), tmk_short_time(seconds, time));
     unsigned first = plot.width - n;
     if (first + width + 5 <= plot.width)
         tmk_grid_put(g, plot.x + first, y, width, TMK_INK_DIM, text);
@@ -251,9 +252,9 @@ static struct graph graph_of_device(const struct tmk_top_device *d)
                           .capacity_bytes = d->memory.total_bytes,
                           .memory = &d->memory};
     if (d->about.kind == TMK_DEVICE_HOST)
-        snprintf(graph.title, sizeof graph.title, "host memory");
+        snprintf(graph.title, sizeof graph.title, _("host memory"));
     else
-        snprintf(graph.title, sizeof graph.title, "GPU %s  %s", d->label,
+        snprintf(graph.title, sizeof graph.title, _("GPU %s  %s"), d->label,
                  tmk_picture_device_name(d, true));
     return graph;
 }
@@ -274,7 +275,7 @@ static bool graph_of_process(const struct tmk_top_model *m, const struct tmk_top
     const struct tmk_top_series *s = series_of(m, p);
     if (!s)
         return false;
-    *ret = (struct graph){.what = s->is_watched ? "allocated" : "used",
+    *ret = (struct graph){.what = s->is_watched ? _("allocated") : _("used"),
                           .bytes = s->bytes,
                           .n = s->n,
                           .capacity_bytes = s->is_watched ? p->job.forecast.capacity_bytes : 0};

@@ -38,15 +38,17 @@
 #include "inject/subject.h"
 #include "kit/amount.h"
 #include "kit/kernel_files.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/tree.h"
+#include "kit/utf8.h"
 #include "model/run.h"
 #include "passes/verify.h"
 #include "trace/layout.h"
 
 /* In JSON, and for people. */
 static const char *const grade_keys[] = {"ok", "fair", "bad"};
-static const char *const grade_names[] = {"ok", "warning", "BAD"};
+static const char *const grade_names[] = {N_("ok"), N_("warning"), N_("BAD")};
 
 struct tmk_doctor_row *tmk_doctor_add(struct tmk_doctor *d, const char *format, ...)
 {
@@ -55,7 +57,7 @@ struct tmk_doctor_row *tmk_doctor_add(struct tmk_doctor *d, const char *format, 
     va_list args;
     memset(row, 0, sizeof *row);
     va_start(args, format);
-    vsnprintf(row->name, sizeof row->name, format, args);
+    vsnprintf(row->name, sizeof row->name, _(format), args);
     va_end(args);
     return row;
 }
@@ -64,7 +66,7 @@ void tmk_doctor_say(struct tmk_doctor_row *row, enum tmk_grade grade, const char
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(row->text, sizeof row->text, format, args);
+    vsnprintf(row->text, sizeof row->text, _(format), args);
     va_end(args);
     row->grade = grade;
 }
@@ -73,7 +75,7 @@ void tmk_doctor_fix(struct tmk_doctor_row *row, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(row->fix, sizeof row->fix, format, args);
+    vsnprintf(row->fix, sizeof row->fix, _(format), args);
     va_end(args);
 }
 
@@ -151,7 +153,7 @@ static const char *orphans_text(const struct tmk_leftovers *left, char text[64])
 {
     *text = '\0';
     if (left->n_full_orphans)
-        snprintf(text, 64, "; %u ring%s with events that no trace has", left->n_full_orphans,
+        snprintf(text, 64, _("; %u ring%s with events that no trace has"), left->n_full_orphans,
                  left->n_full_orphans == 1 ? "" : "s");
     return text;
 }
@@ -184,9 +186,9 @@ static void say_kept(struct tmk_doctor_row *r, const struct tmk_leftovers *left)
                    *before ? "; " : "", kept->n, kept->n == 1 ? "" : "s",
                    tmk_size_text(kept->bytes, size), kept->why.text);
     tmk_doctor_fix(r, "%s %.*s%s, then again: tidemark doctor --clean",
-                   kept->rc == TMK_EFULL ? "make room for" : "see to, or remove,",
+                   kept->rc == TMK_EFULL ? _("make room for") : _("see to, or remove,"),
                    slash ? (int)(slash - kept->trace_path) : 0, kept->trace_path,
-                   kept->n > 1 ? ", the first of their runs" : "");
+                   kept->n > 1 ? _(", the first of their runs") : "");
     free(before);
 }
 
@@ -245,7 +247,7 @@ static bool has_proc(void)
 
 static void say_no_proc(struct tmk_doctor_row *r, enum tmk_grade grade, const char *what)
 {
-    tmk_doctor_say(r, grade, "%s", what);
+    tmk_doctor_say(r, grade, "%s", _(what));
     tmk_doctor_fix(r, "mount -t proc proc /proc");
 }
 
@@ -253,10 +255,10 @@ static void say_no_proc(struct tmk_doctor_row *r, enum tmk_grade grade, const ch
 static void check_attach(struct tmk_doctor_row *r)
 {
     static const char *const others[] = {
-        [0] = "to any program of this user",
-        [1] = "only to programs under `tidemark run`, and as root to any",
-        [2] = "as root only",
-        [3] = "not at all, until the machine is started with another kernel.yama.ptrace_scope",
+        [0] = N_("to any program of this user"),
+        [1] = N_("only to programs under `tidemark run`, and as root to any"),
+        [2] = N_("as root only"),
+        [3] = N_("not at all, until the machine is started with another kernel.yama.ptrace_scope"),
     };
     struct tmk_asker us;
     if (!has_proc()) {
@@ -269,7 +271,7 @@ static void check_attach(struct tmk_doctor_row *r)
         tmk_doctor_say(r, TMK_GRADE_GOOD, "to any program");
         return;
     }
-    tmk_doctor_say(r, scope == 0 ? TMK_GRADE_GOOD : TMK_GRADE_FAIR, "%s", others[scope]);
+    tmk_doctor_say(r, scope == 0 ? TMK_GRADE_GOOD : TMK_GRADE_FAIR, "%s", _(others[scope]));
     if (scope == 1 || scope == 2)
         tmk_doctor_fix(r, "sudo sysctl kernel.yama.ptrace_scope=0, or: sudo tidemark attach PID");
     else if (scope == 3)
@@ -380,9 +382,9 @@ static void check_recording(struct tmk_doctor_row *r)
     char *library = tmk_locate_library(), *program = tmk_locate_program("tinytrain");
     if (!library || !program || !make_proof_folder(place, sizeof place)) {
         tmk_doctor_say(r, TMK_GRADE_FAIR, "not tried: %s",
-                       !library   ? "no library"
-                       : !program ? "tinytrain is not there"
-                                  : "no folder for files: /tmp");
+                       !library   ? _("no library")
+                       : !program ? _("tinytrain is not there")
+                                  : _("no folder for files: /tmp"));
     } else {
         char *folder = tmk_xformat("%s/a.tmk", place);
         struct tmk_outcome o = record_proof(place, folder, library, program);
@@ -407,13 +409,13 @@ static const struct {
     void (*check)(struct tmk_doctor_row *r);
     void (*add)(struct tmk_doctor *d); /* or this, which adds rows of its own names */
 } checks[] = {
-    {"library", check_library, NULL},     {"clock", check_clock, NULL},
-    {"ring in memory", check_ring, NULL}, {"leftovers", check_leftovers, NULL},
-    {"disk", check_disk, NULL},           {"file size", check_memory_limit, NULL},
-    {"attach", check_attach, NULL},       {"seccomp", check_filters, NULL},
-    {NULL, NULL, tmk_doctor_place},       {"SQLite", check_sqlite, NULL},
-    {NULL, NULL, tmk_doctor_devices},     {NULL, NULL, tmk_doctor_screen},
-    {"recording", check_recording, NULL},
+    {N_("library"), check_library, NULL},     {N_("clock"), check_clock, NULL},
+    {N_("ring in memory"), check_ring, NULL}, {N_("leftovers"), check_leftovers, NULL},
+    {N_("disk"), check_disk, NULL},           {N_("file size"), check_memory_limit, NULL},
+    {N_("attach"), check_attach, NULL},       {N_("seccomp"), check_filters, NULL},
+    {NULL, NULL, tmk_doctor_place},           {N_("SQLite"), check_sqlite, NULL},
+    {NULL, NULL, tmk_doctor_devices},         {NULL, NULL, tmk_doctor_screen},
+    {N_("recording"), check_recording, NULL},
 };
 
 /* ---- printing ---- */
@@ -463,18 +465,27 @@ static void print_behind(const char *lead, const char *text)
         tmk_print(stdout, "%s%s\n", lead, text); /* it may have names of others' files */
 }
 
+/* Returns the caller's "warning disk            ". */
+static char *lead_of(const struct tmk_doctor_row *row)
+{
+    const char *grade = _(grade_names[row->grade]);
+    size_t n_grade = tmk_utf8_width(grade), n_name = tmk_utf8_width(row->name);
+    return tmk_xformat("%s%*s%s%*s ", grade, n_grade < 8 ? (int)(8 - n_grade) : 0, "", row->name,
+                       n_name < 15 ? (int)(15 - n_name) : 0, "");
+}
+
 static void print_doctor_rows(const struct tmk_doctor *d, const char *home)
 {
     static const enum tmk_role roles[] = {TMK_ROLE_PLAIN, TMK_ROLE_WARN, TMK_ROLE_BAD};
     for (unsigned i = 0; i < d->n; i++) {
         const struct tmk_doctor_row *row = &d->rows[i];
         char *text = text_without(row->text, home), *fix = text_without(row->fix, home);
-        char *lead = tmk_xformat("%-8s%-15s ", grade_names[row->grade], row->name);
+        char *lead = lead_of(row);
         fputs(tmk_role_on(stdout, roles[row->grade]), stdout);
         print_behind(lead, text);
         fputs(tmk_role_off(stdout, roles[row->grade]), stdout);
         if (*fix)
-            print_behind("                        fix: ", fix);
+            print_behind(_("                        fix: "), fix);
         free(text);
         free(fix);
         free(lead);
@@ -503,10 +514,12 @@ static int run_doctor(const struct tmk_args *args)
     struct tmk_doctor *d = tmk_xcalloc(1, sizeof *d);
     bool bad = false;
     d->python = tmk_args_get(args, "python");
+    if (tmk_args_get(args, "report"))
+        tmk_language_begin_data(); /* it is for who gets the report */
     clean_leftovers = tmk_args_get(args, "clean") != NULL;
     for (size_t i = 0; i < TMK_N(checks); i++) {
         if (checks[i].check)
-            checks[i].check(tmk_doctor_add(d, "%s", checks[i].name));
+            checks[i].check(tmk_doctor_add(d, "%s", _(checks[i].name)));
         else
             checks[i].add(d);
     }

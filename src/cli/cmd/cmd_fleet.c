@@ -19,6 +19,7 @@
 #include "fleet/cluster/http_get.h"
 #include "fleet/cluster/prometheus.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 
 #define NS_PER_S 1000000000u
 #define LONGEST_WINDOW_S (30 * 86400u)
@@ -70,7 +71,7 @@ static int read_secret(const char *path, char secret[SECRET_BYTES])
     while (n > 0 && n < SECRET_BYTES && (secret[n - 1] == '\n' || secret[n - 1] == '\r'))
         n--;
     if (n == 0 || n == SECRET_BYTES) {
-        tmk_say("%s is %s", path, n == 0 ? "empty" : "too large for a password or token");
+        tmk_say("%s is %s", path, n == 0 ? _("empty") : _("too large for a password or token"));
         return TMK_EXIT_USAGE;
     }
     secret[n] = '\0';

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "device/host.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 
 static const char *plural_ending(unsigned n)
 {
@@ -29,25 +30,26 @@ static const struct advice {
 } advices[] = {
     [TMK_DRIVER_ABSENT] = {TMK_GRADE_GOOD, ""},
     [TMK_DRIVER_READY] = {TMK_GRADE_GOOD, ""},
-    [TMK_DRIVER_NOT_LOADED] = {TMK_GRADE_FAIR,
-                               "install NVIDIA's driver; if it is installed: sudo modprobe nvidia"},
+    [TMK_DRIVER_NOT_LOADED] =
+        {TMK_GRADE_FAIR, N_("install NVIDIA's driver; if it is installed: sudo modprobe nvidia")},
     [TMK_DRIVER_NO_LIBRARY] = {TMK_GRADE_FAIR,
-                               "in a container: start it with --gpus all; else install the "
-                               "driver's libraries (Debian: libnvidia-ml1)"},
-    [TMK_DRIVER_MISMATCH] = {TMK_GRADE_BAD, "the driver was updated while it ran: restart the "
-                                            "machine (a container: start it anew)"},
+                               N_("in a container: start it with --gpus all; else install the "
+                                  "driver's libraries (Debian: libnvidia-ml1)")},
+    [TMK_DRIVER_MISMATCH] = {TMK_GRADE_BAD, N_("the driver was updated while it ran: restart the "
+                                               "machine (a container: start it anew)")},
     [TMK_DRIVER_NO_PERMISSION] = {TMK_GRADE_BAD,
-                                  "ls -l /dev/nvidia*, then join that group: sudo usermod -aG "
-                                  "GROUP $USER, and log in again"},
-    [TMK_DRIVER_HIDDEN] = {TMK_GRADE_FAIR, "in a container: start it with --gpus all; else: sudo "
-                                           "nvidia-modprobe -c 0 -u"},
-    [TMK_DRIVER_FAILED] = {TMK_GRADE_BAD, "see what nvidia-smi says, and dmesg | grep NVRM"},
+                                  N_("ls -l /dev/nvidia*, then join that group: sudo usermod -aG "
+                                     "GROUP $USER, and log in again")},
+    [TMK_DRIVER_HIDDEN] = {TMK_GRADE_FAIR,
+                           N_("in a container: start it with --gpus all; else: sudo "
+                              "nvidia-modprobe -c 0 -u")},
+    [TMK_DRIVER_FAILED] = {TMK_GRADE_BAD, N_("see what nvidia-smi says, and dmesg | grep NVRM")},
 };
 
 static void advise_on_driver(struct tmk_doctor_row *row, const struct tmk_driver *driver)
 {
-    tmk_doctor_say(row, advices[driver->state].grade, "%s", driver->reason);
-    tmk_doctor_fix(row, "%s", advices[driver->state].fix);
+    tmk_doctor_say(row, advices[driver->state].grade, "%s", _(driver->reason));
+    tmk_doctor_fix(row, "%s", _(advices[driver->state].fix));
 }
 
 static unsigned count_doctor_cards(const struct tmk_devices *devices, enum tmk_device_kind kind)
@@ -62,7 +64,7 @@ static unsigned count_doctor_cards(const struct tmk_devices *devices, enum tmk_d
 
 static const char *version_text(const char *version)
 {
-    return version[0] ? version : "version not known";
+    return version[0] ? version : _("version not known");
 }
 
 static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver, unsigned n_cards)
@@ -73,7 +75,7 @@ static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver
     }
     char cuda[40] = "";
     if (driver->cuda_version)
-        snprintf(cuda, sizeof cuda, ", runs CUDA up to %u.%u", driver->cuda_version / 1000,
+        snprintf(cuda, sizeof cuda, _(", runs CUDA up to %u.%u"), driver->cuda_version / 1000,
                  driver->cuda_version % 1000 / 10);
     tmk_doctor_say(row, TMK_GRADE_GOOD, "%s%s, %u card%s", version_text(driver->library_version),
                    cuda, n_cards, plural_ending(n_cards));
@@ -142,20 +144,21 @@ static const char *mode_text(enum tmk_compute_mode mode)
 {
     static const char *const texts[] = {
         [TMK_COMPUTE_UNKNOWN] = "",
-        [TMK_COMPUTE_DEFAULT] = "; compute mode default",
-        [TMK_COMPUTE_EXCLUSIVE] = "; compute mode exclusive",
-        [TMK_COMPUTE_PROHIBITED] = "; compute mode prohibited",
+        [TMK_COMPUTE_DEFAULT] = N_("; compute mode default"),
+        [TMK_COMPUTE_EXCLUSIVE] = N_("; compute mode exclusive"),
+        [TMK_COMPUTE_PROHIBITED] = N_("; compute mode prohibited"),
     };
-    return texts[mode];
+    return _(texts[mode]);
 }
 
 static const char *mig_text(const struct card *card, char *buffer, size_t size)
 {
     switch (card->device->mig) {
     case TMK_MIG_OFF:
-        return "; MIG off";
+        return _("; MIG off");
     case TMK_MIG_ON:
-        snprintf(buffer, size, "; MIG on, %u part%s", card->n_parts, plural_ending(card->n_parts));
+        snprintf(buffer, size, _("; MIG on, %u part%s"), card->n_parts,
+                 plural_ending(card->n_parts));
         return buffer;
     case TMK_MIG_PART:
         snprintf(buffer, size, "; %s", card->device->id);
@@ -170,9 +173,9 @@ static const char *users_text(const struct card *card, char *buffer, size_t size
     unsigned n = card->processes.n + card->processes.n_left_out;
     if (!card->has_processes)
         return "";
-    int length = snprintf(buffer, size, " by %u process%s", n, n == 1 ? "" : "es");
+    int length = snprintf(buffer, size, _(" by %u process%s"), n, n == 1 ? "" : "es");
     if (card->n_unseen)
-        snprintf(buffer + length, size - (size_t)length, " (%u not visible from here)",
+        snprintf(buffer + length, size - (size_t)length, _(" (%u not visible from here)"),
                  card->n_unseen);
     return buffer;
 }
@@ -346,7 +349,7 @@ static void judge_cuda(struct tmk_doctor_row *row, const struct tmk_torch_versio
                    "the driver runs CUDA up to %u.%u%s: update it, or install a torch for "
                    "CUDA %u.%u or older",
                    driver / 1000, driver % 1000 / 10,
-                   same_major ? "; most works, kernels compiled at run time may not" : "",
+                   same_major ? _("; most works, kernels compiled at run time may not") : "",
                    driver / 1000, driver % 1000 / 10);
 }
 
@@ -400,7 +403,7 @@ static void say_no_torch(struct tmk_doctor *d, struct tmk_doctor_row *row, const
     tmk_doctor_say(row, d->python ? TMK_GRADE_BAD : TMK_GRADE_GOOD, "none for %s",
                    python[0]   ? python
                    : d->python ? d->python
-                               : "a Python: there is none on PATH");
+                               : _("a Python: there is none on PATH"));
     if (d->python) {
         tmk_doctor_fix(row, "name the program that runs the training: --python PROGRAM");
     } else if (tmk_torch_version_search(&other)) {
@@ -420,7 +423,9 @@ static void add_torch(struct tmk_doctor *d, const struct tmk_devices *devices)
         say_no_torch(d, row, torch.python);
         return;
     }
-    const char *kind = torch.cuda[0] ? "for CUDA " : torch.hip[0] ? "for ROCm " : "for the CPU";
+    const char *kind = torch.cuda[0]  ? _("for CUDA ")
+                       : torch.hip[0] ? _("for ROCm ")
+                                      : _("for the CPU");
     tmk_doctor_say(row, TMK_GRADE_GOOD, "%s %s%s, of %s", torch.version, kind,
                    torch.cuda[0] ? torch.cuda : torch.hip, torch.python);
     judge_torch(row, &torch, devices);

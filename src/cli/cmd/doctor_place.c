@@ -19,6 +19,7 @@
 #include "fleet/container.h"
 #include "kit/amount.h"
 #include "kit/kernel_files.h"
+#include "kit/language.h"
 
 enum { TEXT_BYTES = 4096, FILES_WANTED = 1024 };
 
@@ -31,7 +32,7 @@ enum { TEXT_BYTES = 4096, FILES_WANTED = 1024 };
 static const char *limit_text(rlim_t limit, bool is_size, char *buffer)
 {
     if (limit == RLIM_INFINITY)
-        return "unlimited";
+        return _("unlimited");
     return is_size ? tmk_size_text((uint64_t)limit, buffer)
                    : tmk_count_text((uint64_t)limit, buffer);
 }
@@ -83,7 +84,7 @@ static const char *container_kind(const char *cgroup)
         return "systemd-nspawn";
     if (getenv("APPTAINER_CONTAINER") || getenv("SINGULARITY_CONTAINER"))
         return "Apptainer";
-    return tmk_cgroup_name_parse(cgroup, &group) || (said && *said) ? "a container" : NULL;
+    return tmk_cgroup_name_parse(cgroup, &group) || (said && *said) ? _("a container") : NULL;
 }
 
 /* Returns 1 when this process is in a namespace of its own, 0 when in the first one, -1: unknown.
@@ -114,8 +115,8 @@ static void check_container(struct tmk_doctor_row *r)
     }
     tmk_doctor_say(
         r, TMK_GRADE_GOOD, "%s%s%s", kind ? kind : "none",
-        own_pids > 0 ? "; PIDs of its own: a job is named by the PID that it has here" : "",
-        own_users > 0 ? "; users of its own: attach reaches what was started in here" : "");
+        own_pids > 0 ? _("; PIDs of its own: a job is named by the PID that it has here") : "",
+        own_users > 0 ? _("; users of its own: attach reaches what was started in here") : "");
 }
 
 /* Docker and Podman give a container 64 MiB of /dev/shm, of which each rank takes some 16. */
@@ -173,7 +174,7 @@ static void check_sockets(struct tmk_doctor_row *r)
         bool can_make = !is_file(path) && access(above[i], W_OK | X_OK) == 0;
         if (!is_private_folder(path) && !can_make)
             continue;
-        tmk_doctor_say(r, TMK_GRADE_GOOD, "in %s%s", path, can_make ? ", made when needed" : "");
+        tmk_doctor_say(r, TMK_GRADE_GOOD, "in %s%s", path, can_make ? _(", made when needed") : "");
         return;
     }
     tmk_doctor_say(r, TMK_GRADE_FAIR,

@@ -20,6 +20,7 @@
 #include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "draw/cairo_writer.h"
+#include "kit/language.h"
 
 /* ---- the terminal ---- */
 
@@ -30,13 +31,14 @@ static void check_terminal(struct tmk_doctor_row *r)
         tmk_doctor_say(r, TMK_GRADE_GOOD, "none: the output goes elsewhere");
         return;
     }
-    const char *inside = getenv("TMUX") ? " in tmux" : getenv("STY") ? " in screen" : "";
+    const char *inside = getenv("TMUX") ? _(" in tmux") : getenv("STY") ? _(" in screen") : "";
     bool has_no_colour = no_colour && *no_colour;
-    tmk_doctor_say(r, TMK_GRADE_GOOD, "%s%s, %ux%u, %s", term && *term ? term : "TERM is not set",
-                   inside, tmk_screen_width(), tmk_screen_height(),
-                   has_no_colour              ? "no colours (NO_COLOR)"
+    tmk_doctor_say(r, TMK_GRADE_GOOD, "%s%s, %ux%u, %s",
+                   term && *term ? term : _("TERM is not set"), inside, tmk_screen_width(),
+                   tmk_screen_height(),
+                   has_no_colour              ? _("no colours (NO_COLOR)")
                    : tmk_wants_colour(stdout) ? "colours"
-                                              : "no colours");
+                                              : _("no colours"));
     if (!has_no_colour && !tmk_wants_colour(stdout)) {
         r->grade = TMK_GRADE_FAIR;
         tmk_doctor_fix(r, "export TERM=xterm-256color (in tmux: tmux-256color)");
@@ -152,7 +154,7 @@ static void check_fonts(struct tmk_doctor_row *r)
         tmk_doctor_fix(r, "sudo apt-get install fonts-dejavu-core; SVG pictures need none");
     } else {
         tmk_doctor_say(r, TMK_GRADE_GOOD, "%s",
-                       f.has_chinese ? "Latin and Chinese"
+                       f.has_chinese ? _("Latin and Chinese")
                                      : "no Chinese ones (fonts-noto-cjk), which only Chinese names "
                                        "in PNG and PDF pictures need");
     }

@@ -32,12 +32,12 @@ const char *tmk_losses_text(const struct tmk_losses *sum, char text[TMK_LOSSES_T
         uint64_t n;
         const char *one, *many;
     } parts[] = {
-        {sum->n_dropped, "event dropped", "events dropped"},
-        {sum->n_given_up, "old event given up", "old events given up"},
-        {sum->n_not_followed, "block or name not followed", "blocks or names not followed"},
-        {sum->n_stopped, "recording stopped early", "recordings stopped early"},
-        {sum->n_unfinished, "trace not closed", "traces not closed"},
-        {sum->n_damaged, "trace damaged", "traces damaged"},
+        {sum->n_dropped, N_("event dropped"), N_("events dropped")},
+        {sum->n_given_up, N_("old event given up"), N_("old events given up")},
+        {sum->n_not_followed, N_("block or name not followed"), N_("blocks or names not followed")},
+        {sum->n_stopped, N_("recording stopped early"), N_("recordings stopped early")},
+        {sum->n_unfinished, N_("trace not closed"), N_("traces not closed")},
+        {sum->n_damaged, N_("trace damaged"), N_("traces damaged")},
     };
     struct tmk_text t;
     const char *comma = "";
@@ -49,7 +49,7 @@ const char *tmk_losses_text(const struct tmk_losses *sum, char text[TMK_LOSSES_T
         if (parts[i].n == 0)
             continue;
         tmk_text_add(&t, "%s%s %s", comma, tmk_count_text(parts[i].n, count),
-                     parts[i].n == 1 ? parts[i].one : parts[i].many);
+                     _(parts[i].n == 1 ? parts[i].one : parts[i].many));
         comma = ", ";
     }
     tmk_text_string(&t, _(" (tidemark check says in which)"));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "kit/language.h"
 
 enum { MAX_FILE_BYTES = 16 << 20 };
 
@@ -110,7 +111,7 @@ const char *tmk_source_text(const struct tmk_process *p, const struct tmk_frame 
     if (!is_new)
         return found;
     const char *slash = strrchr(frame->file, '/');
-    snprintf(buffer, TMK_SOURCE_LINE_BYTES, "(%.80s has changed since)",
+    snprintf(buffer, TMK_SOURCE_LINE_BYTES, _("(%.80s has changed since)"),
              slash ? slash + 1 : frame->file);
     return buffer;
 }

@@ -15,6 +15,7 @@
 #include "cli/query/sql_words.h"
 #include "cli/query/tables_text.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "sql/sql.h"
 #include "sql/table_doc.h"
@@ -26,7 +27,7 @@ static enum tmk_dot_result refuse(const char *format, ...)
     va_list args;
     va_start(args, format);
     fflush(stdout);
-    tmk_vprint(stderr, format, args);
+    tmk_vprint(stderr, P_(format), args);
     fputc('\n', stderr);
     va_end(args);
     return TMK_DOT_FAILED;
@@ -109,9 +110,9 @@ static enum tmk_dot_result run_dot_limit(struct tmk_query *q, const char *argume
     int64_t n;
     if (!*argument) {
         if (q->style.limit)
-            printf("%" PRIu64 " rows\n", q->style.limit);
+            printf(P_("%" PRIu64 " rows\n"), q->style.limit);
         else
-            printf("all rows\n");
+            printf(P_("all rows\n"));
         return TMK_DOT_DONE;
     }
     if (tmk_integer_parse(argument, &n) < 0 || n < 0)
@@ -127,11 +128,11 @@ static enum tmk_dot_result run_dot_width(struct tmk_query *q, const char *argume
         q->fixed_width = -1;
     } else if (!*argument) {
         if (q->fixed_width < 0)
-            printf("auto: %u columns\n", tmk_screen_width());
+            printf(P_("auto: %u columns\n"), tmk_screen_width());
         else if (q->fixed_width == 0)
-            printf("as wide as the table\n");
+            printf(P_("as wide as the table\n"));
         else
-            printf("%" PRId64 " columns\n", q->fixed_width);
+            printf(P_("%" PRId64 " columns\n"), q->fixed_width);
     } else if (tmk_integer_parse(argument, &n) < 0 || n < 0 || n > 10000) {
         return refuse(".width is a number of columns, auto, or 0 for as many as a table needs");
     } else {
@@ -181,13 +182,13 @@ static enum tmk_dot_result run_dot_help(struct tmk_query *q, const char *argumen
     size_t n;
     const struct tmk_dot_command *commands = tmk_dot_commands(&n);
     (void)q, (void)argument;
-    printf(
+    printf(P_(
         "A statement ends with ; and may have several lines. TAB completes names, the arrow keys\n"
-        "bring back earlier statements, ^C drops the line or stops the query, ^D leaves.\n\n");
+        "bring back earlier statements, ^C drops the line or stops the query, ^D leaves.\n\n"));
     for (size_t i = 0; i < n; i++) {
         int at = printf("%s%s%s", commands[i].name, commands[i].argument ? " " : "",
                         commands[i].argument ? commands[i].argument : "");
-        printf("%*s%s\n", at < 24 ? 24 - at : 1, "", commands[i].help);
+        printf("%*s%s\n", at < 24 ? 24 - at : 1, "", P_(commands[i].help));
     }
     return TMK_DOT_DONE;
 }
@@ -195,21 +196,22 @@ static enum tmk_dot_result run_dot_help(struct tmk_query *q, const char *argumen
 const struct tmk_dot_command *tmk_dot_commands(size_t *ret_n)
 {
     static const struct tmk_dot_command commands[] = {
-        {".columns", "TABLE", NULL, true, "its columns, with their meaning", run_dot_columns},
-        {".examples", "[TABLE]", NULL, true, "queries to try", run_dot_examples},
-        {".exit", NULL, NULL, false, "leave; so does ^D", run_dot_quit},
-        {".help", NULL, NULL, false, "this", run_dot_help},
-        {".limit", "[N]", NULL, false, "show N rows of each result; 0: all", run_dot_limit},
-        {".mode", "[table|json|csv]", "table|json|csv", false, "how rows are written",
+        {".columns", "TABLE", NULL, true, N_("its columns, with their meaning"), run_dot_columns},
+        {".examples", "[TABLE]", NULL, true, N_("queries to try"), run_dot_examples},
+        {".exit", NULL, NULL, false, N_("leave; so does ^D"), run_dot_quit},
+        {".help", NULL, NULL, false, N_("this"), run_dot_help},
+        {".limit", "[N]", NULL, false, N_("show N rows of each result; 0: all"), run_dot_limit},
+        {".mode", "[table|json|csv]", "table|json|csv", false, N_("how rows are written"),
          run_dot_mode},
-        {".quit", NULL, NULL, false, "leave", run_dot_quit},
-        {".read", "FILE", NULL, false, "run the statements in FILE", run_dot_read},
-        {".schema", "[TABLE]", NULL, true, "the tables as SQL declares them", run_dot_schema},
-        {".tables", "[PART]", NULL, true, "all tables, or those with PART in the name",
+        {".quit", NULL, NULL, false, N_("leave"), run_dot_quit},
+        {".read", "FILE", NULL, false, N_("run the statements in FILE"), run_dot_read},
+        {".schema", "[TABLE]", NULL, true, N_("the tables as SQL declares them"), run_dot_schema},
+        {".tables", "[PART]", NULL, true, N_("all tables, or those with PART in the name"),
          run_dot_tables},
-        {".timer", "[on|off]", "on|off", false, "say how long each statement took", run_dot_timer},
+        {".timer", "[on|off]", "on|off", false, N_("say how long each statement took"),
+         run_dot_timer},
         {".width", "[N|auto]", "auto", false,
-         "columns that a table may take; 0: as many as it needs", run_dot_width},
+         N_("columns that a table may take; 0: as many as it needs"), run_dot_width},
     };
     *ret_n = TMK_N(commands);
     return commands;

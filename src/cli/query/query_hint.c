@@ -15,6 +15,7 @@
 #include "cli/output/xalloc.h"
 #include "cli/query/sql_words.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/utf8.h"
 #include "sql/sql.h"
@@ -103,8 +104,8 @@ static void write_names(FILE *out, const struct names *list, const char *last)
 static void ask_back(const struct hint *h, struct names *list)
 {
     keep_nearest(list);
-    fprintf(h->out, "%sdid you mean ", h->lead);
-    write_names(h->out, list, " or ");
+    fprintf(h->out, P_("%sdid you mean "), h->lead);
+    write_names(h->out, list, P_(" or "));
     fputs("?\n", h->out);
 }
 
@@ -171,7 +172,7 @@ static void hint_table(const struct hint *h, const char *word)
     if (near.n > 0)
         ask_back(h, &near);
     else
-        fprintf(h->out, "%swhat there is: tidemark tables\n", h->lead);
+        fprintf(h->out, P_("%swhat there is: tidemark tables\n"), h->lead);
     tmk_arena_fini(&texts);
 }
 
@@ -203,16 +204,16 @@ static void say_who_has(const struct hint *h, const char *column)
     for (size_t i = 0; i < n_tables; i++)
         if (tmk_sql_has_column(&tables[i], column))
             insert_name(&who, tables[i].name, 0);
-    tmk_print(h->out, "%s%s is a column of ", h->lead, column);
-    write_names(h->out, &who, who.n == NAMES_MOST ? ", " : " and ");
-    fprintf(h->out, "%s\n", who.n == NAMES_MOST ? " and others" : "");
+    tmk_print(h->out, P_("%s%s is a column of "), h->lead, column);
+    write_names(h->out, &who, who.n == NAMES_MOST ? ", " : P_(" and "));
+    fprintf(h->out, "%s\n", who.n == NAMES_MOST ? P_(" and others") : "");
 }
 
 /* List what columns there are. */
 static void list_columns(const struct hint *h, const struct tmk_sql_table *table)
 {
     size_t at = strlen(h->lead);
-    at += (size_t)fprintf(h->out, "%s%s has", h->lead, table->name) - at;
+    at += (size_t)fprintf(h->out, P_("%s%s has"), h->lead, table->name) - at;
     for (size_t i = 0; i < table->n_columns; i++) {
         const char *name = table->columns[i].name;
         if (at + strlen(name) + 2 > LINE_WIDTH)
@@ -265,7 +266,7 @@ static void hint_column(const struct hint *h, const char *word)
     if (owner || h->n_named == 1)
         list_columns(h, owner ? owner->table : h->named[0].table);
     else
-        fprintf(h->out, "%swhat there is: tidemark tables\n", h->lead);
+        fprintf(h->out, P_("%swhat there is: tidemark tables\n"), h->lead);
 }
 
 static void hint_ambiguous(const struct hint *h, const char *word)
@@ -308,7 +309,7 @@ static void hint_function(const struct hint *h, const char *word)
 {
     const struct tmk_sql_table *table = tmk_sql_find_table(word);
     if (table) {
-        fprintf(h->out, "%s%s is a table: SELECT * FROM %s\n", h->lead, word, table->name);
+        fprintf(h->out, P_("%s%s is a table: SELECT * FROM %s\n"), h->lead, word, table->name);
         return;
     }
     struct names near = {.typed = word};

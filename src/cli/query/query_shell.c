@@ -16,17 +16,18 @@
 #include "cli/query/dot_commands.h"
 #include "cli/query/line_editor.h"
 #include "cli/query/sql_words.h"
+#include "kit/language.h"
 #include "model/run.h"
 
 static void greet(const struct tmk_query *q)
 {
     const char *target = q->args->operands[0];
     if (q->is_remote || q->is_live)
-        printf("%s, as it is at each statement. ", target);
+        printf(P_("%s, as it is at each statement. "), target);
     else
-        printf("%s: %" PRIu32 " process%s. ", target, tmk_run_n_processes(q->run),
+        printf(P_("%s: %" PRIu32 " process%s. "), target, tmk_run_n_processes(q->run),
                tmk_run_n_processes(q->run) == 1 ? "" : "es");
-    printf("SQL ends with ;   .tables lists the tables, .help the commands.\n");
+    printf(P_("SQL ends with ;   .tables lists the tables, .help the commands.\n"));
 }
 
 /* Append a line to the statement. */

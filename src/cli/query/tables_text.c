@@ -41,7 +41,7 @@ unsigned tmk_tables_write_names(FILE *out, const char *part)
     for (size_t i = 0; i < n; i++) {
         if (part && !has_part(tables[i].name, part))
             continue;
-        fprintf(out, "%-*s  %s\n", widest, tables[i].name, _(tables[i].meaning));
+        fprintf(out, "%-*s  %s\n", widest, tables[i].name, P_(tables[i].meaning));
         n_written++;
     }
     return n_written;
@@ -111,13 +111,13 @@ void tmk_tables_write_one(FILE *out, const struct tmk_sql_table *table)
     for (size_t c = 0; c < table->n_columns; c++) {
         tmk_table_cell(t, table->columns[c].name);
         tmk_table_cell(t, table->columns[c].type);
-        tmk_table_cell(t, _(table->columns[c].meaning));
+        tmk_table_cell(t, P_(table->columns[c].meaning));
     }
     tmk_sheet_heading(&sheet, table->name);
-    tmk_sheet_text(&sheet, "%s", _(table->meaning));
+    tmk_sheet_text(&sheet, "%s", P_(table->meaning));
     fputc('\n', out);
     tmk_sheet_table(&sheet, t);
-    fprintf(out, "\n%s%s%s\n", tmk_role_on(out, TMK_ROLE_STRONG), _("To try:"),
+    fprintf(out, "\n%s%s%s\n", tmk_role_on(out, TMK_ROLE_STRONG), P_("To try:"),
             tmk_role_off(out, TMK_ROLE_STRONG));
     tmk_tables_write_examples(out, table);
 }
@@ -129,11 +129,11 @@ void tmk_tables_write_schema(FILE *out, const struct tmk_sql_table *table)
         size_t n = strlen(table->columns[i].name);
         widest = n > widest ? n : widest;
     }
-    fprintf(out, "-- %s\nCREATE TABLE %s (\n", _(table->meaning), table->name);
+    fprintf(out, "-- %s\nCREATE TABLE %s (\n", P_(table->meaning), table->name);
     for (size_t i = 0; i < table->n_columns; i++) {
         const struct tmk_sql_column *c = &table->columns[i];
         fprintf(out, "  %-*s %s%-*s -- %s\n", (int)widest, c->name, c->type,
-                (int)(8 - strlen(c->type)), i + 1 < table->n_columns ? "," : "", _(c->meaning));
+                (int)(8 - strlen(c->type)), i + 1 < table->n_columns ? "," : "", P_(c->meaning));
     }
     fprintf(out, ");\n");
 }

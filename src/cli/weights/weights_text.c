@@ -60,7 +60,7 @@ static void say_weight_names(struct tmk_sheet *sheet, const char *what,
         list = longer;
     }
     if (names->n > 0)
-        tmk_sheet_text(sheet, "%s: %s%s.", what, list,
+        tmk_sheet_text(sheet, "%s: %s%s.", _(what), list,
                        names->n > SHOWN_NAMES ? _(" and more") : "");
     free(list);
 }

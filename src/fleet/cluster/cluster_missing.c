@@ -12,6 +12,7 @@
 #include "fleet/cluster/prometheus.h"
 #include "kit/arena.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 #include "kit/textmap.h"
 
 enum { HOSTS_SHOWN = 3 };
@@ -63,7 +64,7 @@ static int note_places(struct tmk_cluster *c, struct tmk_cluster_finding *f,
     for (uint64_t i = 0; i < hosts.n && i < HOSTS_SHOWN && list; i++)
         list = tmk_arena_format(&c->texts, "%s%s%s", list, i ? ", " : "", hosts.texts[i]);
     if (list && hosts.n > HOSTS_SHOWN)
-        list = tmk_arena_format(&c->texts, "%s and %llu more nodes", list,
+        list = tmk_arena_format(&c->texts, _("%s and %llu more nodes"), list,
                                 (unsigned long long)(hosts.n - HOSTS_SHOWN));
     if (hosts.n == 1)
         f->host = places[0].host;

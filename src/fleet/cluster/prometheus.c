@@ -13,6 +13,7 @@
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/json_in.h"
+#include "kit/language.h"
 
 enum { REASON_BYTES = 160, BODY_SHOWN = 60 };
 
@@ -200,10 +201,10 @@ static int judge_answer(const struct answer_reader *r, struct tmk_error *err)
         return r->rc;
     if (r->json.problem)
         return tmk_fail(err, TMK_EIO, "its answer cannot be read: byte %llu: %s",
-                        (unsigned long long)(r->json.at - r->json.start), r->json.problem);
+                        (unsigned long long)(r->json.at - r->json.start), _(r->json.problem));
     if (!r->is_success)
         return tmk_fail(err, TMK_EIO, "it refuses the question: %s",
-                        r->reason[0] ? r->reason : "it does not say why");
+                        r->reason[0] ? r->reason : _("it does not say why"));
     if (!r->has_result)
         return tmk_fail(err, TMK_EIO, "its answer has no result");
     return 0;

@@ -19,6 +19,7 @@
 #include "kit/arena.h"
 #include "kit/grow.h"
 #include "kit/json_in.h"
+#include "kit/language.h"
 #include "kit/seeded_hash.h"
 #include "kit/textmap.h"
 
@@ -247,8 +248,8 @@ static int index_parse(struct tmk_weights *w, struct shard_index *x, const char 
     if (rc < 0)
         return rc;
     tmk_json_in_end(&j);
-    if (j.problem) {
-        rc = tmk_fail(err, TMK_EDAMAGED, "the index: %s", j.problem);
+    if (_(j.problem)) {
+        rc = tmk_fail(err, TMK_EDAMAGED, "the index: %s", _(j.problem));
         if (err)
             err->offset = (uint64_t)(j.at - j.start);
         return rc;
