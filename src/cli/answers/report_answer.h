@@ -36,6 +36,9 @@ void tmk_report_answer_fini(struct tmk_report_answer *r);
 void tmk_report_text(const struct tmk_report_answer *r, struct tmk_sheet *sheet);
 /* Returns 0, or an exit status after a message: a process could not be read and is left out. */
 int tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *tree);
+/* The same under `key`, and of the processes only the chosen one. */
+int tmk_report_json_chosen(const struct tmk_report_answer *r, struct tmk_tree *tree,
+                           const char *key);
 /* Sections about one process. Each writes nothing where there is nothing to say. */
 void tmk_report_peak_text(const struct tmk_process_answer *f, bool is_full,
                           struct tmk_sheet *sheet);

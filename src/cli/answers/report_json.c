@@ -460,7 +460,8 @@ static void add_explanation(struct tmk_tree *t, const struct tmk_report_answer *
 }
 
 /* Write all about each process. A process is swept, written and forgotten before the next. */
-static int add_report_processes(struct tmk_tree *t, const struct tmk_report_answer *r)
+static int add_report_processes(struct tmk_tree *t, const struct tmk_report_answer *r,
+                                bool is_chosen_only)
 {
     int status = 0;
     tmk_tree_list(t, "processes");
@@ -470,6 +471,8 @@ static int add_report_processes(struct tmk_tree *t, const struct tmk_report_answ
             add_report_process(t, &r->about);
             continue;
         }
+        if (is_chosen_only)
+            continue;
         int failed = tmk_process_answer_init(&f, tmk_run_process(r->run, i), TMK_CHART_COLUMNS);
         if (failed == 0)
             add_report_process(t, &f);
@@ -481,19 +484,20 @@ static int add_report_processes(struct tmk_tree *t, const struct tmk_report_answ
     return status;
 }
 
-int tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
+static int put_report(const struct tmk_report_answer *r, struct tmk_tree *t, const char *key,
+                      bool is_chosen_only)
 {
     const struct tmk_process *first = tmk_run_process(r->run, 0);
     char date[32];
-    tmk_tree_object(t, NULL);
+    tmk_tree_object(t, key);
     tmk_tree_text(t, "run", tmk_run_path(r->run));
     tmk_tree_text(t, "tidemark", TMK_VERSION);
     tmk_tree_text(t, "started_utc",
                   tmk_date_text(first->start_realtime_ns - first->offset_ns, date));
     tmk_tree_u64(t, "duration_ns", tmk_report_answer_end_ns(r));
-    tmk_tree_u64(t, "chosen", r->chosen);
+    tmk_tree_u64(t, "chosen", is_chosen_only ? 0 : r->chosen);
     tmk_ranks_json(r->ranks, r->run, t);
-    int status = add_report_processes(t, r);
+    int status = add_report_processes(t, r, is_chosen_only);
     tmk_tree_list(t, "not_recorded");
     tmk_refused_each(tmk_run_path(r->run), r->run, add_report_sentence, t);
     tmk_tree_end(t);
@@ -501,4 +505,14 @@ int tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
     add_health(t, &r->health);
     tmk_tree_end(t);
     return status;
+}
+
+int tmk_report_json(const struct tmk_report_answer *r, struct tmk_tree *t)
+{
+    return put_report(r, t, NULL, false);
+}
+
+int tmk_report_json_chosen(const struct tmk_report_answer *r, struct tmk_tree *t, const char *key)
+{
+    return put_report(r, t, key, true);
 }

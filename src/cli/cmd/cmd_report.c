@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/cmd/cmd_report.c - everything on one page. */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "cli/answers/ranks_answer.h"
@@ -13,6 +14,7 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/terminal.h"
+#include "cli/page/page_file.h"
 #include "cli/remote/remote.h"
 #include "kit/tree.h"
 #include "model/run.h"
@@ -21,7 +23,8 @@ struct writing {
     const struct tmk_report_answer *report;
     const char *format;
     bool is_safe;
-    int *status; /* of what is written */
+    const struct tmk_page_file *page; /* html */
+    int *status;                      /* of what is written */
 };
 
 static void write_report_to(FILE *out, const void *arg)
@@ -34,6 +37,8 @@ static void write_report_to(FILE *out, const void *arg)
     } else if (strcmp(w->format, "csv") == 0) {
         tmk_tree_init_csv(&tree, out, w->is_safe);
         *w->status = tmk_report_json(w->report, &tree);
+    } else if (strcmp(w->format, "html") == 0) {
+        tmk_page_file_write(w->page, out);
     } else {
         struct tmk_sheet sheet = {
             .out = out, .markdown = strcmp(w->format, "md") == 0, .colour = tmk_wants_colour(out)};
@@ -49,6 +54,20 @@ static int write_to(const char *path, const struct writing *w)
     }
     write_report_to(stdout, w);
     return *w->status;
+}
+
+/* Write the report in the form asked for. A page needs one more sweep. */
+static int write_report(const char *path, struct tmk_report_answer *report, const char *format,
+                        bool is_safe)
+{
+    int status = 0;
+    struct tmk_page_file page = {0};
+    if (strcmp(format, "html") == 0)
+        status = tmk_page_file_init(&page, report);
+    if (status == 0)
+        status = write_to(path, &(struct writing){report, format, is_safe, &page, &status});
+    tmk_page_file_fini(&page);
+    return status;
 }
 
 struct line_writing {
@@ -83,6 +102,10 @@ static int run_report(const struct tmk_args *args)
         tmk_say("--csv-safe needs --format csv");
         return TMK_EXIT_USAGE;
     }
+    if (strcmp(format, "html") == 0 && !path && isatty(STDOUT_FILENO)) {
+        tmk_say("--format html writes a page, which no terminal shows: add -o report.html");
+        return TMK_EXIT_USAGE;
+    }
     struct tmk_run *target = NULL;
     int status = tmk_target_open(args->operands[0], &target);
     if (status != 0)
@@ -98,15 +121,15 @@ static int run_report(const struct tmk_args *args)
                                     is_screen ? tmk_chart_columns(stdout) : TMK_CHART_COLUMNS);
     report.is_full = tmk_args_get(args, "full") != NULL;
     if (status == 0)
-        status = write_to(path, &(struct writing){&report, format, is_safe, &status});
+        status = write_report(path, &report, format, is_safe);
     tmk_report_answer_fini(&report);
     tmk_run_close(target);
     return status;
 }
 
 static const struct tmk_option options[] = {
-    {"format", 0, "FORMAT", "text|json|csv|md|line",
-     "text (default), json, csv, md, line (one line)"},
+    {"format", 0, "FORMAT", "text|json|csv|md|html|line",
+     "text (default), json, csv, md, html (one page), line"},
     {"full", 0, NULL, NULL, "text and md: show every section, not only a page"},
     {"csv-safe", 0, NULL, NULL, "csv: put an apostrophe before cells that begin a formula"},
     {"json", 0, NULL, NULL, "the same as --format json"},
@@ -183,6 +206,8 @@ static const char *const examples[] = {
     "every section: also stages, steps, devices and marks",
     "tidemark report train.tmk --format md -o report.md",
     "the same as Markdown, for an issue",
+    "tidemark report train.tmk --format html -o report.html",
+    "one file for a browser: zoom in, look at any moment; needs no network",
     "tidemark report train.tmk --json | jq .processes[0].peak.allocated",
     "for a script",
     "tidemark report train.tmk --format line",

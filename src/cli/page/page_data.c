@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/page/page_data.c - see page_data.h. */
+#include "cli/page/page_data.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/output/xalloc.h"
+#include "cli/page/page_columns.h"
+#include "cli/page/page_parts.h"
+#include "cli/page/page_stacks.h"
+#include "kit/tree.h"
+
+struct tmk_page_detail tmk_page_detail_halved(unsigned times)
+{
+    return (struct tmk_page_detail){
+        .merged_bins = UINT32_C(1) << times,
+        .n_keys = times == 0 ? 24 : 16,
+        .n_blocks = UINT64_C(80000) >> times,
+        .n_peak_rows = UINT64_C(20000) >> times,
+        .n_steps = UINT64_C(10000) >> times,
+        .n_map_blocks = UINT64_C(20000) >> times,
+        .n_ranks = UINT64_C(64) >> times,
+    };
+}
+
+/* Everything drawn; the stacks last, when it is known which are named. */
+static void put_drawn(struct tmk_page_parts *p)
+{
+    tmk_tree_object(p->tree, "drawn");
+    tmk_page_put_timeline(p);
+    tmk_page_put_blocks(p);
+    tmk_page_put_peak(p);
+    tmk_page_put_map(p);
+    tmk_page_put_steps(p);
+    tmk_page_put_processes(p);
+    tmk_page_stacks_put(p->stacks, p->columns);
+    tmk_page_columns_json(p->columns, p->tree);
+    tmk_tree_end(p->tree);
+}
+
+static int write_page_json(struct tmk_page_parts *p, const struct tmk_page_source *s, FILE *out)
+{
+    struct tmk_tree tree;
+    p->tree = &tree;
+    tmk_tree_init_json(&tree, out, 0);
+    tmk_tree_object(&tree, NULL);
+    tmk_tree_u64(&tree, "page", 1);
+    int status = tmk_report_json_chosen(s->report, &tree, "report");
+    put_drawn(p);
+    tmk_tree_end(&tree);
+    return status;
+}
+
+static char *join_bytes(const char *json, size_t n_json, const struct tmk_page_columns *c,
+                        size_t *ret_n)
+{
+    *ret_n = 4 + n_json + (size_t)c->n_bytes;
+    uint8_t *bytes = tmk_xcalloc(*ret_n, 1);
+    for (unsigned i = 0; i < 4; i++)
+        bytes[i] = (uint8_t)(n_json >> 8 * i);
+    memcpy(bytes + 4, json, n_json);
+    if (c->n_bytes > 0)
+        memcpy(bytes + 4 + n_json, c->bytes, (size_t)c->n_bytes);
+    return (char *)bytes;
+}
+
+int tmk_page_data(const struct tmk_page_source *s, const struct tmk_page_detail *d,
+                  char **ret_bytes, size_t *ret_n)
+{
+    struct tmk_page_columns columns = {0};
+    struct tmk_page_stacks stacks;
+    tmk_page_stacks_init(&stacks, s->report->about.p);
+    struct tmk_page_parts parts = {.source = s,
+                                   .detail = d,
+                                   .about = &s->report->about,
+                                   .columns = &columns,
+                                   .stacks = &stacks};
+    char *json = NULL;
+    size_t n_json = 0;
+    FILE *out = tmk_xmemstream(&json, &n_json);
+    int status = write_page_json(&parts, s, out);
+    fclose(out);
+    *ret_bytes = join_bytes(json, n_json, &columns, ret_n);
+    free(json);
+    tmk_page_columns_fini(&columns);
+    tmk_page_stacks_fini(&stacks);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/page/page_data.h - what the page of a run shows, as bytes: the answer of `report --json`, and
+ * columns for what is drawn. docs/page.md is the contract with web/.
+ *
+ *     +0  u32, little endian: length of the JSON text
+ *     +4  the JSON text
+ *      *  the columns; "columns" of the JSON text counts from here */
+#ifndef TMK_CLI_PAGE_PAGE_DATA_H
+#define TMK_CLI_PAGE_PAGE_DATA_H
+
+#include "cli/answers/report_answer.h"
+#include "passes/pyramid/pyramid.h"
+
+enum { TMK_PAGE_BINS = 8192 };
+
+struct tmk_page_source {
+    struct tmk_report_answer *report;
+    const struct tmk_pyramid *pyramid; /* of the chosen process, with TMK_PAGE_BINS bins */
+};
+
+/* How much is shown. What is left out is said. */
+struct tmk_page_detail {
+    uint32_t merged_bins; /* bins of the pyramid that become one; a power of two */
+    uint32_t n_keys;      /* of a dimension; the others are put together */
+    uint64_t n_blocks, n_peak_rows, n_steps, n_map_blocks;
+    uint64_t n_ranks; /* that have a curve */
+};
+
+/* The most detail, halved so many times. */
+struct tmk_page_detail tmk_page_detail_halved(unsigned times);
+
+/* Make the bytes, which are the caller's for free(). 0 or an exit status after a message. */
+int tmk_page_data(const struct tmk_page_source *s, const struct tmk_page_detail *d,
+                  char **ret_bytes, size_t *ret_n);
+
+#endif
