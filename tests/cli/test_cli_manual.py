@@ -55,7 +55,7 @@ def complete(words, tmp_path):
     ("tidemark re", ["report"]),
     ("tidemark peak --b", ["--by"]),
     ("tidemark peak --by st", ["stage", "step", "stack"]),
-    ("tidemark report --format ''", ["text", "json", "csv", "md", "line"]),
+    ("tidemark report --format ''", ["text", "json", "csv", "md", "html", "line"]),
     ("tidemark completion z", ["zsh"]),
     ("tidemark help do", ["doctor"]),
     ("tidemark check ru", ["run.tmk"]),

@@ -85,8 +85,9 @@ WHOLE = {
 }
 STEPS = "--device cpu --steps 16 --peer-steps 0 --layers 1 --dim 16 --batch 1 --seq 4".split()
 # Run by those above, or whole by tests/torch/test_bench.py; fleet_load.py is a part of bench/run.
-ELSEWHERE = {"bench/forecast_workloads.py", "bench/torch_cost.py", "tests/gpu/ooms/oom_kit.py", "bench/fleet_load.py"}
-BENCH_PARTS = ["event", "native", "size", "replay", "whatif", "report", "sql", "memory", "children", "sampling", "top",
+ELSEWHERE = {"bench/forecast_workloads.py", "bench/torch_cost.py", "tests/gpu/ooms/oom_kit.py", "bench/fleet_load.py",
+             "bench/page_speed.py"}
+BENCH_PARTS = ["event", "native", "size", "replay", "whatif", "report", "page", "sql", "memory", "children", "sampling", "top",
                "fleet", "forecast", "package", "model"]
 
 

@@ -5,7 +5,7 @@ import json
 import re
 
 import pytest
-from web_kit import sql, tidemark
+from web_kit import BUILD, sql, tidemark
 
 RUNS = ["tiny", "ranks", "lora", "leak", "demand", "fragmentation", "hostile"]
 
@@ -83,14 +83,19 @@ def test_zoom(browser, page):
         browser.settle()
 
     def window():
-        found = re.search(r"#t=([\d.]+)-([\d.]+)", browser.js("location.href"))
+        """What the address says, when it has changed."""
+        nonlocal address
+        browser.until(f"location.hash !== {json.dumps(address)}")
+        address = browser.js("location.hash")
+        found = re.search(r"#t=([\d.]+)-([\d.]+)", address)
         return (float(found[1]), float(found[2])) if found else None
 
-    assert window() is None
+    address = browser.js("location.hash")
     key("+")
     start, end = window()
     key("ArrowRight")
-    assert window()[0] > start and window()[1] > end
+    moved = window()
+    assert moved[0] > start and moved[1] > end
     key("0")
     assert window() is None
     browser.js(f"{canvas}.dispatchEvent(new WheelEvent('wheel', {{deltaY: -300, clientX: 640, bubbles: true,"
@@ -208,6 +213,14 @@ def test_without_eyes(browser, page, name):
     levels = browser.js("[...document.querySelectorAll('h1, h2, h3')].map((e) => Number(e.tagName[1]))")
     assert levels[0] == 1 and all(b <= a + 1 for a, b in zip(levels, levels[1:]))
     assert browser.js("document.querySelectorAll('main, nav, header').length") == 3
+
+
+def test_page_of_run(browser, folder):
+    """`run --report html` writes it beside the run."""
+    tidemark("run", "-q", "--report", "html", "-o", folder / "beside.tmk", "--", BUILD / "tinytrain",
+             "--steps", "3", "--quiet")
+    browser.open(folder / "beside.html")
+    assert shown(browser, "peak") == peak_of(folder / "beside.tmk")["peak_allocated"]
 
 
 def test_damaged_data_says_so(browser, page, folder):

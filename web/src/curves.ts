@@ -17,7 +17,8 @@ export class Curves {
   private top = 1;
 
   constructor(private readonly curves: Curve[], private readonly options: {
-    height: number; label: string; x: (i: number) => string; click?: (i: number) => void;
+    height: number; label: string; x: (i: number) => string;
+    ticks?: { at: number; text: string }[]; click?: (i: number) => void;
   }) {
     this.canvas = h("canvas", { role: "img", "aria-label": options.label, "data-plot": "curves" });
     const box = h("div.plot", {}, this.canvas, this.tip);
@@ -59,8 +60,10 @@ export class Curves {
     c.textBaseline = "top";
     c.textAlign = "center";
     const step = Math.max(1, niceStep(this.n, this.width / 90));
-    for (let i = 0; i < this.n; i += step)
-      c.fillText(this.options.x(i), margin.left + Math.max(10, (i + 0.5) / this.n * this.width), margin.top + hh + 6);
+    const ticks = this.options.ticks ?? Array.from({ length: Math.ceil(this.n / step) }, (_, i) => ({
+      at: i * step + 0.5, text: this.options.x(i * step) }));
+    for (const { at, text } of ticks)
+      c.fillText(text, margin.left + Math.max(10, at / this.n * this.width), margin.top + hh + 6);
   }
 
   private draw(): void {

@@ -302,6 +302,16 @@ class BlockSums {
   }
 }
 
+/** The most that torch may have of a device: as the explanation of an OOM found, else as it was
+ * told, else all of the device; null: not known. */
+export function limitOf(source: Source, device: string): number | null {
+  const explained = source.report.explain?.ooms.find((o) => o.device === device)?.evidence.limit;
+  if (typeof explained === "number") return explained;
+  const p = source.process;
+  return p.ooms.find((o) => o.device === device && o.capacity)?.capacity ??
+    p.accounting.find((a) => a.device === device && a.total)?.total ?? null;
+}
+
 export function clamp(v: number, low: number, high: number): number {
   return v < low ? low : v > high ? high : v;
 }

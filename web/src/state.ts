@@ -9,13 +9,21 @@ export interface View {
   query: string;
 }
 
+/** Where a run begins to be of interest: programs load libraries for long before they allocate. */
+function firstBytes(source: Source, device: number): number {
+  const most = source.column(`bins.${device}.max`), top = most.reduce((a, b) => Math.max(a, b), 1);
+  const first = most.findIndex((v) => v > top * 0.01);
+  const part = first / Math.max(1, most.length);
+  return part > 0.25 ? source.end * Math.max(0, part - (1 - part) * 0.04) : source.start;
+}
+
 export class State {
   view: View;
   private readonly listeners: ((changed: Partial<View>) => void)[] = [];
 
   constructor(readonly source: Source) {
     const device = source.drawn.peak?.device ?? 0;
-    this.view = { from: source.start, to: source.end, device, by: "category", strips: false,
+    this.view = { from: firstBytes(source, device), to: source.end, device, by: "category", strips: false,
                   cursor: null, query: "" };
     this.read();
   }
@@ -25,7 +33,7 @@ export class State {
   change(changed: Partial<View>): void {
     Object.assign(this.view, changed);
     this.keepInside();
-    this.write();
+    this.writeSoon();
     for (const f of this.listeners) f(changed);
   }
 
@@ -44,6 +52,14 @@ export class State {
   private seconds(ns: number): string {
     return String(Math.round(ns + this.source.offset) / 1e9);
   }
+
+  /** Browsers refuse addresses that change with every picture. */
+  private writeSoon(): void {
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.write(), 150);
+  }
+
+  private timer = 0;
 
   private write(): void {
     const v = this.view, parts: string[] = [];

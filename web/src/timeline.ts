@@ -2,7 +2,7 @@
 /** The timeline: layers or strips over time with lines, marks and steps; an overview below it. */
 import { css, fill, fit, h, soon, swatch, table } from "./dom";
 import { bytes, count, duration, moment, niceBytes, niceStep } from "./format";
-import { clamp, dimensions, type Bins, type Dimension, type LayerKey, type Source } from "./model";
+import { clamp, dimensions, limitOf, type Bins, type Dimension, type LayerKey, type Source } from "./model";
 import { colourOf } from "./palette";
 import { similar } from "./colours.gen";
 import { Finder, frameText, siteOf } from "./rows";
@@ -10,6 +10,7 @@ import type { State } from "./state";
 import { layOut, stripAt, type StripLayout } from "./strips";
 import { t } from "./strings";
 
+const maxLegend = 14;
 const margin = { left: 70, right: 10, top: 18, bottom: 24 };
 
 /** A colour for each layer. Modules have no colours of their own: they get one after the other, and
@@ -238,13 +239,8 @@ export class Timeline {
     return clamp(Math.floor((ns - this.bins.start) / this.bins.width), 0, this.bins.n - 1);
   }
 
-  /** The most that the device, or torch on it, may have: of an OOM, else of the device. */
   private limit(): number | null {
-    const name = this.source.devices[this.state.view.device], p = this.source.process;
-    const oom = p.ooms.find((o) => o.device === name && o.capacity)?.capacity;
-    if (oom) return oom;
-    const account = p.accounting.find((a) => a.device === name && a.total);
-    return account?.total ?? null;
+    return limitOf(this.source, this.source.devices[this.state.view.device]);
   }
 
   // ---- drawing
@@ -278,9 +274,24 @@ export class Timeline {
     this.drawMarks(c);
     this.drawOverview();
     this.drawHover();
+    this.tellSoon();
+  }
+
+  /** The words around the picture; while it moves, only now and then. */
+  private tellSoon(): void {
+    const now = performance.now();
+    clearTimeout(this.timer);
+    if (now - this.told < 200) {
+      this.timer = window.setTimeout(() => this.tellSoon(), 200);
+      return;
+    }
+    this.told = now;
     this.fillLegend();
     this.describe();
   }
+
+  private told = -Infinity;
+  private timer = 0;
 
   private drawGrid(c: CanvasRenderingContext2D): void {
     const { from, to } = this.state.view, w = this.plotWidth(), hh = this.plotHeight();
@@ -311,14 +322,18 @@ export class Timeline {
     const starts = this.source.column("steps.start"), names = this.source.column("steps.step");
     const { from, to } = this.state.view;
     const first = lowerBound(starts, from), last = lowerBound(starts, to);
-    if (last - first > this.plotWidth() / 14) return;
+    if (last - first > this.plotWidth()) return;
+    const ooms = this.source.process.ooms.map((o) => this.xOf(o.time_ns - this.source.offset));
     c.textAlign = "left";
     c.textBaseline = "bottom";
-    const labelled = last - first <= this.plotWidth() / 46;
-    for (let i = first; i < last; i++) {
-      const x = Math.round(this.xOf(starts[i])) + 0.5;
+    for (let i = first, drawn = -Infinity, named = -Infinity; i < last; i++) {
+      const x = Math.round(this.xOf(starts[i])) + 0.5, next = i + 1 < starts.length ? this.xOf(starts[i + 1]) : Infinity;
+      if (x - drawn < 12 || next - x < 12) continue;
       line(c, x, margin.top - 4, x, margin.top + this.plotHeight());
-      if (labelled) c.fillText(`${t("step")} ${names[i]}`.slice(0, 12), x + 3, margin.top);
+      drawn = x;
+      if (x - named < 60 || next - x < 40 || x > margin.left + this.plotWidth() - 50 || ooms.some((o) => Math.abs(o - x - 25) < 45)) continue;
+      c.fillText(`${t("step")} ${names[i]}`, x + 3, margin.top);
+      named = x;
     }
   }
 
@@ -566,10 +581,13 @@ export class Timeline {
 
   private fillLegend(): void {
     const b = this.bins, sign = (cls: string, text: string) => h("span", {}, h(`i.${cls}` as "i"), text);
-    const present = b.keys.map((k, i) => ({ k, i })).filter(({ i }) => b.layers[i].some((v) => v > 0));
+    const present = b.keys.map((k, i) => ({ k, i, most: Math.max(...b.layers[i]) })).filter((p) => p.most > 0);
+    const least = present.map((p) => p.most).sort((x, y) => y - x)[maxLegend - 1] ?? 0;
+    const named = present.filter((p) => p.most >= least).slice(0, maxLegend);
     const has = (c: Float64Array) => c.some((v) => v > 0);
     const limit = this.limit();
-    fill(this.legend, present.reverse().map(({ k, i }) => h("span", {}, swatch(this.colours[i]), layerName(k))),
+    fill(this.legend, named.reverse().map(({ k, i }) => h("span", {}, swatch(this.colours[i]), layerName(k))),
+      present.length > named.length && h("span", {}, `+ ${present.length - named.length}`),
       this.strips && h("span", {}, swatch(css("--rest")), t("smaller")),
       has(b.reserved) && sign("line-reserved", t("reserved")), has(b.used) && sign("line-used", t("used")),
       limit !== null && sign("line-limit", `${t("limit")} ${bytes(limit)}`),

@@ -2,8 +2,8 @@
 /** The sections of the page that are words and tables: what `tidemark report` says, with the
  * pictures that belong to them. */
 import { bar, h, swatch, table, type Child } from "./dom";
-import { bytes, clock, count, duration, exactBytes, moment, percent, shortPath } from "./format";
-import type { Source } from "./model";
+import { bytes, clock, count, duration, exactBytes, moment, niceStep, percent, shortPath } from "./format";
+import { limitOf, type Source } from "./model";
 import { colourOf } from "./palette";
 import { similar } from "./colours.gen";
 import { Curves } from "./curves";
@@ -51,8 +51,7 @@ export function summary(source: Source): HTMLElement {
   const figure = (label: string, value: string, more: string, name: string, exact?: number | null) =>
     h("div.figure", {}, h("span", {}, label),
       h("b", { "data-value": name, "data-exact": exact ?? undefined }, value), h("small", {}, more));
-  const limit = p.ooms.find((o) => o.capacity)?.capacity ??
-    p.accounting.find((a) => a.device === peak?.device && a.total)?.total ?? null;
+  const limit = peak ? limitOf(source, peak.device) : null;
   return h("section.summary", { id: "overview" },
     h(bad ? "p.verdict.bad" : warn ? "p.verdict.warn" : "p.verdict", { role: "status" }, words),
     health.next && h("p", {}, t("next"), " ", h("code", {}, health.next)),
@@ -67,9 +66,10 @@ export function summary(source: Source): HTMLElement {
     forecast(p));
 }
 
+/** Only while it has not run out: then there is something to do. */
 function forecast(p: Process): Child {
   const f = p.forecast;
-  if (!f || (f.seconds_to_oom === null && f.steps_to_oom === null)) return null;
+  if (!f || p.oom_count > 0 || (f.seconds_to_oom === null && f.steps_to_oom === null)) return null;
   return h("p.verdict.warn", {}, f.steps_to_oom !== null ? t("inSteps", count(f.steps_to_oom))
     : t("inSeconds", duration(f.seconds_to_oom! * 1e9)), " ", f.advice.join(" "));
 }
@@ -201,13 +201,16 @@ export function ranks(source: Source): HTMLElement | null {
     values: source.column(`process.${i}`).map((v) => v > 0 ? v - 1 : NaN),
   }));
   const end = Math.max(...all.map((p) => p.end_ns)), points = curves[0]?.values.length ?? 1;
+  const tick = niceStep(end, 10);
   return section("ranks", t("ranks"), facts?.says?.map((s) => h("p", {}, s)),
     table([t("process"), t("rankHost"), t("rankPeak"), "", t("step"), t("rankEnd")], all.slice(0, 256).map((p) =>
       [name(p), p.host ?? "-", h("span", { "data-exact": p.peak ?? undefined }, bytes(p.peak)), bar((p.peak ?? 0) / most, "var(--accent)"),
         p.peak_step === null ? "-" : String(p.peak_step), clock(p.end_ns)]), [2, 4, 5]),
     all.length > 256 && h("p.faint", {}, t("shown", 256, all.length)),
     curves.length > 0 && [h("h3", {}, t("rankCurves")), new Curves(curves, {
-      height: 190, label: t("rankCurves"), x: (i) => moment(i / points * end, end / 100, end) }).element]);
+      height: 190, label: t("rankCurves"), x: (i) => moment(i / points * end, end / 100, end),
+      ticks: Array.from({ length: Math.floor(end / tick) + 1 }, (_, i) => ({
+        at: i * tick / end * points, text: moment(i * tick, tick, end) })) }).element]);
 }
 
 // ---- the device

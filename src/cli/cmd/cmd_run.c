@@ -9,6 +9,8 @@
 #include "cli/front/command.h"
 #include "cli/front/refused.h"
 #include "cli/output/say.h"
+#include "cli/output/xalloc.h"
+#include "cli/page/page_file.h"
 #include "cli/run/caretaker.h"
 #include "cli/run/filters_tried.h"
 #include "cli/run/leftovers.h"
@@ -19,6 +21,7 @@
 #include "cli/run/summary.h"
 #include "cli/run/watch.h"
 #include "cli/run/watch_options.h"
+#include "kit/print.h"
 #include "trace/disk_share.h"
 #include "trace/layout.h"
 #include "trace/refusals.h"
@@ -38,8 +41,22 @@ static void say_nested(const char *name, const char *folder, bool quiet)
         tmk_say("inside another tidemark run: recorded in %s only, not in %s", name, outer);
 }
 
+/* Write the page beside RUN: for train.tmk it is train.html. */
+static void write_page_beside(const char *name, bool quiet)
+{
+    size_t n = strlen(name);
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    if (n > 4 && memcmp(name + n - 4, ".tmk", 4) == 0)
+        n -= 4;
+    char *path = tmk_xformat("%.*s.html", (int)n, name);
+    if (tmk_page_report(name, path) == 0 && !quiet)
+        tmk_print(stderr, "report: %s\n", path);
+    free(path);
+}
+
 /* Run the program. A signal that comes after its end must not change its status, which is ours. */
-static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool quiet)
+static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool quiet, bool has_page)
 {
     struct tmk_leftovers unused;
     struct tmk_refusal_watch refusals;
@@ -65,6 +82,8 @@ static struct tmk_outcome run_in(const char *name, struct tmk_watch *w, bool qui
         tmk_summary_print(name, w, &o);
     else if (!quiet)
         tmk_summary_nothing(w, has_recorded);
+    if (recorded && has_page)
+        write_page_beside(name, quiet);
     tmk_refused_settle(w->folder);
     tmk_disk_share_remove(w->folder);
     if (!w->folder_was_there)
@@ -95,7 +114,8 @@ static int run_run(const struct tmk_args *args)
     if (tmk_recording_claim(args, args->operands[0], &name, &folder)) {
         w.folder = folder;
         w.folder_was_there = tmk_run_folder_was_there();
-        o = run_in(name, &w, tmk_args_get(args, "quiet") != NULL);
+        o = run_in(name, &w, tmk_args_get(args, "quiet") != NULL,
+                   tmk_args_get(args, "report") != NULL);
         tmk_run_folder_release();
     }
     free((char *)w.library);
@@ -109,6 +129,7 @@ static int run_run(const struct tmk_args *args)
 static const struct tmk_option options[] = {
     {"output", 'o', "RUN", NULL, "the folder to record into (COMMAND-DATE-TIME.tmk)"},
     {"quiet", 'q', NULL, NULL, "print no summary at the end"},
+    {"report", 0, "FORMAT", "html", "at the end, write a page for a browser beside RUN"},
     TMK_OPTION_HEADING("what is recorded"),
     TMK_WATCH_OPTIONS,
 };

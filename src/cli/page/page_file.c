@@ -8,7 +8,11 @@
 #include <zlib.h>
 
 #include "base/error.h"
+#include "cli/answers/report_answer.h"
+#include "cli/front/target.h"
+#include "cli/output/chart.h"
 #include "cli/output/html.h"
+#include "cli/output/output_file.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/page/page_data.h"
@@ -141,4 +145,30 @@ void tmk_page_file_write(const struct tmk_page_file *f, FILE *out)
           out);
     fputs(f->data, out);
     fprintf(out, "</script>\n<script>%s</script>\n</body>\n</html>\n", tmk_page_program);
+}
+
+/* ---- both ---- */
+
+static void write_page_to(FILE *out, const void *arg)
+{
+    tmk_page_file_write(arg, out);
+}
+
+int tmk_page_report(const char *target, const char *path)
+{
+    struct tmk_run *run = NULL;
+    struct tmk_report_answer report;
+    struct tmk_page_file page = {0};
+    int status = tmk_target_open(target, &run);
+    if (status != 0)
+        return status;
+    status = tmk_report_answer_init(&report, run, NULL, TMK_CHART_COLUMNS);
+    if (status == 0)
+        status = tmk_page_file_init(&page, &report);
+    if (status == 0)
+        status = tmk_output_file_write(path, write_page_to, &page);
+    tmk_page_file_fini(&page);
+    tmk_report_answer_fini(&report);
+    tmk_run_close(run);
+    return status;
 }

@@ -26,4 +26,8 @@ int tmk_page_file_init(struct tmk_page_file *f, struct tmk_report_answer *report
 void tmk_page_file_fini(struct tmk_page_file *f);
 void tmk_page_file_write(const struct tmk_page_file *f, FILE *out);
 
+/* Report on the run at `target` as a page in the file `path`. 0 or an exit status after a message.
+ */
+int tmk_page_report(const char *target, const char *path);
+
 #endif
