@@ -35,6 +35,32 @@ def fixture_seen(watch, cards, tmp_path):
     return watch, done.stderr
 
 
+def test_nearly_out_of_memory(watch, cards, tmp_path):
+    """All views call 97 % of the card in use a near miss, in the same words."""
+    cards.make(4 * GIB, more=f"process 1 {3 * GIB}\n")
+    script = tmp_path / "fill.py"
+    script.write_text(SCRIPT[:SCRIPT.rindex("assert")], encoding="utf-8")
+    done = subprocess.run([REPO / "build" / "tidemark", "run", "-o", watch.run, "--", PYTHON, script], capture_output=True, text=True,
+                          env={**os.environ, **cards.environment()}, check=False)
+    assert done.returncode == 0, done.stderr
+    health = json.loads(watch.tidemark("report", watch.run, "--json"))["health"]
+    assert health["verdict"] == "nearly_ran_out" and health["next"] == f"tidemark explain {watch.run}"
+    assert re.fullmatch(r"Nearly out of memory on cuda:0: 3[.]\d\d GiB of its 4[.]00 GiB were in use", health["text"])
+    for text in (done.stderr, watch.tidemark("report", watch.run), watch.tidemark("explain", watch.run)):
+        assert health["text"] in " ".join(text.split())
+
+
+def test_driver_memory_alone(watch, cards, tmp_path):
+    """A program without a framework's allocator has recorded something all the same."""
+    cards.make(32 * GIB)
+    script = tmp_path / "fill.py"
+    script.write_text(SCRIPT[:SCRIPT.rindex("assert")], encoding="utf-8")
+    assert watch(PYTHON, script, env=cards.environment()).returncode == 0
+    text = " ".join(watch.tidemark("report", watch.run).split())
+    assert "No framework's allocator was seen; this process had 600.0 MiB from the driver on cuda:0." in text
+    assert "DEVICE MEMORY" in text
+
+
 def section(text, name):
     """The lines of a section, without blanks at their ends, until the next empty one."""
     lines = [line.rstrip() for line in text.splitlines()]

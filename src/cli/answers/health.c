@@ -10,6 +10,7 @@
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "passes/accounting.h"
 #include "passes/imbalance/rank_facts.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_words.h"
@@ -258,6 +259,24 @@ static char *peak_text(struct tmk_run *run, const struct tmk_process_answer *f)
     return text;
 }
 
+/* There is no block of a framework's allocator, perhaps memory from the driver. */
+static void judge_nothing(struct tmk_health *h, const struct tmk_process_answer *f)
+{
+    char device[24], size[TMK_AMOUNT_BYTES];
+    h->kind = TMK_HEALTH_NOTHING;
+    for (uint64_t i = 0; i < tmk_accounting_n(f->accounting); i++) {
+        const struct tmk_device_account *a = tmk_accounting_get(f->accounting, i);
+        if (!a->is_peak || a->segment_bytes == 0)
+            continue;
+        h->text =
+            tmk_xformat("No framework's allocator was seen; this process had %s from the "
+                        "driver on %s",
+                        tmk_size_text(a->segment_bytes, size), tmk_device_name(a->device, device));
+        return;
+    }
+    h->text = tmk_xstrdup("Nothing recorded: the trace has no allocation");
+}
+
 /* It did not run out and does not leak: how did it end, and was it long enough? */
 static void judge_rest(struct tmk_health *h, struct tmk_run *run,
                        const struct tmk_process_answer *f)
@@ -345,9 +364,11 @@ static char *next_command(const struct tmk_health *h, struct tmk_run *run,
     };
     struct tmk_arena words = {0};
     bool is_known = h->kind == TMK_HEALTH_RAN_OUT || h->kind == TMK_HEALTH_LEAKS;
-    char *text = tmk_xformat("tidemark %s %s",
-                             is_damaged(&f->quality) && !is_known ? "check" : commands[h->kind],
-                             tmk_xshell_word(&words, tmk_run_path(run)));
+    bool is_driver_only = h->kind == TMK_HEALTH_NOTHING && tmk_accounting_n(f->accounting) > 0;
+    const char *command = is_damaged(&f->quality) && !is_known ? "check"
+                          : is_driver_only                     ? "report --full"
+                                                               : commands[h->kind];
+    char *text = tmk_xformat("tidemark %s %s", command, tmk_xshell_word(&words, tmk_run_path(run)));
     tmk_arena_fini(&words);
     return text;
 }
@@ -361,11 +382,12 @@ void tmk_health_init(struct tmk_health *h, struct tmk_run *run, const struct tmk
         judge_rank_oom(h, ranks, run);
     else if (tmk_ooms_n(f->ooms) > 0)
         judge_oom(h, f);
-    else if (f->n_allocs == 0 && !f->has_peak) {
-        h->kind = TMK_HEALTH_NOTHING;
-        h->text = tmk_xstrdup("Nothing recorded: the trace has no allocation");
-    } else if (!judge_leaks(h, run, f) && !judge_near_miss(h, f))
-        judge_rest(h, run, f);
+    else if (!judge_leaks(h, run, f) && !judge_near_miss(h, f)) {
+        if (f->n_allocs > 0 || f->has_peak)
+            judge_rest(h, run, f);
+        else
+            judge_nothing(h, f);
+    }
     tell_end(h, f);
     h->next = next_command(h, run, f);
 }

@@ -193,6 +193,8 @@ static void write_some_of_the_rest(const struct tmk_report_answer *r, struct tmk
         tmk_xformat("tidemark report %s --full", tmk_xshell_word(&words, tmk_run_path(r->run)));
     if (!r->explanation)
         tmk_report_timeline_text(f, sheet);
+    if (!f->has_peak)
+        tmk_report_device_text(f, sheet);
     tmk_report_forecast_text(f, sheet);
     if (!is_complete(r))
         write_quality(r, sheet);
