@@ -188,11 +188,10 @@ static void load_history(struct tmk_line_editor *e)
 {
     char *line = NULL;
     size_t room = 0, n_lines = 0;
-    ssize_t n;
     FILE *in = e->history_path ? open_history(e->history_path, O_RDONLY, "r") : NULL;
     if (!in)
         return;
-    for (; (n = getline(&line, &room, in)) > 0; n_lines++) {
+    for (; getline(&line, &room, in) > 0; n_lines++) {
         line[strcspn(line, "\n")] = '\0';
         if (*line)
             add_to_history(e, line);
