@@ -35,6 +35,8 @@ VERSION = re.search(r"^ *version: '(.*)',$", (ROOT / "meson.build").read_text(en
 NAME = f"tidemark-{VERSION}"
 #: Of what `meson install` puts under the prefix, what goes into the package.
 BUILT = ("bin/tidemark", "bin/tinytrain", "lib/libtidemark.so", "include/tidemark/tidemark.h")
+#: Of the same, what pip puts under the environment's own prefix: where man and the shells look.
+SHARED = ("share/man", "share/bash-completion", "share/zsh", "share/fish")
 SETTINGS = ("build-dir", "platform-tag")
 EXTRAS = {
     "torch": ["torch>=1.13"],
@@ -172,6 +174,8 @@ def wheel_of(build, wheel_directory, tag, *options):
     with tempfile.TemporaryDirectory(prefix="tidemark-install-") as place:
         prefix = installed(build, Path(place), env)
         built = {f"tidemark/{name}": prefix / name for name in BUILT}
+        for path in sorted(path for folder in SHARED for path in (prefix / folder).rglob("*") if path.is_file()):
+            built[f"{NAME}.data/data/{path.relative_to(prefix).as_posix()}"] = path
         return write_wheel(wheel_directory, f"py3-none-{tag}", {**package_files(), **built})
 
 

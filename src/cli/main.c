@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "cli/front/command.h"
+#include "cli/front/manual.h"
 #include "cli/front/messages.h"
 #include "cli/front/usage.h"
+#include "cli/front/version.h"
 #include "cli/output/pager.h"
 #include "cli/output/say.h"
 #include "cli/output/terminal.h"
@@ -73,8 +75,34 @@ static int run_command(const struct tmk_command *c, char **argv)
     return !c->asks_there && tmk_remote_run(&args, &status) ? status : c->run(&args);
 }
 
+/* Take a command line apart and do no more. Returns 0, or an exit status after a message. */
+static int parse_only(char **argv)
+{
+    struct tmk_args args;
+    const struct tmk_command *c = argv[0] ? tmk_command_find(argv[0]) : NULL;
+    return c ? tmk_args_parse(c, argv + 1, &args) : TMK_EXIT_USAGE;
+}
+
+/* Do what `help` does for the build and for tests, and no manual names. False: something else. */
+static bool help_for_us(char **argv, int *ret_status)
+{
+    *ret_status = TMK_EXIT_OK;
+    if (strcmp(argv[0], "--markdown") == 0)
+        tmk_help_markdown(stdout);
+    else if (strcmp(argv[0], "--messages") == 0)
+        tmk_messages_write(stdout);
+    else if (strcmp(argv[0], "--write") == 0 && argv[1])
+        *ret_status = tmk_manual_write(argv[1]);
+    else if (strcmp(argv[0], "--parse") == 0)
+        *ret_status = parse_only(argv + 1);
+    else
+        return false;
+    return true;
+}
+
 static int dispatch_command(char **argv)
 {
+    int status;
     tmk_language_from_environment();
     argv = take_global_options(argv);
     if (!argv)
@@ -88,17 +116,11 @@ static int dispatch_command(char **argv)
         return TMK_EXIT_OK;
     }
     if (strcmp(argv[0], "--version") == 0) {
-        printf("tidemark %s\n", TMK_VERSION);
+        tmk_version_write(stdout, argv[1] && strcmp(argv[1], "--json") == 0);
         return TMK_EXIT_OK;
     }
-    if (strcmp(argv[0], "help") == 0 && argv[1] && strcmp(argv[1], "--markdown") == 0) {
-        tmk_help_markdown(stdout);
-        return TMK_EXIT_OK;
-    }
-    if (strcmp(argv[0], "help") == 0 && argv[1] && strcmp(argv[1], "--messages") == 0) {
-        tmk_messages_write(stdout);
-        return TMK_EXIT_OK;
-    }
+    if (strcmp(argv[0], "help") == 0 && argv[1] && help_for_us(argv + 1, &status))
+        return status;
     if (strcmp(argv[0], TMK_REMOTE_END) == 0)
         return tmk_remote_end(dispatch_command);
     const struct tmk_command *c = tmk_command_find(argv[0]);

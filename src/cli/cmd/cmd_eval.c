@@ -254,7 +254,7 @@ static const struct tmk_option options[] = {
 };
 
 static const char *const description[] = {
-    "CODE sees the names of the script that runs (__main__). What it prints, and the value of "
+    "CODE sees the names of the script that runs (`__main__`). What it prints, and the value of "
     "its last expression, go to stdout; what it writes to stderr, and the traceback of an "
     "exception, go to stderr. The output of the program itself is not touched. With - CODE is "
     "read from stdin.",

@@ -152,7 +152,8 @@ static const char *const json_keys[] = {
     "GPU is full)",
     "cause\tkept_by (graph container hook cycle growing loader) held_by (Python's referrers; "
     "null: not known) advice source made_in",
-    "evidence\tevidence parts pace (even faster) every_steps kept_steps last_step let_go",
+    "parts\tsite category module stage bytes_per_step blocks_per_step share",
+    "evidence\tevidence pace (even faster) every_steps kept_steps last_step let_go",
     "and the whole has:",
     "falls_back\tsites that grow and are freed again",
     "not_judged\treason (few slowing joined result work state loading) text growth_bytes rises",

@@ -283,7 +283,11 @@ static const char *const json_keys[] = {
     "limit wasted segments ooms smallest_limit",
     "oom\tnull, or event request_bytes time_ns step recorded; event counts the device's "
     "allocations, frees and recorded OOMs from 0",
-    "best, measured\tthe best setting, and the recorded figures. docs/whatif.md has the rest.",
+    "best, measured\tthe best setting; the recorded peak_allocated peak_reserved ooms",
+    "alloc_conf\tthe recorded settings; alloc_conf_inferred: found from the allocations",
+    "replay\tevents seeded (older blocks) requests_known unknown_limit",
+    "device, rank, pid\twhat was replayed; card: the GPU's memory; outside: used beside torch's. "
+    "docs/whatif.md has the rules.",
     NULL,
 };
 

@@ -41,7 +41,10 @@ enum tmk_operand {
     TMK_OPERAND_RUN,
     TMK_OPERAND_PROGRAM,
     TMK_OPERAND_WORD,
-    TMK_OPERAND_PID, /* the first one; the shell cannot know the rest */
+    TMK_OPERAND_PID,     /* of a process that is recorded */
+    TMK_OPERAND_PROCESS, /* the PID of any */
+    TMK_OPERAND_FILE,
+    TMK_OPERAND_TABLE,
 };
 
 struct tmk_args;
@@ -112,8 +115,8 @@ bool tmk_args_want_data(const struct tmk_args *args);
 void tmk_help_all(FILE *out);
 void tmk_help_command(FILE *out, const struct tmk_command *command);
 void tmk_help_markdown(FILE *out);
-/* Write the completion for a shell. False: the shell is not known. */
-bool tmk_completion_write(FILE *out, const char *shell);
+/* Write the page for man(1) of a command; NULL: of the program. */
+void tmk_help_man(FILE *out, const struct tmk_command *command);
 
 /* Returns the name in the table that `typed` was most likely meant to be; NULL when none is near.
  */

@@ -29,6 +29,19 @@ const char *const tmk_help_exit_status[] = {
     NULL,
 };
 
+const char *const tmk_help_environment[] = {
+    "NO_COLOR\tno colours",
+    "TIDEMARK\t0: `import tidemark` records nothing",
+    "TIDEMARK_LANG\tthe language, as --lang; else the locale's (LC_ALL, LC_MESSAGES, LANG)",
+    "TIDEMARK_LIB\tlibtidemark.so, where it is not beside the program or in ../lib",
+    "TIDEMARK_COMPONENTS\ta file that adds components to `peak --by component` (docs/owners.md)",
+    "TIDEMARK_DEBUG_DIR\ta folder with debug information for native stacks",
+    "TIDEMARK_RING_DIR\ta folder in memory for rings, instead of /dev/shm",
+    "TIDEMARK_SSH\tthe command for ssh, with its options",
+    "TIDEMARK_PROMETHEUS\tthe address that `fleet` asks",
+    NULL,
+};
+
 void tmk_help_option_text(const struct tmk_option *o, char *text, size_t size)
 {
     char letter[8] = "";

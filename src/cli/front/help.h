@@ -13,12 +13,24 @@
     "tidemark shows what uses GPU memory in a PyTorch job: what was live at the peak,\n"           \
     "which line allocated it, what leaks, and why it ran out."
 
+/* Options that every command has, or the program without one. */
+#define TMK_HELP_HELP "show this manual"
+#define TMK_HELP_LANG "zh, en or the name of a locale (TIDEMARK_LANG, else LANG)"
+#define TMK_HELP_COLOR "always, never or auto (a terminal, without NO_COLOR)"
+#define TMK_HELP_NO_PAGER "do not send long output through PAGER"
+#define TMK_HELP_VERSION "print the version and what it was built with (--json: as JSON)"
+
+/* Of manual pages: when their texts were last reviewed. */
+#define TMK_HELP_DATE "2026-11-19"
+
 /* The names of the groups of commands. */
 extern const char *const tmk_help_groups[TMK_N_GROUPS];
 /* What RUN stands for, and the exit statuses of commands that say nothing else: paragraphs, as in
  * struct tmk_command. */
 extern const char *const tmk_help_run_note[];
 extern const char *const tmk_help_exit_status[];
+/* The variables that people set. */
+extern const char *const tmk_help_environment[];
 
 /* Write "-o, --output FILE" into `text`. */
 void tmk_help_option_text(const struct tmk_option *o, char *text, size_t size);

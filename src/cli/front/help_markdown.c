@@ -28,7 +28,7 @@ static char *escaped(const char *text, const char *special)
 
 static void write_cell(FILE *out, const char *text)
 {
-    char *safe = escaped(text, "|<*_");
+    char *safe = escaped(text, "|<*");
     fputs(safe, out);
     free(safe);
 }
@@ -64,7 +64,7 @@ static void write_paragraphs(FILE *out, const char *const *paragraphs)
     for (; *paragraphs; paragraphs++) {
         const char *meaning = tmk_help_meaning(*paragraphs, term, sizeof term);
         char *text = meaning ? tmk_xformat("`%s`: %s", term, meaning) : tmk_xstrdup(*paragraphs);
-        char *safe = escaped(text, "<*_");
+        char *safe = escaped(text, "<*");
         if (!(meaning && is_list))
             fputc('\n', out);
         is_list = meaning != NULL;
