@@ -71,6 +71,38 @@ def test_any_moment_is_that_of_sql(browser, page, part):
     assert shown(browser, "total") == sum(wanted.values())
 
 
+def test_two_moments(browser, page):
+    """What changed since another moment is the difference of what SQL says of both."""
+    run, file = page("tiny")
+    end = sql(run, "SELECT max(end_ns) AS e FROM processes")[0]["e"]
+    first, second = round(end * 0.3), round(end * 0.77)
+    browser.open(file, f"#at={second / 1e9:.9f}&with={first / 1e9:.9f}")
+    found = dict(browser.js("[...document.querySelectorAll('#peak tbody tr')].map((r) => ["
+                            "r.querySelector('[data-key]').dataset.key,"
+                            " Number(r.querySelector('[data-change]').dataset.change)])"))
+    wanted = sql(run, f"SELECT category, sum(bytes) AS bytes FROM (SELECT category, size AS bytes FROM "
+                      f"live_at({second}) UNION ALL SELECT category, -size FROM live_at({first})) GROUP BY 1")
+    assert found == {row["category"]: row["bytes"] for row in wanted}
+    browser.press("Stop")
+    assert browser.js("document.querySelectorAll('[data-change]').length") == 0
+
+
+def test_stack_of_a_block(browser, page):
+    run, file = page("leak")
+    browser.open(file, "#blocks=1")
+    browser.settle()
+    box = browser.js("(() => { const r = document.querySelector('[data-plot=timeline]').getBoundingClientRect();"
+                     " return [r.right - 14, r.bottom - 40]; })()")
+    for event in ("mouseMoved", "mousePressed", "mouseReleased"):
+        browser.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {
+            "type": event, "x": box[0], "y": box[1], "button": "left", "clickCount": 1})
+    browser.settle()
+    frames = browser.js("[...document.querySelectorAll('.chosen .stack li code:first-child')].map((e) => e.textContent)")
+    texts = sql(run, "SELECT text FROM stacks")
+    assert frames and " < ".join(frames) in {row["text"] for row in texts}
+    browser.shot("chosen")
+
+
 def test_zoom(browser, page):
     run, file = page("tiny")
     one = sql(run, "SELECT start_ns, end_ns, peak_allocated FROM steps WHERE step > 0 "

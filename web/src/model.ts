@@ -3,6 +3,7 @@
  * is asked. Times are in ns since the start of the process's trace; `offset` leads to the run's. */
 import { Columns } from "./columns";
 import { rankOf } from "./palette";
+import { currentLanguage } from "./strings";
 import type { Drawn, Page, Process, Report } from "./types";
 
 export type Dimension = "category" | "module" | "component" | "stage";
@@ -61,8 +62,6 @@ interface Level { width: number; n: number; max: Float64Array; best: Int32Array;
   reserved: Float64Array; used: Float64Array }
 
 export class EmbeddedSource implements Source {
-  readonly report: Report;
-  readonly process: Process;
   readonly drawn: Drawn;
   readonly blocks: Blocks;
   readonly peakRows: PeakRows;
@@ -70,9 +69,7 @@ export class EmbeddedSource implements Source {
   private readonly levels = new Map<number, Level[]>();
   private readonly frameStarts: Float64Array;
 
-  constructor(page: Page, rest: Uint8Array) {
-    this.report = page.report;
-    this.process = page.report.processes[page.report.chosen];
+  constructor(private readonly page: Page, rest: Uint8Array) {
     this.drawn = page.drawn;
     this.columns = new Columns(page.drawn.columns, rest);
     this.blocks = this.readBlocks();
@@ -83,6 +80,11 @@ export class EmbeddedSource implements Source {
       this.frameStarts[i + 1] = this.frameStarts[i] + lengths[i];
   }
 
+  /** Sentences of the report are in the page's language, where there is a catalogue. */
+  get report(): Report {
+    return currentLanguage() === "zh" ? this.page.report_zh : this.page.report;
+  }
+  get process(): Process { return this.report.processes[this.report.chosen]; }
   get devices(): string[] { return this.drawn.timeline.devices; }
   get start(): number { return 0; }
   get end(): number { return Math.max(1, this.drawn.timeline.end_ns); }

@@ -22,13 +22,14 @@ export class Moment {
   private by: By = "category";
   private rows: PeakRows | null = null; // null: only layers are known
   private total = 0;
+  private others: Map<string | null, number> | null = null; // sums at the other moment
 
   constructor(private readonly state: State) {
     this.icicle = new Icicle(state);
     this.element = h("section", { id: "peak" }, h("h2", {}, t("peak")), this.head,
       h("div.halves", {}, h("div", {}, this.tools, this.sums), this.icicle.element));
     state.listen((changed) => {
-      if ("cursor" in changed || "device" in changed || "query" in changed) this.refresh();
+      if ("cursor" in changed || "device" in changed || "query" in changed || "other" in changed) this.refresh();
     });
     this.refresh();
   }
@@ -51,6 +52,13 @@ export class Moment {
     if (this.rows) this.icicle.show(this.rows);
   }
 
+  /** The sums of a moment, or of the peak (null), by the dimension that is shown. */
+  private sumsAt(ns: number | null): Sum[] {
+    const s = this.state.source;
+    if (ns === null) return sumBy(s, s.peakRows, this.by);
+    return s.hasAll(ns, ns) ? sumBy(s, aliveAt(s, this.state.view.device, ns), this.by) : this.binAt(ns).layers;
+  }
+
   private binAt(ns: number): { max: number; layers: Sum[] } {
     const by = this.by === "line" || this.by === "tensor" ? "category" : this.by;
     const width = this.state.source.end / this.state.source.drawn.timeline.bins;
@@ -66,7 +74,11 @@ export class Moment {
     const text = clock(at + o);
     fill(this.head, h("b", { "data-value": "moment" }, cursor === null ? t("peakMoment", text) : t("moment", text)),
       h("span", { "data-value": "total", "data-exact": this.total }, exactBytes(this.total)),
-      cursor !== null && h("button", { type: "button", click: () => this.state.change({ cursor: null }) }, t("backToPeak")));
+      cursor !== null && h("button", { type: "button", click: () => this.state.change({ cursor: null }) }, t("backToPeak")),
+      this.state.view.other === null
+        ? h("button", { type: "button", click: () => this.state.change({ other: cursor ?? -1 }) }, t("compare"))
+        : h("span", {}, t("comparedWith", this.state.view.other < 0 ? t("toPeak") : clock(this.state.view.other + o)), " ",
+            h("button", { type: "button", click: () => this.state.change({ other: null }) }, t("stopComparing"))));
   }
 
   private fillTools(): void {
@@ -84,10 +96,18 @@ export class Moment {
     const finder = query && rows ? new Finder(s, query) : null;
     const sums = rows ? sumBy(s, rows, this.by, finder ? (i) => finder.row(rows, i) : undefined)
       : this.binAt(this.state.view.cursor ?? 0).layers;
-    const found = sums.reduce((a, b) => a + b.bytes, 0);
+    const found = sums.reduce((a, b) => a + b.bytes, 0), { other } = this.state.view;
+    this.others = other === null ? null
+      : new Map(this.sumsAt(other < 0 ? null : other).map((r) => [r.key, r.bytes]));
+    if (this.others && !finder) {
+      const here = new Set(sums.map((r) => r.key));
+      for (const key of this.others.keys())
+        if (!here.has(key)) sums.push({ key, bytes: 0, blocks: 0, stack: 0 });
+      sums.sort((a, b) => Math.abs(this.changeOf(b)) - Math.abs(this.changeOf(a)) || b.bytes - a.bytes);
+    }
     fill(this.sums,
       finder && h("p.found", { "data-value": "found" }, sums.length ? t("results", bytes(found)) : t("noMatch")),
-      table([this.by === "line" ? t("place") : t("name"), t("size"), t("share"), t("blocksHead"), ""],
+      table([this.by === "line" ? t("place") : t("name"), t("size"), t("share"), t("blocksHead"), this.others ? t("change") : ""],
         sums.slice(0, maxRows).map((r) => this.row(r)), [1, 2, 3]),
       sums.length > maxRows && h("p.faint", {}, t("shown", maxRows, count(sums.length))));
     this.sums.dataset.by = this.by;
@@ -102,7 +122,14 @@ export class Moment {
       h(this.by === "line" ? "div.key.mono" : "div.key", {}, this.by !== "line" && this.by !== "tensor" && swatch(colour), name,
         source && h("code.source", {}, source)),
       bytes(r.bytes), percent(r.bytes, this.total), Number.isNaN(r.blocks) ? "-" : count(r.blocks),
-      bar(r.bytes / Math.max(1, this.total), colour),
+      this.others ? this.change(r) : bar(r.bytes / Math.max(1, this.total), colour),
     ];
+  }
+
+  private changeOf(r: Sum): number { return r.bytes - (this.others?.get(r.key) ?? 0); }
+
+  private change(r: Sum): Node {
+    const by = this.changeOf(r);
+    return h(by > 0 ? "span.more" : "span.less", { "data-change": by }, by === 0 ? "=" : `${by > 0 ? "+" : ""}${bytes(by)}`);
   }
 }

@@ -6,6 +6,7 @@ import { dimensions, type Dimension, type Source } from "./model";
 export interface View {
   from: number; to: number; device: number; by: Dimension; strips: boolean;
   cursor: number | null; // the moment looked at; null: the peak
+  other: number | null; // the moment that it is compared with; -1: the peak; null: none
   query: string;
 }
 
@@ -24,7 +25,7 @@ export class State {
   constructor(readonly source: Source) {
     const device = source.drawn.peak?.device ?? 0;
     this.view = { from: firstBytes(source, device), to: source.end, device, by: "category", strips: false,
-                  cursor: null, query: "" };
+                  cursor: null, other: null, query: "" };
     this.read();
   }
 
@@ -68,6 +69,7 @@ export class State {
     if (v.strips) parts.push("blocks=1");
     if (v.device !== (this.source.drawn.peak?.device ?? 0)) parts.push(`device=${v.device}`);
     if (v.cursor !== null) parts.push(`at=${this.seconds(v.cursor)}`);
+    if (v.other !== null) parts.push(`with=${v.other < 0 ? "peak" : this.seconds(v.other)}`);
     if (v.query) parts.push(`q=${encodeURIComponent(v.query)}`);
     const hash = parts.length ? `#${parts.join("&")}` : "#";
     if (hash !== (location.hash || "#")) history.replaceState(null, "", hash);
@@ -90,6 +92,9 @@ export class State {
       v.device = device;
     const at = asked.get("at");
     if (at !== null && Number.isFinite(Number(at))) v.cursor = ns(at);
+    const other = asked.get("with");
+    if (other === "peak") v.other = -1;
+    else if (other !== null && Number.isFinite(Number(other))) v.other = ns(other);
     v.query = asked.get("q") ?? "";
     this.keepInside();
   }

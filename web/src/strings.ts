@@ -61,7 +61,8 @@ const en = {
   givenUp: "Detail before {0} was given up while recording (--max-size).",
   full: "All detail: {0}", inSeconds: "Runs out of memory in about {0}.",
   inSteps: "Runs out of memory in about {0} steps.", 
-  next: "Next:", madeBy: "Made by tidemark {0}. This file needs no network and sends nothing.",
+  compare: "Compare with another moment", comparedWith: "compared with {0}", stopComparing: "Stop",
+  change: "Change", next: "Next:", madeBy: "Made by tidemark {0}. This file needs no network and sends nothing.",
   failed: "This page cannot be shown: {0}", old: "the browser is too old; any browser of 2023 or later will do",
 };
 
@@ -127,7 +128,8 @@ const zh: Record<Key, string> = {
   givenUp: "{0} 之前的细节在记录时被舍弃 (--max-size)。",
   full: "全部细节：{0}", inSeconds: "预计约 {0} 后显存不足。",
   inSteps: "预计约 {0} 步后显存不足。", 
-  next: "下一步：", madeBy: "由 tidemark {0} 生成。此文件不需要网络，也不发送任何内容。",
+  compare: "与另一时刻比较", comparedWith: "与{0}比较", stopComparing: "停止比较",
+  change: "变化", next: "下一步：", madeBy: "由 tidemark {0} 生成。此文件不需要网络，也不发送任何内容。",
   failed: "无法显示此页面：{0}", old: "浏览器过旧；请使用 2023 年或更新的浏览器",
 };
 

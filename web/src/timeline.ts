@@ -38,6 +38,7 @@ export class Timeline {
   private readonly legend = h("div.legend");
   private readonly tools = h("div.tools");
   private readonly note = h("p.faint.note");
+  private readonly chosen = h("div.chosen", { hidden: true, "aria-live": "polite" });
   private readonly values = h("details", { toggle: () => this.fillValues() });
   private bins!: Bins;
   private colours: string[] = [];
@@ -53,7 +54,7 @@ export class Timeline {
     const box = h("div.plot", {}, this.canvas, this.overlay, this.tip);
     this.element = h("section", { id: "timeline" },
       h("h2", {}, t("timeline")), this.tools, this.legend, box,
-      h("div.plot", {}, this.overview), this.note, this.values);
+      h("div.plot", {}, this.overview), this.chosen, this.note, this.values);
     this.listen(box);
     this.fillTools();
     state.listen((changed) => {
@@ -136,7 +137,8 @@ export class Timeline {
     box.addEventListener("pointerup", (e) => {
       if (brush !== null && Math.abs(x(e) - brush) > 4)
         this.state.change({ from: this.timeAt(Math.min(x(e), brush)), to: this.timeAt(Math.max(x(e), brush)) });
-      else if (pointers.size === 1 && moved < 5) this.look(x(e));
+      else if (pointers.size === 1 && moved < 5)
+        this.look(x(e), e.clientY - box.getBoundingClientRect().top);
       pointers.delete(e.pointerId);
       brush = this.brush = null;
     });
@@ -193,9 +195,12 @@ export class Timeline {
     this.state.change({ cursor: clamp((cursor ?? (from + to) / 2) + by * width, from, to) });
   }
 
-  /** Look at the moment under the pointer: of a bin, its highest. */
-  private look(x: number): void {
+  /** Look at the moment under the pointer: of a bin, its highest; and at the block there. */
+  private look(x: number, y = -1): void {
     if (x < margin.left) return;
+    const strip = this.strips ? stripAt(this.source.blocks, this.strips, this.timeAt(x), this.levelAt(y)) : null;
+    this.chosen.hidden = strip === null;
+    if (strip) fill(this.chosen, this.blockTip(strip.block), this.wholeStack(strip.block));
     const ns = this.timeAt(x), i = this.binAt(ns);
     this.state.change({ cursor: this.bins.exact || this.state.view.strips ? ns : this.bins.at[i] });
   }
@@ -231,6 +236,9 @@ export class Timeline {
   private xOf(ns: number): number {
     const { from, to } = this.state.view;
     return margin.left + (ns - from) / (to - from) * this.plotWidth();
+  }
+  private levelAt(y: number): number {
+    return (1 - (y - margin.top) / this.plotHeight()) * this.top;
   }
   private yOf(level: number): number {
     return margin.top + (1 - level / this.top) * this.plotHeight();
@@ -372,7 +380,7 @@ export class Timeline {
       c.fillStyle = colours.get(key) ?? colours.get("\0") ?? colourOf(key);
       this.stripPath(c, s);
       c.fill();
-      if (b.size[s.block] / this.top * this.plotHeight() > 3) c.stroke();
+      if (b.size[s.block] / this.top * this.plotHeight() > 5) c.stroke();
     }
     c.globalAlpha = 1;
   }
@@ -511,7 +519,7 @@ export class Timeline {
       c.fillRect(Math.min(this.brush, at.x), margin.top, Math.abs(at.x - this.brush), this.plotHeight());
     }
     const ns = this.timeAt(at.x);
-    const level = (1 - (at.y - margin.top) / this.plotHeight()) * this.top;
+    const level = this.levelAt(at.y);
     const strip = this.strips ? stripAt(this.source.blocks, this.strips, ns, level) : null;
     if (strip) {
       c.globalAlpha = 1;
@@ -575,6 +583,11 @@ export class Timeline {
       h("code", {}, frames.length ? frameText(siteOf(frames)) : t("noStack")),
       ...(siteOf(frames)?.source ? [h("code.source", {}, siteOf(frames)!.source!)] : []),
     ];
+  }
+
+  private wholeStack(i: number): Node {
+    return h("ol.stack", {}, this.source.frames(this.source.blocks.stack[i]).map((f) => h("li", {},
+      h(f.kind === 0 ? "code.own" : "code", {}, frameText(f)), f.source && h("code.source", {}, f.source))));
   }
 
   // ---- words

@@ -100,4 +100,7 @@ export interface Drawn {
   strings: string[];
 }
 
-export interface Page { page: number; report: Report; drawn: Drawn }
+/** `language` is the one of who made it; report_zh has its sentences in Chinese. */
+export interface Page {
+  page: number; language: string; report: Report; report_zh: Report; drawn: Drawn;
+}

@@ -2,14 +2,19 @@
 /* cli/page/page_data.c - see page_data.h. */
 #include "cli/page/page_data.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/answers/health.h"
+#include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/page/page_columns.h"
 #include "cli/page/page_parts.h"
 #include "cli/page/page_stacks.h"
+#include "kit/language.h"
 #include "kit/tree.h"
+#include "passes/oom/explain.h"
 
 struct tmk_page_detail tmk_page_detail_halved(unsigned times)
 {
@@ -39,6 +44,30 @@ static void put_drawn(struct tmk_page_parts *p)
     tmk_tree_end(p->tree);
 }
 
+/* Explaining takes sweeps: of a long run once, in the language that is chosen. */
+enum { MAX_EVENTS_EXPLAINED_AGAIN = 2000000 };
+
+/* Write the report with its sentences in a language. What has been found stays; what is made of
+ * words is made anew. */
+static int put_report_in(const char *language, const struct tmk_report_answer *r,
+                         struct tmk_tree *tree, const char *key)
+{
+    struct tmk_report_answer told = *r;
+    bool is_explained = r->explanation && r->about.n_events <= MAX_EVENTS_EXPLAINED_AGAIN;
+    char before[16];
+    snprintf(before, sizeof before, "%s", tmk_language_name());
+    tmk_language_set(language);
+    tmk_health_init(&told.health, told.run, &r->about, told.ranks);
+    if (is_explained && tmk_explanation_open(r->about.p, NULL, &told.explanation, NULL) < 0)
+        tmk_die("out of memory");
+    int status = tmk_report_json_chosen(&told, tree, key);
+    if (is_explained)
+        tmk_explanation_close(told.explanation);
+    tmk_health_fini(&told.health);
+    tmk_language_set(before);
+    return status;
+}
+
 static int write_page_json(struct tmk_page_parts *p, const struct tmk_page_source *s, FILE *out)
 {
     struct tmk_tree tree;
@@ -46,7 +75,10 @@ static int write_page_json(struct tmk_page_parts *p, const struct tmk_page_sourc
     tmk_tree_init_json(&tree, out, 0);
     tmk_tree_object(&tree, NULL);
     tmk_tree_u64(&tree, "page", 1);
-    int status = tmk_report_json_chosen(s->report, &tree, "report");
+    tmk_tree_text(&tree, "language", tmk_language_name());
+    int status = put_report_in("en", s->report, &tree, "report");
+    if (status == 0)
+        status = put_report_in("zh", s->report, &tree, "report_zh");
     put_drawn(p);
     tmk_tree_end(&tree);
     return status;
