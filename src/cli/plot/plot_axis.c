@@ -191,6 +191,20 @@ double tmk_plot_axis_x(const struct tmk_plot_axis *a, uint64_t ns)
     return k[0].x + (part > 1 ? 1 : part) * (k[1].x - k[0].x);
 }
 
+int64_t tmk_plot_axis_step(const struct tmk_plot_axis *a, uint64_t ns)
+{
+    uint64_t low = 0, high = a->n_rows; /* the first row that begins later is among these */
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (shown_row(a, middle)->start_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && ns <= shown_row(a, low - 1)->end_ns ? shown_row(a, low - 1)->step
+                                                          : TMK_NO_STEP;
+}
+
 uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n)
 {
     uint64_t *times = tmk_xcalloc((size_t)n + 1, sizeof *times);

@@ -36,6 +36,8 @@ double tmk_plot_axis_end(const struct tmk_plot_axis *a);
 /* Whether the axis has that time; if not, x is that of its nearer end. */
 bool tmk_plot_axis_has(const struct tmk_plot_axis *a, uint64_t ns);
 double tmk_plot_axis_x(const struct tmk_plot_axis *a, uint64_t ns);
+/* The step at that time; TMK_NO_STEP: none that the axis knows. */
+int64_t tmk_plot_axis_step(const struct tmk_plot_axis *a, uint64_t ns);
 /* Cut the axis into `n` parts of equal width: n + 1 times; the caller's. */
 uint64_t *tmk_plot_axis_cut(const struct tmk_plot_axis *a, uint32_t n);
 

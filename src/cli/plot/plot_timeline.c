@@ -281,8 +281,9 @@ static void draw_peak(const struct timeline_drawing *d)
     char size[TMK_AMOUNT_BYTES], step[TMK_STEP_TEXT_BYTES];
     const struct tmk_theme *theme = d->picture.theme;
     const struct tmk_timeline_part *part = &d->layers.parts[d->peak];
+    int64_t in = tmk_plot_axis_step(&d->layers.axis, part->max_ns);
     char *text = tmk_xformat("peak %s%s", tmk_size_text(part->max_bytes, size),
-                             tmk_step_text(d->plot->p, part->step, ", ", step));
+                             tmk_step_text(d->plot->p, in, ", ", step));
     double x = part_x(d, d->peak) + 0.5, y = tmk_plot_frame_y(&d->frame, (double)part->max_bytes);
     double above = d->frame.top + BAND_NAME + OOM_ROW * d->n_oom_rows + 13;
     bool is_left = is_text_left(d, x);
