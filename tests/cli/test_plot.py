@@ -137,6 +137,24 @@ def test_timeline_of_one_that_ran_out(runs):
     assert not any("out of memory" in text for text in texts(runs, "oom.tmk --steps 1-2"))
 
 
+OOMS = ("leak", "oom_growth", "demand", "fragmentation", "other_process", "outlier", "churn", "churn_expandable")
+
+
+@pytest.mark.parametrize("name", OOMS)
+def test_runs_of_a_gpu_that_ran_out(runs, name):
+    """All pictures of them mark it with the line of code, the timeline says the same peak as `peak`."""
+    trace = f"{ROOT}/tests/data/ooms/{name}.trace"
+    line = re.compile(r"out of memory: [\d.]+ .iB requested, \w+\.py:\d+")
+    for kind in ("timeline", "heatmap", "components", "operations", "forecast"):
+        found = texts(runs, f"{trace} --kind {kind}")
+        assert any(line.match(text) for text in found), (kind, found)
+        assert not overlaps(runs / "p.svg"), kind
+    peak = shell(f"tidemark peak {trace}", runs).stdout.splitlines()[0]
+    size, step = re.match(r"([\d.]+ .iB) on cuda:0 at the peak, after [\d.]+ m?s(, in step \d+)?$", peak).groups()
+    assert f"peak {size}{step or ''}" in texts(runs, trace)
+    assert "out of memory: " in " ".join(texts(runs, f"{trace} --kind ranks"))
+
+
 @pytest.mark.parametrize("kind", ["heatmap", "components", "operations", "ranks", "forecast"])
 def test_every_picture_says_that_it_ran_out(runs, kind):
     assert "out of memory" in " ".join(texts(runs, f"oom.tmk --kind {kind}"))
@@ -560,6 +578,16 @@ def test_full_disk(runs):
 
 
 # ---- the pictures of the documents
+
+@pytest.mark.parametrize("words,name", [("ooms/oom_growth.trace", "timeline-oom")] + [
+    (f"sweep/{folder} --kind {kind}", f"{name}-{kind}")
+    for folder, name in (("llama", "lora-sweep"), ("tinytrain", "sweep")) for kind in KINDS])
+def test_pictures_of_the_documents(words, name):
+    """Those of what is in the repository are what the command gives now."""
+    done = shell(f"tidemark plot tests/data/{words} -o - | cmp - docs/pictures/{name}.svg", ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not overlaps(f"{ROOT}/docs/pictures/{name}.svg")
+
 
 def test_picture_of_the_readme():
     """It is what the command gives now: of a run on an H200."""

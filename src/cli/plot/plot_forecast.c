@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "cli/front/target.h"
 #include "cli/output/say.h"
@@ -26,6 +27,7 @@
 #include "model/run.h"
 #include "passes/forecast.h"
 #include "passes/forecast_samples.h"
+#include "passes/oom/ooms.h"
 #include "passes/steps.h"
 #include "trace/layout.h"
 #include "trace/replay.h"
@@ -37,7 +39,8 @@ struct forecast_drawing {
     struct tmk_forecast f;
     const struct tmk_device_samples *samples; /* NULL: none */
     struct tmk_steps *steps;
-    bool by_step; /* the x axis: by step or by time */
+    char *warning; /* about its OOMs; NULL: none */
+    bool by_step;  /* the x axis: by step or by time */
     struct tmk_plot_unit time;
     struct tmk_picture picture;
     struct tmk_plot_frame frame;
@@ -198,9 +201,10 @@ static char *make_forecast_title(const struct forecast_drawing *d)
     for (char *at = growth; *at; at++)
         *at = *at == '_' ? ' ' : *at;
     char *title, step[TMK_STEP_TEXT_BYTES];
-    if (f->has_run_out)
-        title = tmk_plot_title(d->plot, "ran out of memory%s",
-                               tmk_step_text(d->plot->p, f->oom_step, " ", step));
+    if (f->has_run_out || (d->warning && d->lead <= 0))
+        title =
+            tmk_plot_title(d->plot, "ran out of memory%s",
+                           f->has_run_out ? tmk_step_text(d->plot->p, f->oom_step, " ", step) : "");
     else if (d->lead > 0)
         title =
             tmk_plot_title(d->plot, "%s risk, full in %s (%s)", tmk_risk_text(f->risk),
@@ -219,6 +223,8 @@ static char *make_forecast_title(const struct forecast_drawing *d)
 static bool has_forecast_limit(const struct forecast_drawing *d)
 {
     double most = fmax((double)d->f.highest_bytes, d->last_y);
+    if (!d->by_step && (double)d->f.capacity_bytes < most)
+        return false; /* it is the process's, and the points are of the whole device */
     return d->lead > 0 || d->f.has_oom || (double)d->f.capacity_bytes < 3 * most;
 }
 
@@ -229,7 +235,7 @@ static void lay_out_forecast(struct forecast_drawing *d, double top)
     d->frame = (struct tmk_plot_frame){
         .picture = &d->picture,
         .left = LEFT,
-        .top = top + TMK_LEGEND_ROW + 8,
+        .top = top + TMK_LEGEND_ROW + 14,
         .width = TMK_PICTURE_WIDTH - TMK_PICTURE_SIDE - LEFT,
         .from = d->first_x,
         .to = forecast_end(d),
@@ -254,8 +260,11 @@ static void draw_forecast_legend(const struct forecast_drawing *d, double top)
     char size[TMK_AMOUNT_BYTES];
     struct tmk_legend_item items[5];
     uint32_t n = 0;
+    bool is_above = (double)d->f.capacity_bytes > d->frame.most;
     char *limit = tmk_xformat("limit %s%s", tmk_size_text(d->f.capacity_bytes, size),
-                              has_forecast_limit(d) ? "" : ", above the picture");
+                              has_forecast_limit(d) ? ""
+                              : is_above            ? ", above the picture"
+                                                    : " for this process, not drawn");
     items[n++] =
         (struct tmk_legend_item){.text = d->by_step ? "peak of each step" : "in use on the device",
                                  .colour = tmk_palette_colour(0),
@@ -312,7 +321,7 @@ static int draw_forecast(struct forecast_drawing *d)
     tmk_picture_open(&d->picture, d->plot->path, &d->plot->style, TMK_PICTURE_WIDTH,
                      TMK_PICTURE_HEIGHT);
     char *title = make_forecast_title(d);
-    double top = tmk_picture_title(&d->picture, title, NULL, NULL);
+    double top = tmk_picture_title(&d->picture, title, NULL, d->warning);
     free(title);
     lay_out_forecast(d, top);
     draw_forecast_legend(d, top);
@@ -324,23 +333,30 @@ static int draw_forecast(struct forecast_drawing *d)
     return tmk_picture_save(&d->picture);
 }
 
-static int read_samples(const struct tmk_plot *plot, struct tmk_forecast_samples **ret)
+/* Replay the process for the driver's samples and for the OOMs. */
+static int read_forecast(const struct tmk_plot *plot, struct tmk_forecast_samples *samples,
+                         struct tmk_ooms *ooms)
 {
+    struct tmk_error err = {0};
     struct tmk_replay rp;
-    if (tmk_forecast_samples_open(ret) < 0)
-        return tmk_plot_failed(plot, &(struct tmk_error){0});
-    struct tmk_visitor visitor = tmk_forecast_samples_visitor(*ret);
-    int status = tmk_plot_replay(plot, &visitor, 1, &rp);
-    if (status == 0)
-        tmk_replay_fini(&rp);
-    return status;
+    struct tmk_visitor visitors[] = {tmk_forecast_samples_visitor(samples), tmk_ooms_visitor(ooms)};
+    int status = tmk_plot_replay(plot, visitors, TMK_N(visitors), &rp);
+    if (status != 0)
+        return status;
+    tmk_replay_fini(&rp);
+    return tmk_ooms_finish(ooms, &err) < 0 ? tmk_plot_failed(plot, &err) : 0;
 }
 
 int tmk_plot_forecast(const struct tmk_plot *plot)
 {
     struct forecast_drawing d = {.plot = plot, .time = tmk_plot_time_unit(plot->p->end_ns)};
     struct tmk_forecast_samples *samples = NULL;
-    int status = read_samples(plot, &samples);
+    struct tmk_ooms *ooms = NULL;
+    int status = 0;
+    if (tmk_forecast_samples_open(&samples) < 0 || tmk_ooms_open(plot->p, &ooms) < 0)
+        status = tmk_plot_failed(plot, &(struct tmk_error){0});
+    if (status == 0)
+        status = read_forecast(plot, samples, ooms);
     if (status == 0 && (tmk_forecast_of(plot->p, plot->device, samples, &d.f) < 0 ||
                         tmk_steps_open(plot->p, plot->device, &d.steps) < 0))
         status = tmk_plot_failed(plot, &(struct tmk_error){0});
@@ -349,7 +365,11 @@ int tmk_plot_forecast(const struct tmk_plot *plot)
         status = choose_forecast_axis(&d);
     }
     if (status == 0)
+        d.warning = tmk_plot_ooms_text(plot, ooms);
+    if (status == 0)
         status = draw_forecast(&d);
+    free(d.warning);
+    tmk_ooms_close(ooms);
     tmk_steps_close(d.steps);
     tmk_forecast_samples_close(samples);
     return status;

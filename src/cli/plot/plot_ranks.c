@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
 #include "cli/front/target.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
@@ -21,12 +22,19 @@
 #include "draw/palette.h"
 #include "kit/amount.h"
 #include "model/run.h"
-#include "passes/forecast.h"
 #include "passes/steps.h"
+#include "trace/events.h"
+#include "trace/kinds.h"
+#include "trace/layout.h"
 #include "trace/reader.h"
 #include "trace/state.h"
 
-enum { /* points */ LEFT = 62, BOTTOM = 56, NARROWEST = 78 /* bar with its size above */ };
+enum {
+    LAST_CHUNKS = 8,
+    LEFT = 62, /* points */
+    BOTTOM = 56,
+    NARROWEST = 78, /* bar with its size above */
+};
 
 struct rank_bar {
     char label[40];
@@ -56,10 +64,35 @@ static uint64_t reserved_of(const struct tmk_process *p, uint16_t device)
     return most;
 }
 
+/* Whether the framework's allocator ran out of memory in these events. */
+static bool has_oom_event(struct tmk_cursor *c, uint16_t device)
+{
+    struct tmk_event ev;
+    while (tmk_view_left(&c->data[TMK_KIND_OTHER]) > 0 && tmk_cursor_read_other(c, &ev))
+        if (ev.kind == TMK_KIND_OOM && !ev.is_of_driver && ev.device == device)
+            return true;
+    return false;
+}
+
+/* Whether it ran out of memory near its end: an OOM that a program catches may be earlier, but then
+ * it is not why the job ended, and a thousand ranks would have to be read in full. */
 static bool has_oom(const struct tmk_process *p, uint16_t device)
 {
-    struct tmk_forecast f;
-    return tmk_forecast_of(p, device, NULL, &f) == 0 && f.has_oom;
+    struct tmk_reader *r = p->reader;
+    struct tmk_cursor cursor = {0};
+    bool found = false;
+    unsigned n_left = LAST_CHUNKS;
+    for (uint32_t i = tmk_reader_n_chunks(r); i-- > 0 && n_left > 0 && !found;) {
+        const struct tmk_chunk_ref *chunk = tmk_reader_chunk(r, i);
+        struct tmk_view payload;
+        if (chunk->header.kind != TMK_CHUNK_EVENTS || tmk_reader_payload(r, i, &payload, NULL) ||
+            tmk_cursor_begin(&cursor, &chunk->header, payload, NULL))
+            continue;
+        found = has_oom_event(&cursor, device);
+        n_left--;
+    }
+    tmk_cursor_fini(&cursor);
+    return found;
 }
 
 static void gather_ranks(struct ranks_drawing *d)
@@ -148,36 +181,42 @@ static void draw_rank_names(const struct ranks_drawing *d, const struct tmk_plot
     }
 }
 
-static void draw_rank(const struct tmk_plot_frame *f, const struct rank_bar *bar, uint32_t i,
-                      bool has_size)
+static void draw_rank_bar(const struct tmk_plot_frame *f, const struct rank_bar *bar, uint32_t i)
 {
     char size[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES];
     struct tmk_canvas *c = f->picture->canvas;
-    const struct tmk_theme *theme = f->picture->theme;
     double left = tmk_plot_frame_x(f, i - 0.35), width = tmk_plot_frame_x(f, i + 0.35) - left;
     double bottom = f->top + f->height, y = tmk_plot_frame_y(f, (double)bar->allocated);
+    double higher = tmk_plot_frame_y(f, (double)bar->reserved);
     char *title = tmk_xformat("%s: %s allocated%s%s%s", bar->label,
                               tmk_size_text(bar->allocated, size), bar->reserved ? ", " : "",
                               bar->reserved ? tmk_size_text(bar->reserved, reserved) : "",
                               bar->reserved ? " reserved" : "");
     tmk_canvas_group(c, title);
     if (bar->reserved)
-        tmk_canvas_rect(c, left, tmk_plot_frame_y(f, (double)bar->reserved), width,
-                        bottom - tmk_plot_frame_y(f, (double)bar->reserved),
-                        &(struct tmk_paint){.fill = theme->grid});
+        tmk_canvas_rect(c, left, higher, width, bottom - higher,
+                        &(struct tmk_paint){.fill = f->picture->theme->grid});
     tmk_canvas_rect(c, left, y, width, bottom - y,
                     &(struct tmk_paint){.fill = tmk_palette_colour(0)});
     tmk_canvas_ungroup(c);
     free(title);
-    y = tmk_plot_frame_y(f, (double)rank_top(bar));
+}
+
+/* Write the size above a bar, and whether its process ran out of memory. */
+static void draw_rank_texts(const struct tmk_plot_frame *f, const struct rank_bar *bar, uint32_t i,
+                            bool has_size)
+{
+    char size[TMK_AMOUNT_BYTES];
+    const struct tmk_theme *theme = f->picture->theme;
+    double x = tmk_plot_frame_x(f, i), y = tmk_plot_frame_y(f, (double)rank_top(bar));
     const struct tmk_text_style style = {.colour = bar->has_oom ? theme->warning : theme->text,
                                          .halo = theme->background,
                                          .is_bold = bar->has_oom,
                                          .anchor = TMK_ANCHOR_MIDDLE};
     if (has_size)
-        tmk_canvas_text(c, left + width / 2, y - 7, size, &style);
+        tmk_canvas_text(f->picture->canvas, x, y - 7, tmk_size_text(bar->allocated, size), &style);
     if (bar->has_oom)
-        tmk_canvas_text(c, left + width / 2, y - (has_size ? 22 : 7), has_size ? "OOM" : "×",
+        tmk_canvas_text(f->picture->canvas, x, y - (has_size ? 22 : 7), has_size ? "OOM" : "×",
                         &style);
 }
 
@@ -207,7 +246,7 @@ static int draw_ranks(const struct ranks_drawing *d)
     double top = tmk_picture_title(&p, title, NULL, warning), margin = d->n < 4 ? 1.2 : 0.7;
     struct tmk_plot_frame f = {.picture = &p,
                                .left = LEFT,
-                               .top = top + TMK_LEGEND_ROW + 8,
+                               .top = top + TMK_LEGEND_ROW + 14,
                                .width = TMK_PICTURE_WIDTH - TMK_PICTURE_SIDE - LEFT,
                                .from = -margin,
                                .to = d->n - 1 + margin};
@@ -216,12 +255,14 @@ static int draw_ranks(const struct ranks_drawing *d)
     draw_ranks_legend(d, &p, top);
     tmk_plot_frame_sizes(&f);
     for (uint32_t i = 0; i < d->n; i++)
-        draw_rank(&f, &d->bars[i], i, (f.width / (f.to - f.from)) > NARROWEST);
+        draw_rank_bar(&f, &d->bars[i], i);
     if (d->n > 1)
         tmk_canvas_line(
             p.canvas, f.left, tmk_plot_frame_y(&f, d->mean), f.left + f.width,
             tmk_plot_frame_y(&f, d->mean),
             &(struct tmk_paint){.stroke = p.theme->text, .width = 1.5, .dash = TMK_DASH_LONG});
+    for (uint32_t i = 0; i < d->n; i++)
+        draw_rank_texts(&f, &d->bars[i], i, f.width / (f.to - f.from) > NARROWEST);
     tmk_plot_frame_bottom(&f, "");
     draw_rank_names(d, &f);
     free(title);
