@@ -149,9 +149,11 @@ def test_runs_of_a_gpu_that_ran_out(runs, name):
         found = texts(runs, f"{trace} --kind {kind}")
         assert any(line.match(text) for text in found), (kind, found)
         assert not overlaps(runs / "p.svg"), kind
-    peak = shell(f"tidemark peak {trace}", runs).stdout.splitlines()[0]
-    size, step = re.match(r"([\d.]+ .iB) on cuda:0 at the peak, after [\d.]+ m?s(, in step \d+)?$", peak).groups()
-    assert f"peak {size}{step or ''}" in texts(runs, trace)
+    peak = json.loads(shell(f"tidemark peak {trace} --json", runs).stdout)
+    size = f"{peak['allocated'] / (1 << 30):.2f} GiB" if peak["allocated"] >= GIB else \
+        f"{peak['allocated'] / (1 << 20):.1f} MiB"
+    step = "" if peak["step"] is None else f", in step {peak['step']}"
+    assert f"peak {size}{step}" in texts(runs, trace)
     assert "out of memory: " in " ".join(texts(runs, f"{trace} --kind ranks"))
 
 
