@@ -6,7 +6,7 @@
  * activations red, optimizer state gold. Components are shown beside categories, so they have
  * deeper and paler tones, different from every category's. A stage has the colour of the category
  * that it makes (backward: gradients). All colours are 0xaarrggbb, opaque, and can be told
- * apart on either background. */
+ * apart on either background; those of categories also by people who do not see red or green. */
 #ifndef TMK_DRAW_PALETTE_H
 #define TMK_DRAW_PALETTE_H
 

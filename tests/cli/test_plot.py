@@ -229,7 +229,7 @@ def test_png(runs):
     assert (width, height) == (2000, 960)
     colours = collections.Counter(pixels.values())
     assert b"\xff\xff\xff" not in colours and colours[b"\x16\x18\x1d"] > 1000 and len(colours) > 20
-    expected = {bytes.fromhex(colour) for colour in ("3f9b5b", "dba520", "d6604d", "3f74c4")}
+    expected = {bytes.fromhex(colour) for colour in ("49b477", "d9a420", "d6604d", "1a71e3")}
     assert expected <= colours.keys()  # parameters, optimizer's, activations, gradients
 
 
@@ -241,7 +241,7 @@ def test_themes(runs):
     dark = (runs / "p.svg").read_text(encoding="utf-8").lower()
     assert "#ffffff" in light and "#16181d" not in light
     assert "#16181d" in dark and "#ffffff" not in dark
-    for colour in ("#3f9b5b", "#d6604d"):
+    for colour in ("#49b477", "#d6604d"):
         assert colour in light and colour in dark
 
 
@@ -469,6 +469,34 @@ def test_colours_can_be_told_apart(sweep):
         colours = {tuple(bytes.fromhex(mark[1:])) for mark in marks}
         assert len(colours) == (n if kind == "components" else len(STAGES))
         assert all(far(one, other) for one, other in itertools.combinations(colours, 2))
+
+
+# What people see who lack the cones for red or green (Machado, Oliveira and Fernandes 2009, severity 1).
+VISIONS = {"all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+           "no red": ((.152286, 1.052583, -.204868), (.114503, .786281, .099216), (-.003882, -.048116, 1.051998)),
+           "no green": ((.367322, .860646, -.227968), (.280085, .672501, .047413), (-.011820, .042940, .968881))}
+
+
+def times(matrix, vector):
+    return [sum(a * b for a, b in zip(row, vector)) for row in matrix]
+
+
+def lab_of(colour, vision):
+    """The colour as it is seen, in CIE L*a*b*."""
+    seen = times(vision, [v / 12.92 if v <= .04045 else ((v + .055) / 1.055) ** 2.4 for v in (c / 255 for c in colour)])
+    xyz = times(((.4124, .3576, .1805), (.2126, .7152, .0722), (.0193, .1192, .9505)), seen)
+    x, y, z = (max(v / white, 0) ** (1 / 3) for v, white in zip(xyz, (.9505, 1, 1.089)))
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_categories_can_be_told_apart_by_all(sweep, vision):
+    """A difference of 2 can just be seen, side by side."""
+    plot(sweep, "s --kind components")
+    colours = [bytes.fromhex(mark[1:]) for mark in legend_colours(sweep / "p.svg")[-len(CATEGORIES):]]
+    seen = [lab_of(colour, VISIONS[vision]) for colour in colours]
+    assert len(seen) == len(CATEGORIES)
+    assert min(sum((a - b) ** 2 for a, b in zip(one, other)) ** .5 for one, other in itertools.combinations(seen, 2)) > 14
 
 
 @pytest.mark.parametrize("params,name", [({}, "the command"), ({"seq": ["64"]}, "seq=64")])
