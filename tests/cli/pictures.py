@@ -178,3 +178,9 @@ def legend_colours(path):
     """The colours of its squares."""
     return [node.get("fill") for node in ElementTree.parse(path).getroot().iter(SVG + "rect")
             if node.get("width") == node.get("height") == "11"]
+
+
+def colours_at(path, points):
+    """The colours of a PNG at points of its canvas, each of which is two pixels wide."""
+    _, _, pixels = read_png(path, every=1)
+    return [pixels[round(2 * x), round(2 * y)] for x, y in points]

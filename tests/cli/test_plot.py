@@ -8,7 +8,7 @@ import re
 import shlex
 
 import pytest
-from pictures import (bytes_of_y, columns_of, full_texts_of, groups_of, legend_colours, overlaps, points_of, read_png,
+from pictures import (bytes_of_y, colours_at, columns_of, full_texts_of, groups_of, legend_colours, overlaps, points_of, read_png,
                       text_boxes, texts_of)
 from test_golden import ROOT, shell
 
@@ -231,6 +231,26 @@ def test_png(runs):
     assert b"\xff\xff\xff" not in colours and colours[b"\x16\x18\x1d"] > 1000 and len(colours) > 20
     expected = {bytes.fromhex(colour) for colour in ("49b477", "d9a420", "d6604d", "1a71e3")}
     assert expected <= colours.keys()  # parameters, optimizer's, activations, gradients
+
+
+def test_png_and_svg_are_the_same_picture(runs):
+    """In the middle of each layer, at many moments: the colour that the SVG says."""
+    plot(runs, "one.tmk --axis time")
+    plot(runs, "one.tmk --axis time", "p.png")
+    zero, _ = bytes_of_y(runs / "p.svg")
+    areas = [shapes[0] for _, shapes in groups_of(runs / "p.svg")]
+    corners = points_of(areas[0].get("d"))
+    left, right = corners[-1][0], corners[-2][0]
+    tops = [stairs_of(area, left, right, 720) for area in areas] + [[zero] * 720]
+    points, colours = [], []
+    for i in range(3, 720, 7):
+        for k, area in enumerate(areas):
+            is_flat = all(abs(tops[j][i + d] - tops[j][i]) < 0.1 for j in (k, k + 1) for d in (-1, 1))
+            if is_flat and tops[k + 1][i] - tops[k][i] > 6 and tops[k][i] - tops[0][i] > 6:
+                points.append((left + (right - left) * (i + 0.5) / 720, (tops[k][i] + tops[k + 1][i]) / 2))
+                colours.append(bytes.fromhex(area.get("fill")[1:]))
+    assert len(points) > 100 and len(set(colours)) >= 3
+    assert colours_at(runs / "p.png", points) == colours
 
 
 def test_themes(runs):
