@@ -284,7 +284,7 @@ def test_plot(machine, suffix, magic):
     picture = (machine.folder / f"a.{suffix}").read_bytes()
     assert picture.startswith(magic) and len(picture) > 2000
     if suffix == "svg":
-        assert b"0  Card 0, at most 1.00 GiB" in picture and b">GiB<" in picture
+        assert b"0  Card 0, at most 1.00 GiB" in picture and b">MiB<" in picture
 
 
 def test_plot_shows_the_samples(machine):
