@@ -53,7 +53,7 @@ static const struct named {
     {"activation", 0xffd6604d},
     {"kv_cache", 0xff5e6356},
     {"autograd_detail", 0xff62b5e8},
-    {"temporary", 0xff6b4c9a},
+    {"temporary", 0xff764c9a},
     /* components are shown beside categories, so they have other tones */
     {"embedding", 0xff2a6459},
     {"attention", 0xff4a3fc0},
@@ -76,11 +76,11 @@ static const struct named {
     {"backward", 0xff1a71e3},
     {"privacy", 0xfff7a88f},
     {"optimizer", 0xffd9a420},
-    {"eval", 0xff6b4c9a},
+    {"eval", 0xff764c9a},
     /* owners of segments */
     {"torch", 0xffee7a32},
     {"jax", 0xff1a71e3},
-    {"cupy", 0xff6b4c9a},
+    {"cupy", 0xff764c9a},
     {"cublas", 0xff137885},
     {"cudnn", 0xff62b5e8},
     {"nccl", 0xff49b477},

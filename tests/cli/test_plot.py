@@ -236,7 +236,7 @@ def test_png(runs):
 def test_png_and_svg_are_the_same_picture(runs):
     """In the middle of each layer, at many moments: the colour that the SVG says."""
     plot(runs, "one.tmk --axis time")
-    plot(runs, "one.tmk --axis time", "p.png")
+    plot(runs, "one.tmk --axis time", "same.png")
     zero, _ = bytes_of_y(runs / "p.svg")
     areas = [shapes[0] for _, shapes in groups_of(runs / "p.svg")]
     corners = points_of(areas[0].get("d"))
@@ -250,7 +250,7 @@ def test_png_and_svg_are_the_same_picture(runs):
                 points.append((left + (right - left) * (i + 0.5) / 720, (tops[k][i] + tops[k + 1][i]) / 2))
                 colours.append(bytes.fromhex(area.get("fill")[1:]))
     assert len(points) > 100 and len(set(colours)) >= 3
-    assert colours_at(runs / "p.png", points) == colours
+    assert colours_at(runs / "same.png", points) == colours
 
 
 def test_themes(runs):
