@@ -2,6 +2,7 @@
 """The text of a line beside its number: where the file is there, is source, and is a file."""
 import json
 import os
+import re
 import subprocess
 
 from test_golden import ROOT
@@ -61,6 +62,7 @@ def test_changed_since(tmp_path):
     (tmp_path / "a.py").write_text("kept.append(x)\n", encoding="utf-8")
     run = record(tmp_path, [str(tmp_path / "a.py:1")])
     assert json.loads(told("leak", "--json", run))["leaks"][0]["source"] == "kept.append(x)"
+    assert re.search(r"\n  a[.]py:1 f +[\d.]+ MiB +\d+ %  kept[.]append\(x\)\n", told("report", run))
     assert all("| kept.append(x)\n" in told(*command) for command in (["leak", run], ["report", run]))
     (tmp_path / "a.py").write_text("something_else()\nkept.append(x)\n", encoding="utf-8")
     assert json.loads(told("leak", "--json", run))["leaks"][0]["source"] is None
@@ -78,3 +80,11 @@ def test_cells_of_notebooks(tmp_path):
     assert "  In [12]:3 f " in page and "  ipykernel_71/2203.py:5 f " in page
     (first, second) = json.loads(told("leak", "--json", run))["leaks"]
     assert (first["file"], second["file"]) == ("<ipython-input-12-0123456789ab>", "/tmp/ipykernel_71/2203.py")
+
+
+def test_long_lines_stay_on_theirs(tmp_path):
+    """In the table of lines a text is cut to what is left of the screen, not wrapped."""
+    (tmp_path / "a.py").write_text("keep(" + "x, " * 60 + ")\n", encoding="utf-8")
+    run = record(tmp_path, [str(tmp_path / "a.py:1")])
+    (row,) = [line for line in told("report", run).splitlines() if line.startswith("  a.py:1 f ") and " %  keep(x, x" in line]
+    assert len(row) == 78 and row.endswith("...")  # the largest size would take two more

@@ -16,6 +16,7 @@
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/table.h"
+#include "kit/utf8.h"
 #include "model/run.h"
 #include "passes/group.h"
 #include "passes/peak.h"
@@ -81,6 +82,38 @@ static const char *row_source(const struct shares *s, const struct tmk_peak_row 
     return found ? found : "";
 }
 
+/* Cut a line of code to the columns that the other cells leave: a table would wrap it. The buffer
+ * has room for four bytes more than the text. */
+static const char *cut_source(char *text, size_t columns)
+{
+    const char *at = text;
+    size_t width = 0, n;
+    for (const char *end = at; *end; at = end, width += n) {
+        tmk_utf8_shown(&end, &n);
+        if (width + n > columns - (*end ? 3 : 0)) {
+            memcpy(text + (at - text), "...", 4);
+            break;
+        }
+    }
+    return text;
+}
+
+/* The columns that are left for the lines' texts beside the names, sizes and shares. */
+static size_t source_columns(const struct shares *s, uint64_t n_shown,
+                             const struct tmk_sheet *sheet)
+{
+    enum { OTHER_CELLS = 23, LEAST = 16 };
+    size_t longest = 0, width = tmk_sheet_width(sheet);
+    if (sheet->markdown)
+        return SIZE_MAX;
+    for (uint64_t i = 0; i < n_shown; i++) {
+        char *name = row_name(s, &s->rows[i]);
+        longest = tmk_utf8_width(name) > longest ? tmk_utf8_width(name) : longest;
+        free(name);
+    }
+    return longest + OTHER_CELLS + LEAST < width ? width - longest - OTHER_CELLS : LEAST;
+}
+
 /* The table borrows its columns. */
 static struct tmk_table *open_shares(struct shares *s, uint64_t n_shown)
 {
@@ -89,7 +122,7 @@ static struct tmk_table *open_shares(struct shares *s, uint64_t n_shown)
                                       {"blocks", TMK_RIGHT, TMK_FIXED},
                                       {"share", TMK_RIGHT, TMK_FIXED},
                                       {"", TMK_LEFT, TMK_BAR}};
-    const struct tmk_column sources[] = {{share_titles[s->by], TMK_LEFT, TMK_SHRINK},
+    const struct tmk_column sources[] = {{"your line", TMK_LEFT, TMK_SHRINK},
                                          {"size", TMK_RIGHT, TMK_FIXED},
                                          {"share", TMK_RIGHT, TMK_FIXED},
                                          {"source", TMK_LEFT, TMK_SHRINK}};
@@ -106,10 +139,12 @@ static void write_shares(struct tmk_sheet *sheet, struct shares *s, uint64_t max
 {
     uint64_t shown = s->n > max_rows ? max_rows - 1 : s->n, bytes = 0, n_blocks = 0;
     struct tmk_table *t = open_shares(s, shown);
+    size_t columns = source_columns(s, shown, sheet);
     for (uint64_t i = 0; i < shown; i++) {
-        char *name = row_name(s, &s->rows[i]), source[TMK_SOURCE_LINE_BYTES];
+        char *name = row_name(s, &s->rows[i]), source[TMK_SOURCE_LINE_BYTES + 4] = "";
+        row_source(s, &s->rows[i], source);
         add_share_row(t, s, name, s->rows[i].bytes, s->rows[i].n_blocks,
-                      row_source(s, &s->rows[i], source));
+                      cut_source(source, columns));
         free(name);
     }
     for (uint64_t i = shown; i < s->n; i++) {
