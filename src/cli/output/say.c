@@ -39,10 +39,12 @@ void tmk_die(const char *format, ...)
 
 int tmk_close_output(FILE *out, const char *name, int status)
 {
-    bool failed = ferror(out) != 0;
-    if (out == stdout && tmk_pager_end())
+    bool is_stdout = out == stdout;
+    if (is_stdout && tmk_pager_end())
         return status;
-    if (out == stdout)
+    out = is_stdout ? stdout : out; /* it was another stream while it was held */
+    bool failed = ferror(out) != 0;
+    if (is_stdout)
         failed |= fflush(out) != 0;
     else
         failed |= fclose(out) != 0;
