@@ -42,6 +42,14 @@ const char *tmk_glyph(const char *sign)
     return sign;
 }
 
+char tmk_glyph_narrow(const char *at, size_t n)
+{
+    for (size_t i = 0; i < TMK_N(signs); i++)
+        if (strlen(signs[i].sign) == n && memcmp(signs[i].sign, at, n) == 0)
+            return signs[i].ascii[strlen(signs[i].ascii) - 1];
+    return 0;
+}
+
 unsigned tmk_eighths(uint64_t value, uint64_t whole, unsigned eighths)
 {
     if (value == 0 || whole == 0)

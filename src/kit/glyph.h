@@ -8,6 +8,7 @@
 #define TMK_KIT_GLYPH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Choose ASCII or UTF-8 for everything that is written from now on. */
@@ -16,6 +17,10 @@ bool tmk_glyph_is_ascii(void);
 
 /* Returns the sign as it may be written; it must be one of the table in glyph.c. */
 const char *tmk_glyph(const char *sign);
+
+/* Returns the ASCII character that stands for the sign at `at` of `n` bytes, in the same width; 0:
+ * it is none of ours. */
+char tmk_glyph_narrow(const char *at, size_t n);
 
 /* Write a horizontal bar for `part` of `whole`, at most `width` columns wide, into `buffer` of 3 *
  * width + 4 bytes. Returns it. A part that is not 0 has something to see. */

@@ -156,8 +156,12 @@ size_t tmk_utf8_fill(FILE *out, const char *text, size_t width)
         if (c == 0 || written + columns > width)
             return written;
         written += columns;
+        char narrow =
+            c > 0x7f && tmk_glyph_is_ascii() ? tmk_glyph_narrow(from, (size_t)(text - from)) : '\0';
         if (c == TMK_UTF8_BAD)
             fputs(tmk_glyph_is_ascii() ? "?" : "\xef\xbf\xbd", out);
+        else if (narrow)
+            fputc(narrow, out);
         else
             fwrite(from, 1, (size_t)(text - from), out);
     }

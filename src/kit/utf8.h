@@ -3,7 +3,8 @@
  *
  * Bytes that are not UTF-8 and control characters count as one column and are shown as U+FFFD, so
  * that a hostile name can neither break a table nor drive the terminal. Where the terminal shows
- * ASCII only (kit/glyph.h), U+FFFD is written as "?", and the "…" of a cut as "~". */
+ * ASCII only (kit/glyph.h), U+FFFD is written as "?", the "…" of a cut as "~", and signs of
+ * our own within a text as one ASCII character each. */
 #ifndef TMK_KIT_UTF8_H
 #define TMK_KIT_UTF8_H
 

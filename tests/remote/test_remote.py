@@ -427,9 +427,9 @@ def test_width(machine):
     there.write_text("#!/bin/sh\nexec head -c $1\n", encoding="utf-8")
     there.chmod(0o755)
     command = [TIDEMARK, "peak", "node7:1", "--remote-path"]
-    shown = on_terminal([*command, f"{there} 110"], {**machine.environment(), "TERM": "xterm", "COLUMNS": "80"})
-    assert "TIDEMARK_SCREEN=1\0TERM=xterm\0COLUMNS=97\0" in shown
-    plain = machine.tidemark(*command[1:], f"{there} 90", env={"TERM": "xterm", "COLUMNS": "80"}).stdout
+    shown = on_terminal([*command, f"{there} 145"], {**machine.environment(), "TERM": "xterm", "COLUMNS": "80"})
+    assert "TIDEMARK_SCREEN=1\0TERM=xterm\0COLUMNS=97\0TIDEMARK_CHARSET=utf8\0" in shown
+    plain = machine.tidemark(*command[1:], f"{there} 105", env={"TERM": "xterm", "COLUMNS": "80"}).stdout
     assert "TERM=xterm\0COLUMNS=80\0" in plain and "TIDEMARK_SCREEN" not in plain
 
 

@@ -178,6 +178,11 @@ static void test_ascii(void **state)
     fclose(out);
     assert_string_equal(text, "abc?d~");
     free(text);
+    out = open_memstream(&text, &n);
+    tmk_utf8_write(out, "A–B ÷ 2 → 层", 20); /* names stay as they are */
+    fclose(out);
+    assert_string_equal(text, "A-B / 2 > 层");
+    free(text);
     tmk_glyph_use_ascii(false);
     assert_string_equal(tmk_glyph("→"), "→");
 }

@@ -19,6 +19,7 @@
 #include "fleet/cluster/http_get.h"
 #include "fleet/cluster/prometheus.h"
 #include "kit/amount.h"
+#include "kit/glyph.h"
 #include "kit/language.h"
 
 #define NS_PER_S 1000000000u
@@ -176,8 +177,10 @@ static void print_over(const char *text, unsigned height)
         fputs("\033[K\n", stdout);
         text += length + (text[length] == '\n');
     }
-    fputs(*text ? "\033[2m  … the window is too short for the rest\033[0m\033[K\033[J" : "\033[J",
-          stdout);
+    if (*text)
+        printf("%s  %s%s%s\033[K", tmk_role_on(stdout, TMK_ROLE_DETAIL), tmk_glyph("…"),
+               " the window is too short for the rest", tmk_role_off(stdout, TMK_ROLE_DETAIL));
+    fputs("\033[J", stdout);
 }
 
 /* So many rows that all tables fit a screen: a finding takes four lines, a heading three. */

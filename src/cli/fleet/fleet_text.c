@@ -12,6 +12,7 @@
 #include "cli/fleet/fleet_answer.h"
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "fleet/cluster/cluster.h"
 #include "forecast/oom_forecast.h"
@@ -20,11 +21,6 @@
 #include "kit/print.h"
 #include "kit/table.h"
 #include "kit/utf8.h"
-
-#define RED "\033[31m"
-#define YELLOW "\033[33m"
-#define DIM "\033[2m"
-#define PLAIN "\033[0m"
 
 enum { INDENT = 2, WIDE = 100, WIDEST = 120, COLUMNS_MOST = 16, SEVERITY_COLUMNS = 10 };
 
@@ -60,8 +56,8 @@ static void print_fleet_table(const struct fleet_page *p, struct tmk_table *t)
 {
     struct tmk_table_style style = {.indent = INDENT,
                                     .width = p->width,
-                                    .title_on = p->sheet.colour ? DIM : "",
-                                    .title_off = p->sheet.colour ? PLAIN : ""};
+                                    .title_on = tmk_sheet_role(&p->sheet, TMK_ROLE_DETAIL),
+                                    .title_off = tmk_colour_end(p->sheet.colour)};
     if (tmk_table_n_rows(t) > 0 && tmk_table_print(t, p->sheet.out, &style) < 0)
         tmk_die("out of memory");
     tmk_table_close(t);
@@ -77,8 +73,8 @@ static void put_duration(struct tmk_table *t, double seconds)
 
 static const char *severity_colour(const struct fleet_page *p, enum tmk_severity severity)
 {
-    static const char *const colours[] = {RED, YELLOW, ""};
-    return p->sheet.colour ? colours[severity] : "";
+    static const enum tmk_role roles[] = {TMK_ROLE_BAD, TMK_ROLE_WARN, TMK_ROLE_PLAIN};
+    return tmk_sheet_role(&p->sheet, roles[severity]);
 }
 
 static void write_verdict(const struct fleet_page *p)
@@ -104,7 +100,7 @@ static void write_verdict(const struct fleet_page *p)
     }
     fputs(severity_colour(p, severity), p->sheet.out);
     tmk_sheet_wrap(p->sheet.out, text, "");
-    fputs(p->sheet.colour ? PLAIN : "", p->sheet.out);
+    fputs(tmk_colour_end(p->sheet.colour), p->sheet.out);
     free(text);
 }
 
@@ -127,9 +123,9 @@ static void write_scope(const struct fleet_page *p)
         n_up, c->n_agents, plural(c->n_agents), n_up == 1 ? "s" : "", n_gpus, plural(n_gpus),
         c->n_jobs, plural(c->n_jobs), c->n_processes, c->n_processes == 1 ? "" : "es", clock,
         tmk_cluster_duration(c->window_s, window));
-    fputs(p->sheet.colour ? DIM : "", p->sheet.out);
+    fputs(tmk_sheet_role(&p->sheet, TMK_ROLE_DETAIL), p->sheet.out);
     tmk_sheet_wrap(p->sheet.out, text, "");
-    fputs(p->sheet.colour ? PLAIN : "", p->sheet.out);
+    fputs(tmk_colour_end(p->sheet.colour), p->sheet.out);
     free(text);
 }
 
@@ -167,10 +163,11 @@ static void write_finding(struct fleet_page *p, const struct tmk_cluster_finding
     snprintf(lead, sizeof lead, "  %s%*s", name, pad, "");
     fputs(severity_colour(p, severity), p->sheet.out);
     tmk_sheet_wrap(p->sheet.out, f->text, lead);
-    fputs(p->sheet.colour ? PLAIN DIM : "", p->sheet.out);
+    fputs(tmk_colour_end(p->sheet.colour), p->sheet.out);
+    fputs(tmk_sheet_role(&p->sheet, TMK_ROLE_DETAIL), p->sheet.out);
     if (f->evidence && !(is_told && is_numbers))
         tmk_sheet_wrap(p->sheet.out, f->evidence, "            ");
-    fputs(p->sheet.colour ? PLAIN : "", p->sheet.out);
+    fputs(tmk_colour_end(p->sheet.colour), p->sheet.out);
     if (command && !(is_told && is_numbers)) /* in one piece, to be copied */
         tmk_print(p->sheet.out, "            %s\n", command);
     if (is_numbers && f->row != UINT32_MAX)

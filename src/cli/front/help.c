@@ -162,4 +162,5 @@ void tmk_help_all(FILE *out)
     for (unsigned group = 0; group < TMK_N_GROUPS; group++)
         write_commands(out, group);
     fputs(_("\nMore about a command: tidemark COMMAND --help; in Chinese: --lang zh\n"), out);
+    fputs(_("Before any command: --no-pager, --color always|never|auto, --lang en|zh\n"), out);
 }

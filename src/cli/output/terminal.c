@@ -30,7 +30,9 @@ static const char *setting(const char *name)
 
 bool tmk_shows_utf8(void)
 {
-    const char *locale = setting("LC_ALL");
+    const char *locale = setting("LC_ALL"), *said = setting(TMK_CHARSET);
+    if (said)
+        return strcmp(said, "ascii") != 0;
     locale = locale ? locale : setting("LC_CTYPE");
     locale = locale ? locale : setting("LANG");
     if (!locale)

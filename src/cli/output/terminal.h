@@ -41,6 +41,9 @@ enum tmk_role {
 /* This setting says that stdout leads to a terminal on another machine (cli/remote/remote.h). */
 #define TMK_SCREEN_ELSEWHERE "TIDEMARK_SCREEN"
 
+/* This one says what it shows, "utf8" or "ascii": the locale of that machine is another. */
+#define TMK_CHARSET "TIDEMARK_CHARSET"
+
 /* Look at the environment, once, before anything is printed. */
 void tmk_terminal_init(void);
 /* Take what --color says: "always", "never" or "auto". False: it is none of them. */

@@ -136,8 +136,8 @@ static const char **make_words(struct remote_job *job)
 
 const char **tmk_remote_settings(struct tmk_arena *arena, const char *host, bool has_screen)
 {
-    static const char *const passed[] = {"NO_COLOR", "TERM", "COLUMNS"};
-    const char **list = tmk_xarena_take(arena, (TMK_N(passed) + 4) * sizeof *list);
+    static const char *const passed[] = {"NO_COLOR", "TERM", "COLUMNS", "COLORTERM"};
+    const char **list = tmk_xarena_take(arena, (TMK_N(passed) + 5) * sizeof *list);
     struct winsize size = {0};
     unsigned n = 0;
     list[n++] = tmk_xarena_format(arena, TMK_WATCHED_HOST "=%s", host);
@@ -152,6 +152,7 @@ const char **tmk_remote_settings(struct tmk_arena *arena, const char *host, bool
         else if (value && *value)
             list[n++] = tmk_xarena_format(arena, "%s=%s", passed[i], value);
     }
+    list[n++] = tmk_shows_utf8() ? TMK_CHARSET "=utf8" : TMK_CHARSET "=ascii";
     return list;
 }
 

@@ -111,8 +111,9 @@ static int read_request(struct serving *s)
 /* Take settings into the environment, those that a request may make. */
 static void take_settings(const struct tmk_request *request)
 {
-    static const char *const allowed[] = {"NO_COLOR", "TERM", "COLUMNS", TMK_WATCHED_HOST,
-                                          TMK_SCREEN_ELSEWHERE};
+    static const char *const allowed[] = {"NO_COLOR",  "TERM",           "COLUMNS",
+                                          "COLORTERM", TMK_WATCHED_HOST, TMK_SCREEN_ELSEWHERE,
+                                          TMK_CHARSET};
     for (const char **at = request->settings; *at; at++)
         for (size_t i = 0; i < TMK_N(allowed); i++) {
             size_t n = strlen(allowed[i]);
@@ -140,6 +141,7 @@ _Noreturn static void become_command(const struct serving *s, int dispatch(char 
     if (getppid() != parent || (s->folder[0] && chdir(s->folder) < 0) || !place_input(&s->request))
         _exit(TMK_EXIT_FINDING);
     take_settings(&s->request);
+    tmk_terminal_init();
     exit(tmk_close_output(stdout, "the output", dispatch((char **)(void *)s->request.words)));
 }
 
