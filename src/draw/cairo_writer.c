@@ -96,6 +96,7 @@ enum library { CAIRO, PANGO, PANGOCAIRO, GOBJECT };
 static struct {
     void *libraries[4];
     bool is_loaded;
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration cannot have them */
 #define MEMBER(library, result, name, parameters) result(*name) parameters;
     FUNCTIONS(MEMBER)
 #undef MEMBER

@@ -100,7 +100,8 @@ uint32_t tmk_palette_colour(unsigned i)
 uint32_t tmk_palette_ramp(const struct tmk_theme *theme, double share)
 {
     double at = (share > 0 ? share < 1 ? share : 1 : 0) * (TMK_RAMP_COLOURS - 1);
-    unsigned i = at < TMK_RAMP_COLOURS - 1 ? (unsigned)at : TMK_RAMP_COLOURS - 2;
+    unsigned i = (unsigned)at;
+    i = i > TMK_RAMP_COLOURS - 2 ? TMK_RAMP_COLOURS - 2 : i;
     uint32_t low = theme->ramp[i], high = theme->ramp[i + 1], mixed = 0xff000000;
     for (unsigned shift = 0; shift < 24; shift += 8) {
         double a = low >> shift & 255, b = high >> shift & 255;

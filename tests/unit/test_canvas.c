@@ -73,11 +73,11 @@ static void test_path_is_not_driven_off(void **state)
     FILE *out = open_memstream(&text, &n);
     tmk_svg_write(c, out);
     fclose(out);
-    double x = 0, step;
-    int used = 0;
+    double x = 0;
     for (char *at = strchr(strstr(text, "d=\""), 'M'); *at != '"';) {
         char move = *at++;
-        if (move != 'v' && sscanf(at, "%lf%n", &step, &used) == 1)
+        double step = strtod(at, &at);
+        if (move != 'v')
             x += step;
         while (!strchr("lhv\"", *at))
             at++;
