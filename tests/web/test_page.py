@@ -193,6 +193,15 @@ def test_out_of_memory(browser, page):
     browser.shot("map")
 
 
+def test_settings(browser, page):
+    """What was tried is what `whatif` says."""
+    run, file = page("lora")
+    browser.open(file)
+    wanted = json.loads(tidemark("whatif", run, "--json"))["settings"]
+    found = browser.js("[...document.querySelectorAll('#settings [data-exact]')].map((e) => Number(e.dataset.exact))")
+    assert found == [setting["peak_reserved"] for setting in wanted]
+
+
 def test_ranks(browser, page):
     run, file = page("ranks")
     browser.open(file)

@@ -82,7 +82,7 @@ function build(source: Source): void {
   const made: Child[] = [
     views.summary(source), source.devices.length > 0 && new Timeline(state).element,
     views.ooms(state), source.drawn.peak && new Moment(state).element,
-    (p.leaks.length > 0 || p.steps.count > 0) && views.leaks(source), views.segments(state),
+    (p.leaks.length > 0 || p.steps.count > 0) && views.leaks(source), views.segments(state), views.whatif(source),
     views.steps(state), views.ranks(source), views.devices(source), views.marks(state),
     views.quality(source),
   ];

@@ -4,7 +4,7 @@
 import { Columns } from "./columns";
 import { rankOf } from "./palette";
 import { currentLanguage } from "./strings";
-import type { Drawn, Page, Process, Report } from "./types";
+import type { Drawn, Page, Process, Report, WhatIf } from "./types";
 
 export type Dimension = "category" | "module" | "component" | "stage";
 export const dimensions: Dimension[] = ["category", "module", "component", "stage"];
@@ -43,6 +43,7 @@ export interface Source {
   readonly report: Report;
   readonly process: Process;
   readonly drawn: Drawn;
+  readonly whatif: WhatIf | null;
   readonly devices: string[];
   readonly start: number;
   readonly end: number;
@@ -85,6 +86,7 @@ export class EmbeddedSource implements Source {
     return currentLanguage() === "zh" ? this.page.report_zh : this.page.report;
   }
   get process(): Process { return this.report.processes[this.report.chosen]; }
+  get whatif(): WhatIf | null { return this.page.whatif; }
   get devices(): string[] { return this.drawn.timeline.devices; }
   get start(): number { return 0; }
   get end(): number { return Math.max(1, this.drawn.timeline.end_ns); }

@@ -101,6 +101,13 @@ export interface Drawn {
 }
 
 /** `language` is the one of who made it; report_zh has its sentences in Chinese. */
+export interface Setting {
+  conf: string; peak_reserved: number; wasted: number; retries: number; limit: number | null;
+  oom: null | { time_ns: number; step: number | null };
+}
+
+export interface WhatIf { settings: Setting[]; best: string | null; device: string }
+
 export interface Page {
-  page: number; language: string; report: Report; report_zh: Report; drawn: Drawn;
+  page: number; language: string; report: Report; report_zh: Report; whatif: WhatIf | null; drawn: Drawn;
 }

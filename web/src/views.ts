@@ -90,10 +90,26 @@ interface Replay { conf: string; runs_out: boolean; runs_out_before: boolean; ne
 function settings(oom: Oom): Child {
   const replays = oom.evidence.replays as Replay[] | undefined;
   if (!replays?.length) return null;
-  return [h("h3", { id: "settings" }, t("settings")), table([t("conf"), t("result"), t("needs")],
+  return [h("h3", {}, t("settings")), table([t("conf"), t("result"), t("needs")],
     replays.map((r) => [h("code", {}, r.conf || t("defaults")),
       r.runs_out_before ? t("sooner") : r.runs_out ? t("runsOut") : h("span.badge.good", {}, t("fits")),
       bytes(r.needs)]), [2])];
+}
+
+/** The whole run, replayed with other settings. */
+export function whatif(source: Source): HTMLElement | null {
+  const w = source.whatif;
+  if (!w || w.settings.length < 2) return null;
+  const [recorded, ...others] = w.settings, most = Math.max(...w.settings.map((s) => s.peak_reserved), 1);
+  const row = (s: typeof recorded, name: Child) => [name,
+    s.oom ? t("runsOut") : s.conf === w.best && s !== recorded ? h("span.badge.good", {}, t("best")) : t("fits"),
+    h("span", { "data-exact": s.peak_reserved }, bytes(s.peak_reserved)), bytes(s.wasted), count(s.retries),
+    bar(s.peak_reserved / most, "var(--accent)")];
+  return section("settings", t("settings"), h("p.faint", {}, t("whatifHint", w.device)),
+    table([t("conf"), t("result"), t("needs"), t("wasted"), t("retries"), ""], [
+      row(recorded, [h("code", {}, recorded.conf || t("defaults")), ` (${t("asRecorded")})`]),
+      ...others.map((s) => row(s, h("code", {}, s.conf || t("defaults")))),
+    ], [2, 3, 4]));
 }
 
 function evidence(oom: Oom): Child {

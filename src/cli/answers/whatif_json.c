@@ -51,33 +51,38 @@ static void add_returns(struct tmk_tree *t, const struct tmk_whatif_recorded *f)
     tmk_tree_end(t);
 }
 
+void tmk_whatif_put(const struct tmk_whatif_answer *v, struct tmk_tree *t, const char *key)
+{
+    const struct tmk_whatif_recorded *f = v->recorded;
+    tmk_tree_object(t, key);
+    tmk_tree_list(t, "settings");
+    for (unsigned i = 0; i < v->n_rows; i++)
+        put_whatif_setting(t, v, &v->rows[i]);
+    tmk_tree_end(t);
+    const struct tmk_whatif_row *best = tmk_whatif_best(v);
+    tmk_tree_text(t, "best", best ? best->conf : NULL);
+    tmk_tree_object(t, "measured");
+    tmk_tree_u64(t, "peak_allocated", f->peak_allocated_bytes);
+    tmk_tree_bytes(t, "peak_reserved", f->peak_reserved_bytes);
+    tmk_tree_u64(t, "ooms", f->n_ooms);
+    tmk_tree_end(t);
+    tmk_tree_text(t, "alloc_conf", f->alloc_conf);
+    tmk_tree_bool(t, "alloc_conf_inferred", f->is_conf_inferred);
+    tmk_tree_bool(t, "requests_known", f->knows_requests);
+    add_returns(t, f);
+    tmk_tree_u64(t, "events", f->n_events);
+    tmk_tree_u64(t, "seeded", f->n_seeded);
+    tmk_tree_bytes(t, "card", f->card_bytes);
+    tmk_tree_bytes(t, "outside", f->outside_bytes);
+    tmk_answer_put_device(t, v->device);
+    tmk_answer_put_rank(t, v->p);
+    tmk_answer_put_pid(t, v->p);
+    tmk_tree_end(t);
+}
+
 void tmk_whatif_json(const struct tmk_whatif_answer *v)
 {
     struct tmk_tree t;
-    const struct tmk_whatif_recorded *f = v->recorded;
     tmk_tree_init_json(&t, stdout, 2);
-    tmk_tree_object(&t, NULL);
-    tmk_tree_list(&t, "settings");
-    for (unsigned i = 0; i < v->n_rows; i++)
-        put_whatif_setting(&t, v, &v->rows[i]);
-    tmk_tree_end(&t);
-    const struct tmk_whatif_row *best = tmk_whatif_best(v);
-    tmk_tree_text(&t, "best", best ? best->conf : NULL);
-    tmk_tree_object(&t, "measured");
-    tmk_tree_u64(&t, "peak_allocated", f->peak_allocated_bytes);
-    tmk_tree_bytes(&t, "peak_reserved", f->peak_reserved_bytes);
-    tmk_tree_u64(&t, "ooms", f->n_ooms);
-    tmk_tree_end(&t);
-    tmk_tree_text(&t, "alloc_conf", f->alloc_conf);
-    tmk_tree_bool(&t, "alloc_conf_inferred", f->is_conf_inferred);
-    tmk_tree_bool(&t, "requests_known", f->knows_requests);
-    add_returns(&t, f);
-    tmk_tree_u64(&t, "events", f->n_events);
-    tmk_tree_u64(&t, "seeded", f->n_seeded);
-    tmk_tree_bytes(&t, "card", f->card_bytes);
-    tmk_tree_bytes(&t, "outside", f->outside_bytes);
-    tmk_answer_put_device(&t, v->device);
-    tmk_answer_put_rank(&t, v->p);
-    tmk_answer_put_pid(&t, v->p);
-    tmk_tree_end(&t);
+    tmk_whatif_put(v, &t, NULL);
 }

@@ -15,13 +15,9 @@
 #include "cli/output/xalloc.h"
 #include "cli/remote/remote.h"
 #include "kit/amount.h"
-#include "kit/progress.h"
-#include "model/alloc_conf.h"
 #include "model/run.h"
-#include "passes/whatif/whatif.h"
 #include "tidemark/tidemark.h"
 #include "trace/reader.h"
-#include "trace/replay.h"
 #include "trace/state.h"
 
 struct question {
@@ -30,7 +26,6 @@ struct question {
     const char *confs[TMK_MAX_VALUES];
     unsigned n_confs;
     uint64_t capacity_bytes, allowed_bytes; /* TMK_BYTES_UNKNOWN: not asked */
-    struct tmk_whatif *whatif;
     struct tmk_whatif_answer answer;
 };
 
@@ -68,8 +63,6 @@ static int ask_whatif(struct question *q, const struct tmk_args *args)
         status = read_size(args, "allowed", &q->allowed_bytes);
     if (status != 0)
         return status;
-    q->answer.is_asked =
-        q->capacity_bytes != TMK_BYTES_UNKNOWN || q->allowed_bytes != TMK_BYTES_UNKNOWN;
     if (device)
         return tmk_target_device(q->p, device, &q->device) ? 0 : TMK_EXIT_USAGE;
     if (find_asked_card(q->p, &q->device))
@@ -78,113 +71,6 @@ static int ask_whatif(struct question *q, const struct tmk_args *args)
             "they were on a GPU",
             q->p->file);
     return TMK_EXIT_FINDING;
-}
-
-/* ---- limits ---- */
-
-/* Choose the limit of torch's memory: the one asked for, else the one when it was recorded. */
-static void choose_limit(struct question *q)
-{
-    const struct tmk_whatif_recorded *f = q->answer.recorded;
-    struct tmk_whatif_answer *v = &q->answer;
-    v->capacity_bytes = q->capacity_bytes;
-    v->limit_bytes = TMK_ALLOC_NO_BOUND;
-    if (q->capacity_bytes != TMK_BYTES_UNKNOWN) {
-        v->limit_bytes = tmk_whatif_share(f, q->capacity_bytes);
-        v->limit_from = "the GPU's";
-    } else if (q->allowed_bytes == TMK_BYTES_UNKNOWN && f->limit_bytes != TMK_BYTES_UNKNOWN) {
-        v->limit_bytes = f->limit_bytes;
-        v->limit_from = "it ran out there when recorded; --capacity asks about another GPU";
-    } else if (q->allowed_bytes == TMK_BYTES_UNKNOWN && f->card_bytes != TMK_BYTES_UNKNOWN) {
-        v->limit_bytes = tmk_whatif_share(f, f->card_bytes);
-        v->limit_from = "the GPU that it was recorded on, less what the process uses beside torch";
-    }
-    if (q->allowed_bytes < v->limit_bytes) {
-        v->limit_bytes = q->allowed_bytes;
-        v->limit_from = "--allowed";
-    }
-}
-
-/* ---- the answer ---- */
-
-static uint64_t asked_card_bytes(const struct question *q)
-{
-    return q->capacity_bytes != TMK_BYTES_UNKNOWN ? q->capacity_bytes
-                                                  : q->answer.recorded->card_bytes;
-}
-
-static int add_asked_setting(struct question *q, const char *conf, struct tmk_error *err)
-{
-    struct tmk_whatif_row row = {.conf = conf};
-    if (q->answer.n_rows >= TMK_WHATIF_MAX_ROWS)
-        return tmk_fail(err, TMK_EINVAL, "at most %d settings at once", TMK_WHATIF_MAX_ROWS - 1);
-    int rc = tmk_alloc_conf_parse(conf, &row.setting.conf, err);
-    if (rc == 0 && row.setting.conf.is_async)
-        rc = tmk_fail(err, TMK_EINVAL,
-                      "the model is of torch's native backend: cudaMallocAsync cannot be replayed");
-    bool needs_card =
-        row.setting.conf.memory_fraction < 1 && asked_card_bytes(q) == TMK_BYTES_UNKNOWN;
-    if (rc == 0 && needs_card && q->answer.n_rows > 0)
-        rc = tmk_fail(
-            err, TMK_EINVAL,
-            "per_process_memory_fraction is a part of a GPU whose size was not recorded: give "
-            "--capacity, or --allowed instead of the fraction");
-    if (rc < 0)
-        return rc;
-    q->answer.ignores_fraction |= needs_card;
-    row.setting.limit_bytes =
-        tmk_whatif_limit(&row.setting.conf, q->answer.limit_bytes, asked_card_bytes(q));
-    q->answer.rows[q->answer.n_rows++] = row;
-    return 0;
-}
-
-static int add_settings(struct question *q, struct tmk_error *err)
-{
-    int rc = add_asked_setting(q, tmk_whatif_recorded_conf(q->answer.recorded), err);
-    for (unsigned i = 0; i < q->n_confs && rc == 0; i++)
-        rc = add_asked_setting(q, q->confs[i], err);
-    const struct tmk_whatif_choice *c = tmk_whatif_choices;
-    for (; c->conf && q->n_confs == 0 && rc == 0; c++) {
-        bool applies = !c->needs_limit || q->answer.is_asked || q->answer.recorded->n_ooms;
-        if (applies && strcmp(c->conf, q->answer.rows[0].conf) != 0)
-            rc = add_asked_setting(q, c->conf, err);
-    }
-    return rc;
-}
-
-static int replay_all(struct question *q, struct tmk_error *err)
-{
-    int rc = 0;
-    for (unsigned i = 0; i < q->answer.n_rows && rc == 0; i++) {
-        struct tmk_whatif_row *row = &q->answer.rows[i];
-        rc = tmk_whatif_replay(q->whatif, &row->setting, &row->result, err);
-    }
-    for (unsigned i = 0; i < q->answer.n_rows && rc == 0 && q->answer.is_asked; i++) {
-        struct tmk_whatif_row *row = &q->answer.rows[i];
-        row->has_smallest = i == 0 || q->n_confs > 0;
-        if (row->has_smallest)
-            rc = tmk_whatif_smallest(q->whatif, &row->setting.conf, &row->smallest_bytes, err);
-    }
-    return rc;
-}
-
-static int sweep_for_whatif(struct question *q, struct tmk_error *err)
-{
-    struct tmk_progress progress;
-    struct tmk_replay rp;
-    int rc = tmk_whatif_open(q->p, q->device, &q->whatif);
-    if (rc < 0)
-        return rc;
-    tmk_progress_init(&progress, stderr, q->p->file);
-    struct tmk_visitor both[] = {tmk_whatif_visitor(q->whatif),
-                                 {.arg = &progress, .progress = tmk_progress_tell}};
-    rc = tmk_process_sweep(q->p, both, TMK_N(both), &rp, err);
-    tmk_progress_fini(&progress);
-    if (rc < 0)
-        return rc;
-    rc = tmk_whatif_finish(q->whatif, &rp, err);
-    tmk_replay_fini(&rp);
-    return rc;
 }
 
 static int complain_of_setting(const struct question *q, int rc, const struct tmk_error *err)
@@ -202,22 +88,19 @@ static int complain_of_setting(const struct question *q, int rc, const struct tm
 static int answer_whatif(struct question *q, bool json)
 {
     struct tmk_error err = {0};
-    int rc = sweep_for_whatif(q, &err);
+    struct tmk_whatif_question asked = {.p = q->p,
+                                        .device = q->device,
+                                        .confs = q->confs,
+                                        .n_confs = q->n_confs,
+                                        .capacity_bytes = q->capacity_bytes,
+                                        .allowed_bytes = q->allowed_bytes};
+    int rc = tmk_whatif_answer_init(&q->answer, &asked, &err);
     if (rc < 0)
         return complain_of_setting(q, rc, &err);
-    q->answer.p = q->p;
-    q->answer.device = q->device;
-    q->answer.recorded = tmk_whatif_recorded(q->whatif);
-    if (q->answer.recorded->n_events == 0) {
+    if (q->answer.n_rows == 0) {
         tmk_say("no allocation of that device is in %s: nothing to replay", q->p->file);
         return TMK_EXIT_FINDING;
     }
-    choose_limit(q);
-    rc = add_settings(q, &err);
-    if (rc == 0)
-        rc = replay_all(q, &err);
-    if (rc < 0)
-        return complain_of_setting(q, rc, &err);
     if (json)
         tmk_whatif_json(&q->answer);
     else
@@ -244,7 +127,7 @@ static int run_whatif(const struct tmk_args *args)
     }
     if (status == 0)
         status = answer_whatif(q, tmk_args_get(args, "json") != NULL);
-    tmk_whatif_close(q->whatif);
+    tmk_whatif_answer_fini(&q->answer);
     free(q);
     tmk_run_close(target);
     return status;

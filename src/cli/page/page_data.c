@@ -79,6 +79,7 @@ static int write_page_json(struct tmk_page_parts *p, const struct tmk_page_sourc
     int status = put_report_in("en", s->report, &tree, "report");
     if (status == 0)
         status = put_report_in("zh", s->report, &tree, "report_zh");
+    tmk_page_put_settings(p);
     put_drawn(p);
     tmk_tree_end(&tree);
     return status;

@@ -26,5 +26,7 @@ void tmk_page_put_map(struct tmk_page_parts *p);
 /* page_steps.c: the history of steps; the processes of the run */
 void tmk_page_put_steps(struct tmk_page_parts *p);
 void tmk_page_put_processes(struct tmk_page_parts *p);
+/* page_settings.c: what other settings of the allocator would have done */
+void tmk_page_put_settings(struct tmk_page_parts *p);
 
 #endif
