@@ -13,7 +13,8 @@ import po_file
 KEYWORDS = {
     "_": (1,), "P_": (1,), "N_": (1,), "tmk_plural": (1, 2), "in_language": (1,), "tmk_translated_for_people": (1,),
     "tmk_say": (1,), "tmk_die": (1,), "tmk_fail": (3,), "tmk_fail_os": (4,),
-    "tmk_sheet_heading": (2,), "tmk_sheet_text": (2,),
+    "tmk_sheet_heading": (2,), "tmk_sheet_text": (2,), "tmk_sheet_verdict": (3,),
+    "tmk_summary_line": (2, 3), "tmk_fixing_add": (3,),
     "tmk_doctor_add": (2,), "tmk_doctor_say": (3,), "tmk_doctor_fix": (2,),
     "tmk_progress_init": (3,), "tmk_heartbeat_start": (2,),
 }
@@ -28,6 +29,9 @@ FILE_KEYWORDS = {
     "src/cli/answers/diff_text.c": {"add_total": (2,)},
     "src/interop/weights/checkpoint_pickle.c": {"fail_machine": (3,)},
     "src/interop/weights/checkpoint_zip.c": {"fail_damaged_zip": (3,)},
+    "src/cli/answers/leak_text.c": {"say_wrapped": (1, 2)},
+    "src/cli/answers/process_answer.c": {"tell_doubt": (2,)},
+    "src/passes/leak/leak_words.c": {"append": (2,)},
     "src/cli/cmd/cmd_doctor.c": {"say_no_proc": (3,)},
     "src/cli/fleet/fleet_text.c": {"say_rest": (3,)},
     "src/cli/query/dot_commands.c": {"refuse": (1,)},
@@ -41,7 +45,9 @@ FILE_KEYWORDS = {
 }
 # Texts at `X(TMK_ENOMEM, -1, "out of memory")` and in arrays: (file, how the array begins).
 LISTS = (("src/base/error.h", "#define TMK_ERRORS(X)"), ("src/base/error.c", "os_texts[]"),
-         ("src/forecast/oom_forecast_text.c", "texts[] = {"), ("src/forecast/oom_forecast_text.c", "} causes[] = {"))
+         ("src/forecast/oom_forecast_text.c", "texts[] = {"), ("src/forecast/oom_forecast_text.c", "} causes[] = {"),
+         ("src/model/run.c", "names[] = {\n        [TIDEMARK_UNKNOWN]"), ("src/trace/layout.h", "#define TMK_STOPS(X)"),
+         ("src/passes/oom/oom_causes.c", "names[] = {\n        [TMK_CAUSE_DEMAND]"))
 # Arrays of these types, wherever they are: every text in them is translated by who prints it.
 TABLES = ("struct tmk_column",)
 
@@ -197,7 +203,7 @@ def messages_of(sources):
             if not is_translated(text, path) and not in_table:
                 rest.setdefault(path, []).append(text)
                 continue
-            if not says_something(text.value) and not (text.calls and text.calls[-1][0] in ("_", "P_")):
+            if not says_something(text.value) and not re.search(r"[.:;]", text.value) and not (text.calls and text.calls[-1][0] in ("_", "P_")):
                 continue
             if one and text.calls and text.calls[-1] == ("tmk_plural", 2):
                 one.several = text.value

@@ -243,7 +243,7 @@ static void add_key(struct tmk_table *t, const struct tmk_diff_answer *c,
                     const struct tmk_diff_row *row)
 {
     if (c->by != TMK_BY_STACK || (!row->stack[0] && !row->stack[1])) {
-        tmk_table_cell(t, row->key);
+        tmk_table_cell(t, c->by == TMK_BY_CATEGORY ? _(row->key) : row->key);
         return;
     }
     char *text = NULL;
@@ -262,7 +262,7 @@ static void print_diff_rows(struct tmk_sheet *sheet, const struct tmk_diff_answe
         {"B", TMK_RIGHT, TMK_FIXED},        {"change", TMK_RIGHT, TMK_FIXED},
         {"", TMK_RIGHT, TMK_FIXED},
     };
-    char *heading = tmk_xformat(_("By %s"), c->by_name);
+    char *heading = tmk_xformat(_("By %s"), _(c->by_name));
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     uint64_t n_same = 0, same[2] = {0, 0};
     for (uint64_t i = 0; i < tmk_diff_n_rows(c->diff); i++) {

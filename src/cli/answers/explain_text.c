@@ -14,6 +14,7 @@
 #include "cli/output/source_line.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/table.h"
 #include "model/run.h"
@@ -75,7 +76,7 @@ static void tell_place(const struct tmk_case *c, struct tmk_sheet *sheet)
     const struct tmk_scene *s = &c->scene;
     if (s->kind == TMK_SCENE_OOM && (s->stage || s->module))
         tmk_sheet_text(sheet, "The request came in %s%s%s.", s->stage ? s->stage : "",
-                       s->module ? (s->stage ? " of module " : "module ") : "",
+                       s->module ? (s->stage ? _(" of module ") : _("module ")) : "",
                        s->module ? s->module : "");
     if (s->kind == TMK_SCENE_RETRY)
         tmk_sheet_text(sheet, "Each such retry stops the GPU for a moment.");
@@ -96,7 +97,7 @@ static void tell_fragmentation(const struct tmk_case *c, struct tmk_sheet *sheet
                    "There was room, but in pieces: %s reserved were free%s%s. Allocated memory "
                    "plus this request (%s) is below the %s limit.",
                    size_or_dash(c->verdict.free_bytes, &a),
-                   q->has_gaps ? ", no piece larger than " : "",
+                   q->has_gaps ? _(", no piece larger than ") : "",
                    q->has_gaps ? size_or_dash(q->largest_bytes, &b) : "",
                    size_or_dash(c->scene.allocated_bytes + c->scene.request_bytes, &d),
                    size_or_dash(c->verdict.limit_bytes, &e));
@@ -129,18 +130,18 @@ static void tell_leak(const struct tmk_case *c, struct tmk_sheet *sheet)
     char site[TMK_FRAME_TEXT_BYTES], since[48] = "", words[TMK_LEAK_WORDS_BYTES];
     bool has_steps = leak->first_step != TMK_NO_STEP;
     if (has_steps)
-        snprintf(since, sizeof since, " since step %" PRId64, leak->first_step);
+        snprintf(since, sizeof since, _(" since step %" PRId64), leak->first_step);
     tmk_sheet_text(
         sheet,
         "Memory leaks: memory kept at %s grew by %s a %s%s and had reached %s. "
         "Without it, %s would have been allocated.",
         tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site),
         size_or_dash(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second), &a),
-        has_steps ? "step" : "second", since, size_or_dash(c->inquiry.leaked_bytes, &b),
+        has_steps ? _("step") : _("second"), since, size_or_dash(c->inquiry.leaked_bytes, &b),
         size_or_dash(c->scene.allocated_bytes - c->inquiry.leaked_bytes, &d));
     tell_leak_line(c, leak, sheet);
     if (leak->n_rises > 0)
-        tmk_sheet_text(sheet, "Evidence: %s%s.", leak->is_faster ? "faster and faster; " : "",
+        tmk_sheet_text(sheet, "Evidence: %s%s.", leak->is_faster ? _("faster and faster; ") : "",
                        tmk_leak_evidence_text(leak, words));
 }
 
@@ -148,11 +149,11 @@ static void tell_outlier(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const struct tmk_inquiry *q = &c->inquiry;
     struct size a, b, d;
-    tmk_sheet_text(sheet,
-                   "This step needed %s %s. The %" PRIu64
-                   " steps before it peaked at %s, and none above %s.",
-                   c->need.is_estimate ? "about" : "at least", size_or_dash(c->need.bytes, &a),
-                   q->n_steps, size_or_dash(q->median_bytes, &b), size_or_dash(q->most_bytes, &d));
+    tmk_sheet_text(
+        sheet,
+        "This step needed %s %s. The %" PRIu64 " steps before it peaked at %s, and none above %s.",
+        c->need.is_estimate ? _("about") : _("at least"), size_or_dash(c->need.bytes, &a),
+        q->n_steps, size_or_dash(q->median_bytes, &b), size_or_dash(q->most_bytes, &d));
 }
 
 static void tell_others(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -205,7 +206,7 @@ static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
 /* "The limit is 16.0 GiB." A limit of which nothing was seen is not 0. */
 static const char *limit_text(const struct tmk_oom_verdict *v, struct size *buffer)
 {
-    return v->limit_bytes == 0 ? "not known" : size_or_dash(v->limit_bytes, buffer);
+    return v->limit_bytes == 0 ? _("not known") : size_or_dash(v->limit_bytes, buffer);
 }
 
 /* Tell that allocated memory and the request would fit, but reserved memory and the segment for the
@@ -220,7 +221,7 @@ static void tell_segment(const struct tmk_case *c, struct tmk_sheet *sheet)
                    size_or_dash(v->held_bytes, &a), size_or_dash(v->asked_bytes, &b),
                    size_or_dash(v->held_bytes + v->asked_bytes, &d),
                    size_or_dash(v->limit_bytes, &e),
-                   v->limit == TMK_LIMIT_STATED ? "" : " (at least; not known exactly)");
+                   v->limit == TMK_LIMIT_STATED ? "" : _(" (at least; not known exactly)"));
 }
 
 static void tell_graphs(const struct tmk_case *c, struct tmk_sheet *sheet)
@@ -252,15 +253,15 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
     uint64_t asked_for = c->verdict.held_bytes + c->verdict.asked_bytes;
     if (c->need.is_estimate)
         snprintf(of, sizeof of,
-                 " (estimated: forward had reached module %" PRIu32 " of %" PRIu32 ")",
+                 _(" (estimated: forward had reached module %" PRIu32 " of %" PRIu32 ")"),
                  c->need.n_done + 1, c->need.n_all);
     if (c->scene.kind == TMK_SCENE_OOM && c->need.bytes <= c->verdict.limit_bytes &&
         asked_for > c->verdict.limit_bytes)
         tell_segment(c, sheet);
     else if (c->scene.kind == TMK_SCENE_OOM)
         tmk_sheet_text(sheet, "The job needs more memory: %s %s%s. The limit is %s.",
-                       c->need.is_estimate ? "about" : "at least", size_or_dash(c->need.bytes, &a),
-                       of, limit_text(&c->verdict, &b));
+                       c->need.is_estimate ? _("about") : _("at least"),
+                       size_or_dash(c->need.bytes, &a), of, limit_text(&c->verdict, &b));
     else
         tmk_sheet_text(sheet, "The job needs that much: %s were allocated.",
                        size_or_dash(c->scene.allocated_bytes, &a));
@@ -295,42 +296,42 @@ static void add_fact(struct tmk_table *t, const char *what, uint64_t bytes, cons
     struct size a;
     if (bytes == TMK_BYTES_UNKNOWN)
         return;
-    tmk_table_cell(t, what);
+    tmk_table_cell(t, _(what));
     tmk_table_cell(t, size_or_dash(bytes, &a));
-    tmk_table_cell(t, note);
+    tmk_table_cell(t, note[0] ? _(note) : note);
 }
 
 static void add_limit_fact(struct tmk_table *t, const struct tmk_case *c)
 {
     static const char *const notes[] = {
-        [TMK_LIMIT_UNKNOWN] = "at least: this much was reserved",
-        [TMK_LIMIT_CARD] = "what the GPU left to torch",
-        [TMK_LIMIT_SETTING] = "at least; a limit that was set, below the GPU's",
-        [TMK_LIMIT_STATED] = "stated by the error",
+        [TMK_LIMIT_UNKNOWN] = N_("at least: this much was reserved"),
+        [TMK_LIMIT_CARD] = N_("what the GPU left to torch"),
+        [TMK_LIMIT_SETTING] = N_("at least; a limit that was set, below the GPU's"),
+        [TMK_LIMIT_STATED] = N_("stated by the error"),
     };
     if (c->verdict.limit_bytes > 0)
-        add_fact(t, "limit", c->verdict.limit_bytes, notes[c->verdict.limit]);
+        add_fact(t, N_("limit"), c->verdict.limit_bytes, notes[c->verdict.limit]);
 }
 
 static void add_cause_facts(struct tmk_table *t, const struct tmk_case *c)
 {
     static const char *const notes[] = {
-        [TMK_CAUSE_FRAGMENTATION] = "gaps: reserved, free, in pieces too small",
-        [TMK_CAUSE_LEAK] = "leak: kept, and growing with each step",
-        [TMK_CAUSE_OUTLIER] = "this step: above the usual step",
-        [TMK_CAUSE_OTHER_PROCESS] = "other processes on the GPU",
-        [TMK_CAUSE_SETTINGS] = "lost to the allocator settings",
+        [TMK_CAUSE_FRAGMENTATION] = N_("gaps: reserved, free, in pieces too small"),
+        [TMK_CAUSE_LEAK] = N_("leak: kept, and growing with each step"),
+        [TMK_CAUSE_OUTLIER] = N_("this step: above the usual step"),
+        [TMK_CAUSE_OTHER_PROCESS] = N_("other processes on the GPU"),
+        [TMK_CAUSE_SETTINGS] = N_("lost to the allocator settings"),
     };
     for (int i = 0; i < TMK_N_CAUSES; i++) {
         const struct tmk_cause_row *row = &c->verdict.rows[i];
         const char *note = notes[row->cause];
         if (row->cause == TMK_CAUSE_FRAGMENTATION && c->scene.is_of_driver)
-            note = "cache: reserved by torch, not allocated";
+            note = N_("cache: reserved by torch, not allocated");
         if (row->bytes > 0 && row->cause != TMK_CAUSE_DEMAND)
             add_fact(t,
-                     i == 0        ? "the cause"
-                     : row->counts ? "a cause too"
-                                   : "not the cause",
+                     i == 0        ? _("the cause")
+                     : row->counts ? _(N_("a cause too"))
+                                   : _(N_("not the cause")),
                      row->bytes, note);
     }
 }
@@ -346,25 +347,26 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
     char asked[96] = "", steps[96];
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
     if (v->asked_bytes / 10 > s->request_bytes / 9)
-        snprintf(asked, sizeof asked, "torch requests a segment of %s",
+        snprintf(asked, sizeof asked, _("torch requests a segment of %s"),
                  size_or_dash(v->asked_bytes, &a));
     if (s->kind != TMK_SCENE_FULL)
-        add_fact(t, "request", s->request_bytes, asked);
-    add_fact(t, "allocated", s->allocated_bytes, "");
-    add_fact(t, "reserved", s->reserved_bytes, "");
+        add_fact(t, N_("request"), s->request_bytes, asked);
+    add_fact(t, N_("allocated"), s->allocated_bytes, "");
+    add_fact(t, N_("reserved"), s->reserved_bytes, "");
     if (v->free_bytes != TMK_BYTES_UNKNOWN)
-        add_fact(t, "cached", v->free_bytes, "reserved, not allocated");
+        add_fact(t, N_("cached"), v->free_bytes, _("reserved, not allocated"));
     add_limit_fact(t, c);
     if (v->missing_bytes > 0)
-        add_fact(t, "missing", v->missing_bytes, v->limit == TMK_LIMIT_STATED ? "" : "at most");
+        add_fact(t, N_("missing"), v->missing_bytes,
+                 v->limit == TMK_LIMIT_STATED ? "" : _("at most"));
     if (s->card_total_bytes == TMK_BYTES_UNKNOWN)
-        add_fact(t, "GPU, free", s->card_free_bytes, "stated by the error");
-    add_fact(t, "GPU", s->card_total_bytes, "");
-    add_fact(t, "GPU, in use", s->card_used_bytes, "as last seen");
+        add_fact(t, N_("GPU, free"), s->card_free_bytes, _("stated by the error"));
+    add_fact(t, N_("GPU"), s->card_total_bytes, "");
+    add_fact(t, N_("GPU, in use"), s->card_used_bytes, _("as last seen"));
     if (c->inquiry.n_steps > 0) {
-        snprintf(steps, sizeof steps, "median peak of the %" PRIu64 " step%s before",
+        snprintf(steps, sizeof steps, _("median peak of the %" PRIu64 " step%s before"),
                  c->inquiry.n_steps, c->inquiry.n_steps == 1 ? "" : "s");
-        add_fact(t, "usual step", c->inquiry.median_bytes, steps);
+        add_fact(t, N_("usual step"), c->inquiry.median_bytes, steps);
     }
     add_cause_facts(t, c);
     if (sheet->is_begun && !sheet->markdown)
@@ -378,26 +380,26 @@ static void write_evidence(const struct tmk_case *c, struct tmk_sheet *sheet)
  * and what it is. Only a replay to the end of the job says "enough". */
 static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
 {
-    static const char *const proofs[] = {[TMK_PROOF_REPLAY] = "Replayed",
-                                         [TMK_PROOF_MEASURED] = "Measured",
-                                         [TMK_PROOF_ESTIMATE] = "Estimated"};
+    static const char *const proofs[] = {[TMK_PROOF_REPLAY] = N_("Replayed"),
+                                         [TMK_PROOF_MEASURED] = N_("Measured"),
+                                         [TMK_PROOF_ESTIMATE] = N_("Estimated")};
     struct size a;
     bool is_known = fix->saves_bytes != TMK_BYTES_UNKNOWN;
     bool saves = is_known && fix->saves_bytes > 0, is_oom = c->scene.kind == TMK_SCENE_OOM;
     if (!is_known && fix->proof == TMK_PROOF_ESTIMATE)
-        return tmk_xstrdup("Saving: not known.");
+        return tmk_xstrdup(_("Saving: not known."));
     if (is_oom && fix->avoids && fix->is_enough && fix->proof == TMK_PROOF_MEASURED)
-        return tmk_xformat("Measured: saves %s, so that steps like those before fit.",
+        return tmk_xformat(_("Measured: saves %s, so that steps like those before fit."),
                            size_or_dash(fix->saves_bytes, &a));
     const char *outcome = !is_oom          ? ""
-                          : !fix->avoids   ? "not enough alone"
-                          : fix->is_enough ? "enough, the job runs to its end"
-                                           : "gets past this request";
-    return tmk_xformat("%s: %s%s%s%s.", proofs[fix->proof], outcome,
-                       outcome[0] && saves ? "; " : "", saves ? "saves " : "",
+                          : !fix->avoids   ? _("not enough alone")
+                          : fix->is_enough ? _("enough, the job runs to its end")
+                                           : _("gets past this request");
+    return tmk_xformat("%s: %s%s%s%s.", _(proofs[fix->proof]), outcome,
+                       outcome[0] && saves ? "; " : "", saves ? _("saves ") : "",
                        saves        ? size_or_dash(fix->saves_bytes, &a)
                        : outcome[0] ? ""
-                                    : "helps");
+                                    : _("helps"));
 }
 
 /* A fix's first sentence is what to do. Its proof follows, and then the details. */
@@ -405,8 +407,8 @@ static void write_fix(const struct tmk_case *c, const struct tmk_fix *fix, uint3
                       struct tmk_sheet *sheet)
 {
     char *worth = worth_text(c, fix);
-    const char *end = strstr(fix->text, ". ");
-    size_t n = end ? (size_t)(end - fix->text) + 1 : strlen(fix->text);
+    const char *stop = _(". "), *end = strstr(fix->text, stop);
+    size_t n = end ? (size_t)(end - fix->text) + strcspn(stop, " ") : strlen(fix->text);
     char *title = tmk_xformat("%.*s", (int)n, fix->text);
     char *body = tmk_xformat("%s%s", worth, fix->text + n);
     tmk_sheet_numbered(sheet, number, title);
@@ -425,14 +427,14 @@ void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_s
 static void write_explain_case(const struct tmk_case *c, const char *process,
                                struct tmk_sheet *sheet)
 {
-    static const char *const kinds[] = {[TMK_SCENE_OOM] = "OUT OF MEMORY",
-                                        [TMK_SCENE_RETRY] = "NEARLY OUT OF MEMORY",
-                                        [TMK_SCENE_FULL] = "NEARLY OUT OF MEMORY"};
+    static const char *const kinds[] = {[TMK_SCENE_OOM] = N_("OUT OF MEMORY"),
+                                        [TMK_SCENE_RETRY] = N_("NEARLY OUT OF MEMORY"),
+                                        [TMK_SCENE_FULL] = N_("NEARLY OUT OF MEMORY")};
     char time[TMK_AMOUNT_BYTES];
     char *heading =
-        tmk_xformat("%s%s%s after %s: %s", kinds[c->scene.kind], process ? " in " : "",
+        tmk_xformat(_("%s%s%s after %s: %s"), _(kinds[c->scene.kind]), process ? _(" in ") : "",
                     process ? process : "", tmk_time_text(c->scene.time_ns + c->p->offset_ns, time),
-                    tmk_cause_name(c->verdict.rows[0].cause));
+                    _(tmk_cause_name(c->verdict.rows[0].cause)));
     tmk_sheet_heading(sheet, heading);
     free(heading);
     tell_request(c, sheet);
@@ -485,7 +487,7 @@ static void write_explain_process(const struct tmk_explain_answer *a, uint32_t i
     if (more > 0) {
         fputc('\n', sheet->out);
         tmk_sheet_text(sheet, "%s more like %s came later; --json has the first and the last.",
-                       tmk_count_text(more, count), n_shown == 1 ? "this" : "these");
+                       tmk_count_text(more, count), n_shown == 1 ? _("this") : _("these"));
     }
 }
 
@@ -516,6 +518,6 @@ void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *shee
     if (n_cases == 0 && sheet->is_begun)
         fputc('\n', sheet->out);
     if (n_cases == 0)
-        tmk_print(sheet->out, "%s never ran out of memory, nor came near it.\n",
+        tmk_print(sheet->out, _("%s never ran out of memory, nor came near it.\n"),
                   tmk_run_path(a->run));
 }

@@ -10,6 +10,7 @@
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "passes/accounting.h"
 #include "passes/imbalance/rank_facts.h"
 #include "passes/leak/leak.h"
@@ -55,7 +56,7 @@ enum tmk_role tmk_health_role(enum tmk_health_kind kind)
 static char *of_process(struct tmk_run *run, const struct tmk_process *p)
 {
     char label[40];
-    return tmk_run_n_processes(run) > 1 ? tmk_xformat(" of %s", tmk_process_label(p, label))
+    return tmk_run_n_processes(run) > 1 ? tmk_xformat(_(" of %s"), tmk_process_label(p, label))
                                         : tmk_xstrdup("");
 }
 
@@ -85,15 +86,14 @@ char *tmk_failed_request_text(const struct tmk_failed_request *r)
         tmk_size_text(r->reserved_bytes, reserved);
     if (has_limit)
         tmk_size_text(r->limit_bytes, limit);
-    return tmk_xformat(
-        "Out of %smemory%s%s%s: the %s for %s%s%s failed with %s allocated%s%s%s%s%s",
-        is_host ? "host " : "", is_host ? "" : " on ",
-        is_host ? "" : tmk_device_name(r->device, device), step,
-        r->is_of_driver ? "request to the driver" : "request", request, r->site ? " at " : "",
-        r->site ? tmk_frame_text(r->site, true, site) : "", allocated,
-        has_reserved ? (has_limit ? ", " : " and ") : "", has_reserved ? reserved : "",
-        has_reserved ? " reserved" : "", has_limit ? " and a limit of " : "",
-        has_limit ? limit : "");
+    return tmk_xformat(_("%s%s%s%s: the %s for %s%s%s failed with %s allocated%s%s%s%s%s"),
+                       is_host ? _("Out of host memory") : _("Out of memory"),
+                       is_host ? "" : _(" on "), is_host ? "" : tmk_device_name(r->device, device),
+                       step, r->is_of_driver ? _("request to the driver") : _("request"), request,
+                       r->site ? _(" at ") : "", r->site ? tmk_frame_text(r->site, true, site) : "",
+                       allocated, has_reserved ? (has_limit ? ", " : _(" and ")) : "",
+                       has_reserved ? reserved : "", has_reserved ? _(" reserved") : "",
+                       has_limit ? _(" and a limit of ") : "", has_limit ? limit : "");
 }
 
 /* Returns ", 3 times in all; the program went on to step 40" or a part of that; the caller's. */
@@ -101,10 +101,11 @@ static char *what_followed(const struct tmk_process_answer *f, const struct tmk_
 {
     uint64_t n = tmk_ooms_n(f->ooms), n_steps = tmk_steps_n(f->steps);
     const struct tmk_step_row *last = n_steps ? tmk_steps_get(f->steps, n_steps - 1) : NULL;
-    char *times = n > 1 ? tmk_xformat("; it failed %" PRIu64 " times in all", n) : tmk_xstrdup("");
+    char *times =
+        n > 1 ? tmk_xformat(_("; it failed %" PRIu64 " times in all"), n) : tmk_xstrdup("");
     bool goes_on = last && last->step > o->step && o->step != TMK_NO_STEP;
     char *text = goes_on
-                     ? tmk_xformat("%s; the program went on to step %" PRId64, times, last->step)
+                     ? tmk_xformat(_("%s; the program went on to step %" PRId64), times, last->step)
                      : tmk_xstrdup(times);
     free(times);
     return text;
@@ -141,7 +142,7 @@ static void judge_rank_oom(struct tmk_health *h, const struct tmk_imbalance *ran
     const struct tmk_rank_facts *facts = &ranks->rows[ranks->first_oom].facts;
     char label[40], step[TMK_STEP_TEXT_BYTES];
     h->kind = TMK_HEALTH_RAN_OUT;
-    h->text = tmk_xformat("Out of memory in %s%s", tmk_process_label(p, label),
+    h->text = tmk_xformat(_("Out of memory in %s%s"), tmk_process_label(p, label),
                           tmk_step_text(p, facts->oom_step, " ", step));
 }
 
@@ -150,11 +151,11 @@ char *tmk_near_miss_text(const struct tmk_near_miss *near)
     char device[24], size[TMK_AMOUNT_BYTES], total[TMK_AMOUNT_BYTES];
     tmk_device_name(near->device, device);
     if (near->n_retries > 0)
-        return tmk_xformat("Nearly out of memory on %s: the driver failed %" PRIu64
-                           " request%s, the last for %s, and torch released its cache to go on",
+        return tmk_xformat(_("Nearly out of memory on %s: the driver failed %" PRIu64
+                             " request%s, the last for %s, and torch released its cache to go on"),
                            device, near->n_retries, near->n_retries == 1 ? "" : "s",
                            tmk_size_text(near->requested_bytes, size));
-    return tmk_xformat("Nearly out of memory on %s: %s of its %s were in use", device,
+    return tmk_xformat(_("Nearly out of memory on %s: %s of its %s were in use"), device,
                        tmk_size_text(near->used_bytes, size),
                        tmk_size_text(near->total_bytes, total));
 }
@@ -186,7 +187,8 @@ static void take_leak(struct tmk_health *h, struct tmk_run *run, const struct tm
     const struct tmk_leak *leak = tmk_leakage_get(l, 0);
     free(h->text);
     h->kind = TMK_HEALTH_LEAKS;
-    h->text = tmk_xformat("Leak: %s%s", tmk_leakage_text(l, TMK_STEPS_TREND_STEADY, words), whose);
+    h->text =
+        tmk_xformat(_("Leak: %s%s"), tmk_leakage_text(l, TMK_STEPS_TREND_STEADY, words), whose);
     name_line(h, p, leak->has_site, &leak->site);
     free(whose);
 }
@@ -243,7 +245,7 @@ static const char *trend_text(const struct tmk_process_answer *f, char *buffer)
     bool has_steps = tmk_leakage_n_steps(f->leakage) > 0;
     struct tmk_leak_floor floor = tmk_leakage_floor(f->leakage);
     if (!has_steps && floor.bytes < tmk_leakage_threshold(f->leakage))
-        return "nothing grew steadily";
+        return _("nothing grew steadily");
     return tmk_leakage_text(f->leakage, tmk_steps_digest(f->steps).trend, buffer);
 }
 
@@ -252,8 +254,8 @@ static char *peak_text(struct tmk_run *run, const struct tmk_process_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     char *whose = of_process(run, f->p);
-    char *text = tmk_xformat("the peak%s was %s on %s%s", whose, tmk_size_text(f->peak_bytes, size),
-                             tmk_device_name(f->device, device),
+    char *text = tmk_xformat(_("the peak%s was %s on %s%s"), whose,
+                             tmk_size_text(f->peak_bytes, size), tmk_device_name(f->device, device),
                              tmk_step_text(f->p, f->peak_step, " ", step));
     free(whose);
     return text;
@@ -269,12 +271,12 @@ static void judge_nothing(struct tmk_health *h, const struct tmk_process_answer 
         if (!a->is_peak || a->segment_bytes == 0)
             continue;
         h->text =
-            tmk_xformat("No framework's allocator was seen; this process had %s from the "
-                        "driver on %s",
+            tmk_xformat(_("No framework's allocator was seen; this process had %s from the "
+                          "driver on %s"),
                         tmk_size_text(a->segment_bytes, size), tmk_device_name(a->device, device));
         return;
     }
-    h->text = tmk_xstrdup("Nothing recorded: the trace has no allocation");
+    h->text = tmk_xstrdup(_("Nothing recorded: the trace has no allocation"));
 }
 
 /* It did not run out and does not leak: how did it end, and was it long enough? */
@@ -288,25 +290,25 @@ static void judge_rest(struct tmk_health *h, struct tmk_run *run,
     char *peak = peak_text(run, f);
     if (f->quality.merged && !f->quality.live) {
         h->kind = TMK_HEALTH_KILLED;
-        h->text = tmk_xformat("Killed after %s with %s allocated; %s",
+        h->text = tmk_xformat(_("Killed after %s with %s allocated; %s"),
                               tmk_time_text(tmk_process_answer_run_ns(f, f->p->end_ns), time),
                               tmk_size_text(f->live_bytes, size), peak);
     } else if (is_short && n_steps > 0) {
         h->kind = TMK_HEALTH_TOO_SHORT;
         h->text =
-            tmk_xformat("Too short to judge: %" PRIu64 " step%s ended, and a verdict on leaks "
-                        "takes %d; %s",
+            tmk_xformat(_("Too short to judge: %" PRIu64 " step%s ended, and a verdict on leaks "
+                          "takes %d; %s"),
                         n_steps, n_steps == 1 ? "" : "s", TMK_LEAK_MIN_STEPS, peak);
     } else if (is_short) {
         h->kind = TMK_HEALTH_TOO_SHORT;
         h->text =
-            tmk_xformat("Too short to judge: no step ended, and few blocks were made; %s", peak);
+            tmk_xformat(_("Too short to judge: no step ended, and few blocks were made; %s"), peak);
     } else if (floor.n_rises > 0 && floor.bytes >= tmk_leakage_threshold(f->leakage)) {
         h->kind = TMK_HEALTH_GREW;
-        h->text = tmk_xformat("Growth: %s", trend_text(f, words));
+        h->text = tmk_xformat(_("Growth: %s"), trend_text(f, words));
     } else {
         h->kind = TMK_HEALTH_HEALTHY;
-        h->text = tmk_xformat("Healthy: %s; %s", trend_text(f, words), peak);
+        h->text = tmk_xformat(_("Healthy: %s; %s"), trend_text(f, words), peak);
     }
     free(peak);
 }
@@ -317,9 +319,9 @@ char *tmk_steps_text(const struct tmk_process_answer *f, bool with_trend)
     char count[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], words[TMK_LEAK_WORDS_BYTES];
     if (d.n_steps == 0)
         return NULL;
-    return tmk_xformat("%s step%s%s%s%s%s%s", tmk_count_text(d.n_steps, count),
-                       d.n_steps == 1 ? "" : "s", d.mean_ns ? ", " : ", not finished",
-                       d.mean_ns ? tmk_time_text(d.mean_ns, time) : "", d.mean_ns ? " each" : "",
+    return tmk_xformat(_("%s step%s%s%s%s%s%s"), tmk_count_text(d.n_steps, count),
+                       d.n_steps == 1 ? "" : "s", d.mean_ns ? ", " : _(", not finished"),
+                       d.mean_ns ? tmk_time_text(d.mean_ns, time) : "", d.mean_ns ? _(" each") : "",
                        with_trend ? "; " : "",
                        with_trend ? tmk_leakage_text(f->leakage, d.trend, words) : "");
 }
@@ -332,10 +334,10 @@ static void tell_end(struct tmk_health *h, const struct tmk_process_answer *f)
     char time[TMK_AMOUNT_BYTES], *what = NULL;
     bool is_told = h->kind == TMK_HEALTH_KILLED || h->kind == TMK_HEALTH_RAN_OUT;
     if (f->quality.stop != TMK_STOP_NONE)
-        what = tmk_xformat("; recording stopped after %s",
+        what = tmk_xformat(_("; recording stopped after %s"),
                            tmk_time_text(tmk_process_answer_run_ns(f, f->p->end_ns), time));
     else if (f->quality.merged && !f->quality.live && !is_told)
-        what = tmk_xstrdup("; the process was killed");
+        what = tmk_xstrdup(_("; the process was killed"));
     if (!what)
         return;
     char *text = tmk_xformat("%s%s", h->text, what);

@@ -13,6 +13,7 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/progress.h"
 #include "model/run.h"
 #include "model/watched.h"
@@ -261,7 +262,7 @@ static int check_devices(const struct tmk_leak_answer *f)
             continue;
         char *list = used_devices(f);
         tmk_say("--devices: no process of this run used %s; it used %s",
-                tmk_device_name(f->devices[d], name), list[0] ? list : "no device");
+                tmk_device_name(f->devices[d], name), list[0] ? list : _("no device"));
         free(list);
         return TMK_EXIT_USAGE;
     }

@@ -17,6 +17,7 @@
 #include "device/host.h"
 #include "kit/amount.h"
 #include "kit/grow.h"
+#include "kit/language.h"
 #include "kit/textmap.h"
 #include "model/watched.h"
 #include "monitor/growth.h"
@@ -71,7 +72,8 @@ static void read_answer(struct look *look)
     if (line)
         look->cost_ms = strtod(line, &end);
     if (!line || end == line || *end != ' ') {
-        snprintf(look->reason, sizeof look->reason, "the process gave no answer that makes sense");
+        snprintf(look->reason, sizeof look->reason,
+                 _("the process gave no answer that makes sense"));
         return;
     }
     look->n_objects = strtoull(end, NULL, 10);
@@ -295,7 +297,7 @@ const char *tmk_leak_live_reason(const struct tmk_leak_live *live, char *buffer)
     double enough = live->cost_ms / 1e3 * COST_PARTS * (TMK_LEAK_LIVE_LOOKS - 1);
     double least = LEAST_PAUSE_S * (TMK_LEAK_LIVE_LOOKS - 1);
     snprintf(buffer, TMK_LEAK_LIVE_REASON_BYTES,
-             "too short to tell: %u look%s in %.3g s; a verdict takes %d: --duration %.0f",
+             _("too short to tell: %u look%s in %.3g s; a verdict takes %d: --duration %.0f"),
              live->n_looks, live->n_looks == 1 ? "" : "s", live->seconds, TMK_LEAK_LIVE_LOOKS,
              ceil(enough > least ? enough : least));
     return buffer;

@@ -14,8 +14,10 @@
 #include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "kit/table.h"
+#include "kit/utf8.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
 #include "passes/leak/leak_words.h"
@@ -38,12 +40,14 @@ enum {
 __attribute__((format(printf, 2, 3))) static void say_wrapped(const char *what, const char *format,
                                                               ...)
 {
-    char lead[32];
+    char lead[64];
     va_list args;
     va_start(args, format);
-    char *text = tmk_xformat_list(format, args);
+    char *text = tmk_xformat_list(_(format), args);
     va_end(args);
-    snprintf(lead, sizeof lead, "    %-11s", what);
+    const char *name = _(what);
+    int pad = 11 - (int)tmk_utf8_width(name);
+    snprintf(lead, sizeof lead, "    %s%*s", name, pad > 0 ? pad : 0, "");
     tmk_sheet_wrap(stdout, text, lead);
     free(text);
 }
@@ -102,7 +106,7 @@ static bool say_grown(const struct tmk_leak_answer *f)
     }
     if (!most)
         return false;
-    char *text = tmk_xformat("clean: %s", tmk_leakage_text(most, TMK_STEPS_TREND_STEADY, words));
+    char *text = tmk_xformat(_("clean: %s"), tmk_leakage_text(most, TMK_STEPS_TREND_STEADY, words));
     tmk_sheet_wrap(stdout, text, "");
     free(text);
     return true;
@@ -125,9 +129,9 @@ static bool say_one_process(const struct tmk_leak_answer *f, const char *n_steps
         return false;
     bool has_steps = tmk_leakage_n_steps(leaky->leakage) > 0;
     char *text = tmk_xformat(
-        "leak: %s%s%s%s%s%s", tmk_leakage_text(leaky->leakage, TMK_STEPS_TREND_STEADY, words),
-        f->n > 1 ? " of " : "", f->n > 1 ? tmk_process_label(leaky->p, label) : "",
-        has_steps ? " (" : "", has_steps ? n_steps : "", has_steps ? " steps)" : "");
+        _("leak: %s%s%s%s%s%s"), tmk_leakage_text(leaky->leakage, TMK_STEPS_TREND_STEADY, words),
+        f->n > 1 ? _(" of ") : "", f->n > 1 ? tmk_process_label(leaky->p, label) : "",
+        has_steps ? " (" : "", has_steps ? n_steps : "", has_steps ? _(" steps)") : "");
     tmk_sheet_wrap(stdout, text, "");
     free(text);
     return true;
@@ -144,35 +148,35 @@ static void say_leak_verdict_words(const struct tmk_leak_answer *f)
     case TMK_LEAK_FOUND:
         if (say_one_process(f, steps))
             break;
-        tmk_print(stdout, "leak: %" PRIu64 " line%s of code keep%s %s more with every %s", n,
+        tmk_print(stdout, _("leak: %" PRIu64 " line%s of code keep%s %s more with every %s"), n,
                   n == 1 ? "" : "s", n == 1 ? "s" : "", tmk_size_text(tmk_size_whole(rate), size),
-                  sum.by_time ? "minute" : "step");
+                  sum.by_time ? _("minute") : _("step"));
         if (!sum.by_time)
-            tmk_print(stdout, " (%s steps)", steps);
+            tmk_print(stdout, _(" (%s steps)"), steps);
         tmk_print(stdout, "\n");
         break;
     case TMK_LEAK_CLEAN:
         if (say_grown(f))
             break;
         if (has_wanted_doubt(f)) {
-            tmk_print(stdout, "clean: no line is judged a leak; what grew is named below\n");
+            tmk_print(stdout, _("clean: no line is judged a leak; what grew is named below\n"));
             break;
         }
-        tmk_print(stdout, "clean: nothing grew steadily over %s%s", n_steps ? steps : "the run",
-                  n_steps ? " steps" : "");
+        tmk_print(stdout, _("clean: nothing grew steadily over %s%s"),
+                  n_steps ? steps : _("the run"), n_steps ? _(" steps") : "");
         if (f->threshold_bytes)
-            tmk_print(stdout, " by %s or more", tmk_size_text(f->threshold_bytes, size));
+            tmk_print(stdout, _(" by %s or more"), tmk_size_text(f->threshold_bytes, size));
         tmk_print(stdout, "\n");
         break;
     case TMK_LEAK_TOO_SHORT:
         if (n_steps)
-            tmk_print(stdout, "not enough steps to tell: %s %s ended; it takes %d\n", steps,
-                      n_steps == 1 ? "has" : "have", TMK_LEAK_MIN_STEPS);
+            tmk_print(stdout, _("not enough steps to tell: %s %s ended; it takes %d\n"), steps,
+                      n_steps == 1 ? _("has") : _("have"), TMK_LEAK_MIN_STEPS);
         else
             tmk_print(
                 stdout,
-                "too short to tell: no step has ended, and blocks were made in less than %d of "
-                "%d parts of the time\n",
+                _("too short to tell: no step has ended, and blocks were made in less than %d of "
+                  "%d parts of the time\n"),
                 TMK_LEAK_MIN_STEPS, TMK_LEAK_TIME_PARTS);
         break;
     }
@@ -194,7 +198,7 @@ static void say_leak_verdict(const struct tmk_leak_answer *f)
 static void say_stepless(const struct tmk_leak_answer *f)
 {
     uint32_t n_named = 0, n_without = f->n - tmk_leak_n_with_steps(f);
-    char label[40], *who = tmk_xstrdup("this run");
+    char label[40], *who = tmk_xstrdup(_("this run"));
     if (n_without == 0 || tmk_leak_verdict_of(f) == TMK_LEAK_TOO_SHORT)
         return free(who);
     for (uint32_t i = 0; i < f->n && n_without < f->n; i++) {
@@ -206,10 +210,10 @@ static void say_stepless(const struct tmk_leak_answer *f)
         who = more;
     }
     char *text =
-        tmk_xformat("No step of %s%s is known, so growth was looked for over parts of the run "
-                    "with as many blocks in each. Data that is loaded bit by bit may look "
-                    "the same. tidemark.step() marks the end of a step.",
-                    who, n_named && n_named < n_without ? " and others" : "");
+        tmk_xformat(_("No step of %s%s is known, so growth was looked for over parts of the run "
+                      "with as many blocks in each. Data that is loaded bit by bit may look "
+                      "the same. tidemark.step() marks the end of a step."),
+                    who, n_named && n_named < n_without ? _(" and others") : "");
     tmk_sheet_wrap(stdout, text, "  ");
     free(text);
     free(who);
@@ -224,11 +228,11 @@ static void say_remarks(const struct tmk_leak_answer *f)
     say_stepless(f);
     if (n_small > 0) {
         char size[TMK_AMOUNT_BYTES];
-        char *text =
-            tmk_xformat("%" PRIu64 " line%s more grow%s steadily, by less than %s over "
-                        "the run; --threshold 0 shows %s.",
-                        n_small, n_small == 1 ? "" : "s", n_small == 1 ? "s" : "",
-                        tmk_size_text(f->threshold_bytes, size), n_small == 1 ? "it" : "them");
+        char *text = tmk_xformat(_("%" PRIu64 " line%s more grow%s steadily, by less than %s over "
+                                   "the run; --threshold 0 shows %s."),
+                                 n_small, n_small == 1 ? "" : "s", n_small == 1 ? "s" : "",
+                                 tmk_size_text(f->threshold_bytes, size),
+                                 n_small == 1 ? _("it") : _("them"));
         tmk_sheet_wrap(stdout, text, "  ");
         free(text);
     }
@@ -368,7 +372,7 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
     const char *site =
         leak->has_site
             ? tmk_frame_text(&leak->site, leak->site.file && leak->site.file[0] == '<', text)
-            : "a line that is not known";
+            : _("a line that is not known");
     tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
               f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
     say_source(item->p, leak);
@@ -392,7 +396,8 @@ static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_p
         if (!tmk_leak_is_wanted(f, c))
             continue;
         if (i == 0)
-            tmk_print(stdout, "\n  Not a leak, but it grows for some steps and then falls back:\n");
+            tmk_print(stdout,
+                      _("\n  Not a leak, but it grows for some steps and then falls back:\n"));
         tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "-");
         say_wrapped("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
                     tmk_keeper_text(c->keeper), tmk_leak_advice(c));
@@ -415,7 +420,7 @@ static void show_doubts(const struct tmk_leak_answer *f)
             if (!tmk_leak_is_wanted(f, doubt) || ++n > SHOWN_LEAKS)
                 continue;
             if (n == 1)
-                tmk_print(stdout, "\n  Not judged a leak, but it grew:\n");
+                tmk_print(stdout, _("\n  Not judged a leak, but it grew:\n"));
             tmk_print(stdout, "  %s%s%s%s\n",
                       doubt->has_site ? tmk_frame_text(&doubt->site, false, text) : "-",
                       f->n > 1 ? " [" : "", f->n > 1 ? tmk_process_label(f->items[i].p, label) : "",
@@ -423,7 +428,7 @@ static void show_doubts(const struct tmk_leak_answer *f)
             say_doubt(doubt);
         }
     if (n > SHOWN_LEAKS)
-        tmk_print(stdout, "  and %" PRIu64 " more; --json has all\n", n - SHOWN_LEAKS);
+        tmk_print(stdout, _("  and %" PRIu64 " more; --json has all\n"), n - SHOWN_LEAKS);
 }
 
 /* ---- a living process ---- */
@@ -436,7 +441,7 @@ static void show_python(const struct tmk_leak_live *live)
         {"verdict", TMK_LEFT, TMK_FIXED},
     };
     char text[TMK_AMOUNT_BYTES], before[TMK_AMOUNT_BYTES], reason[TMK_LEAK_LIVE_REASON_BYTES];
-    tmk_print(stdout, "  Python's collector knows %s objects, %s before (a look took %.3g ms)\n",
+    tmk_print(stdout, _("  Python's collector knows %s objects, %s before (a look took %.3g ms)\n"),
               tmk_count_text(live->n_objects, text), tmk_count_text(live->n_objects_before, before),
               live->cost_ms);
     struct tmk_table *t = tmk_table_open(columns, TMK_N(columns));
@@ -447,13 +452,15 @@ static void show_python(const struct tmk_leak_live *live)
         tmk_table_count(t, type->before);
         tmk_table_count(t, type->after);
         tmk_table_cellf(t, "+%s", tmk_count_text(type->after - type->before, text));
-        tmk_table_cell(t, !tmk_leak_live_is_judged(live) ? NULL : type->is_leak ? "LEAK" : "ok");
+        tmk_table_cell(t, !tmk_leak_live_is_judged(live) ? NULL
+                          : type->is_leak                ? _("LEAK")
+                                                         : _("ok"));
     }
     tmk_sheet_table(&sheet, t);
     if (tmk_leak_live_reason(live, reason))
         tmk_print(stdout, "  %s\n", reason);
     if (live->n_types == 0 && live->seconds > 0)
-        tmk_print(stdout, "  No type has more objects than before.\n");
+        tmk_print(stdout, _("  No type has more objects than before.\n"));
 }
 
 static void show_live(const struct tmk_leak_live *live)
@@ -461,14 +468,14 @@ static void show_live(const struct tmk_leak_live *live)
     char before[TMK_AMOUNT_BYTES], after[TMK_AMOUNT_BYTES];
     tmk_print(stdout, "\n");
     if (live->seconds > 0)
-        tmk_print(stdout, "Over %.3g s, now:\n", live->seconds);
+        tmk_print(stdout, _("Over %.3g s, now:\n"), live->seconds);
     if (live->has_host)
-        tmk_print(stdout, "  the process uses %s of the host's memory, %s before\n",
+        tmk_print(stdout, _("  the process uses %s of the host's memory, %s before\n"),
                   tmk_size_text(live->rss_after, after), tmk_size_text(live->rss_before, before));
     if (live->has_python)
         show_python(live);
     else if (live->reason[0])
-        tmk_print(stdout, "  Python's objects could not be counted: %s\n", live->reason);
+        tmk_print(stdout, _("  Python's objects could not be counted: %s\n"), live->reason);
 }
 
 void tmk_leak_text(const struct tmk_leak_answer *f)
@@ -484,7 +491,7 @@ void tmk_leak_text(const struct tmk_leak_answer *f)
             n_shown++;
         }
     if (n > n_shown)
-        tmk_print(stdout, "\n  and %" PRIu64 " more; --json has all\n", n - n_shown);
+        tmk_print(stdout, _("\n  and %" PRIu64 " more; --json has all\n"), n - n_shown);
     for (uint32_t i = 0; i < f->n; i++)
         show_cycles(f, &f->items[i]);
     show_doubts(f);

@@ -29,17 +29,17 @@ enum { SHOWN_FRAMES = 4, N_COLUMNS = 5 };
 const char *tmk_unknown_key_text(enum tmk_by by)
 {
     if (by == TMK_BY_STEP)
-        return "before the first";
-    return by == TMK_BY_MODULE ? "outside any module" : "-";
+        return N_("before the first");
+    return by == TMK_BY_MODULE ? N_("outside any module") : "-";
 }
 
 /* ---- the verdict ---- */
 
 static void print_verdict(const struct tmk_peak_answer *a, struct tmk_sheet *sheet)
 {
-    static const char *const what[] = {[TMK_MOMENT_PEAK] = " at the peak",
+    static const char *const what[] = {[TMK_MOMENT_PEAK] = N_(" at the peak"),
                                        [TMK_MOMENT_TIME] = "",
-                                       [TMK_MOMENT_STEP] = " at the step's peak"};
+                                       [TMK_MOMENT_STEP] = N_(" at the step's peak")};
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     char held[TMK_AMOUNT_BYTES], reserved[80] = "";
     uint64_t reserved_bytes;
@@ -125,7 +125,9 @@ static void add_key_cell(struct tmk_table *t, const struct tmk_peak_answer *a,
     else if (site_of(a, row, &site))
         tmk_table_cell(t, tmk_frame_text(&site, true, text));
     else
-        tmk_table_cell(t, row->key ? row->key : _(tmk_unknown_key_text(a->by)));
+        tmk_table_cell(t, !row->key                  ? _(tmk_unknown_key_text(a->by))
+                          : a->by == TMK_BY_CATEGORY ? _(row->key)
+                                                     : row->key);
 }
 
 /* Returns the text of a row's line; "" where it is not there. */

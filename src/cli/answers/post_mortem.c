@@ -10,6 +10,7 @@
 #include "cli/output/source_line.h"
 #include "cli/output/terminal.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "passes/group.h"
 #include "passes/oom/ooms.h"
@@ -41,13 +42,13 @@ static bool print_post_mortem(FILE *out, const struct tmk_process_answer *f)
     char site[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES], reserved[TMK_AMOUNT_BYTES];
     const char *text = o->has_site ? tmk_source_text(f->p, &o->site, source) : NULL;
     fputs(tmk_role_on(out, TMK_ROLE_BAD), out);
-    tmk_print(out, "\nOUT OF MEMORY in %s after %s%s\n", tmk_process_label(f->p, label),
+    tmk_print(out, _("\nOUT OF MEMORY in %s after %s%s\n"), tmk_process_label(f->p, label),
               tmk_time_text(o->time_ns + f->p->offset_ns, time),
               tmk_step_text(f->p, o->step, ", ", step));
     fputs(tmk_role_off(out, TMK_ROLE_BAD), out);
     bool is_of_host = o->is_of_driver && o->device == TIDEMARK_HOST;
     tmk_summary_line(out, "request", "%s %s%s", tmk_size_text(o->requested_bytes, wanted),
-                     is_of_host ? "of host memory" : "on ",
+                     is_of_host ? _("of host memory") : _("on "),
                      is_of_host ? "" : tmk_device_name(o->device, device));
     if (!o->is_of_driver)
         tmk_summary_line(
@@ -60,14 +61,15 @@ static bool print_post_mortem(FILE *out, const struct tmk_process_answer *f)
                          tmk_size_text(o->segment_bytes, wanted));
     if (o->has_site)
         tmk_summary_line(out, "line", "%s%s%s", tmk_frame_text(&o->site, true, site),
-                         o->module ? ", module " : "", o->module ? o->module : "");
+                         o->module ? _(", module ") : "", o->module ? o->module : "");
     if (text)
         tmk_summary_code(out, text);
     static const struct {
         const char *name;
         enum tmk_by by;
-    } holders[] = {
-        {"made of", TMK_BY_CATEGORY}, {"modules", TMK_BY_MODULE}, {"lines", TMK_BY_SITE}};
+    } holders[] = {{N_("made of"), TMK_BY_CATEGORY},
+                   {N_("modules"), TMK_BY_MODULE},
+                   {N_("lines"), TMK_BY_SITE}};
     const struct tmk_peak_row *rows;
     uint64_t n_rows;
     for (size_t i = 0; i < TMK_N(holders); i++)

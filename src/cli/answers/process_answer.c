@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/output/say.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/progress.h"
 #include "model/owners.h"
 #include "passes/forecast_samples.h"
@@ -212,7 +213,7 @@ __attribute__((format(printf, 2, 3))) static void tell_doubt(struct listener *l,
     char text[400];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof text, _(format), args);
     va_end(args);
     l->sentence(l->arg, text);
     l->n++;
@@ -224,10 +225,10 @@ static void doubt_end(const struct tmk_process_answer *f, struct listener *l)
     char time[TMK_AMOUNT_BYTES];
     tmk_time_text(f->p->end_ns + f->p->offset_ns, time);
     if (q->stop == TMK_STOP_WRITE_ERROR && q->stop_os_error)
-        tell_doubt(l, "Recording stopped after %s: %s (%s).", time, tmk_stop_text(q->stop),
+        tell_doubt(l, "Recording stopped after %s: %s (%s).", time, _(tmk_stop_text(q->stop)),
                    strerror(q->stop_os_error));
     else if (q->stop != TMK_STOP_NONE)
-        tell_doubt(l, "Recording stopped after %s: %s.", time, tmk_stop_text(q->stop));
+        tell_doubt(l, "Recording stopped after %s: %s.", time, _(tmk_stop_text(q->stop)));
     else if (q->unfinished)
         tell_doubt(l, "The trace was not closed and %s. Nothing is known after %s.",
                    tmk_quality_ring_text(f->p), time);
@@ -239,35 +240,37 @@ static void doubt_losses(const struct tmk_quality *q, struct listener *l)
         uint64_t count;
         const char *one, *several;
     } losses[] = {
-        {q->n_dropped, "event was dropped: events came faster than they could be packed.",
-         "events were dropped: they came faster than they could be packed."},
+        {q->n_dropped, N_("event was dropped: events came faster than they could be packed."),
+         N_("events were dropped: they came faster than they could be packed.")},
         {q->n_untracked,
-         "block was not followed: more were alive at once than we keep. Bytes allocated are upper "
-         "bounds from then on.",
-         "blocks were not followed: more were alive at once than we keep. Bytes allocated are "
-         "upper bounds from then on."},
+         N_("block was not followed: more were alive at once than we keep. Bytes allocated are "
+            "upper "
+            "bounds from then on."),
+         N_("blocks were not followed: more were alive at once than we keep. Bytes allocated are "
+            "upper bounds from then on.")},
         {q->n_without_details,
-         "block alive at the end is without details: when and where it was allocated is no longer "
-         "in the trace.",
-         "blocks alive at the end are without details: when and where they were allocated is no "
-         "longer in the trace."},
+         N_("block alive at the end is without details: when and where it was allocated is no "
+            "longer "
+            "in the trace."),
+         N_("blocks alive at the end are without details: when and where they were allocated is no "
+            "longer in the trace.")},
         {q->n_unnamed,
-         "time a name, stack or stream was left out: there were more different ones than the "
-         "recorder keeps.",
-         "times a name, stack or stream was left out: there were more different ones than the "
-         "recorder keeps."},
-        {q->n_replaced, "free was not reported: the address was simply handed out again.",
-         "frees were not reported: the address was simply handed out again."},
-        {q->n_unknown_free, "free was of a block that was never seen allocated.",
-         "frees were of blocks that were never seen allocated."},
-        {q->n_lost_segments, "segment was not followed: more existed at once than we keep.",
-         "segments were not followed: more existed at once than we keep."},
+         N_("time a name, stack or stream was left out: there were more different ones than the "
+            "recorder keeps."),
+         N_("times a name, stack or stream was left out: there were more different ones than the "
+            "recorder keeps.")},
+        {q->n_replaced, N_("free was not reported: the address was simply handed out again."),
+         N_("frees were not reported: the address was simply handed out again.")},
+        {q->n_unknown_free, N_("free was of a block that was never seen allocated."),
+         N_("frees were of blocks that were never seen allocated.")},
+        {q->n_lost_segments, N_("segment was not followed: more existed at once than we keep."),
+         N_("segments were not followed: more existed at once than we keep.")},
     };
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
         char count[TMK_AMOUNT_BYTES];
         if (losses[i].count > 0)
             tell_doubt(l, "%s %s", tmk_count_text(losses[i].count, count),
-                       losses[i].count == 1 ? losses[i].one : losses[i].several);
+                       _(losses[i].count == 1 ? losses[i].one : losses[i].several));
     }
 }
 

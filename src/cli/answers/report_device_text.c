@@ -9,6 +9,7 @@
 #include "cli/answers/report_answer.h"
 #include "cli/output/sheet.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/accounting.h"
@@ -33,12 +34,12 @@ static const char *inside_text(const struct tmk_device_account *a,
     bool is_torch = strcmp(part->owner, "torch") == 0 && a->has_reserved;
     tmk_count_text(part->n_segments, count);
     if (!is_torch) {
-        snprintf(buffer, size, "%s segment%s", count, part->n_segments == 1 ? "" : "s");
+        snprintf(buffer, size, _("%s segment%s"), count, part->n_segments == 1 ? "" : "s");
         return buffer;
     }
     uint64_t unused =
         a->reserved_bytes > a->allocated_bytes ? a->reserved_bytes - a->allocated_bytes : 0;
-    snprintf(buffer, size, "%s segment%s: %s allocated, %s cached", count,
+    snprintf(buffer, size, _("%s segment%s: %s allocated, %s cached"), count,
              part->n_segments == 1 ? "" : "s", tmk_size_text(a->allocated_bytes, blocks),
              tmk_size_text(unused, cached));
     return buffer;
@@ -57,9 +58,9 @@ static void write_account_table(const struct tmk_device_account *a, struct tmk_s
     for (uint64_t i = 0; i < a->n_parts; i++)
         add_account_row(t, a->parts[i].owner, a->parts[i].bytes, a->used_bytes,
                         inside_text(a, &a->parts[i], inside, sizeof inside));
-    add_account_row(t, "context, loaded code", a->context_bytes, a->used_bytes, "");
-    add_account_row(t, "other processes", a->others_bytes, a->used_bytes, "");
-    add_account_row(t, "unexplained", a->unexplained_bytes, a->used_bytes, "");
+    add_account_row(t, _("context, loaded code"), a->context_bytes, a->used_bytes, "");
+    add_account_row(t, _("other processes"), a->others_bytes, a->used_bytes, "");
+    add_account_row(t, _("unexplained"), a->unexplained_bytes, a->used_bytes, "");
     tmk_sheet_table(sheet, t);
 }
 

@@ -11,6 +11,7 @@
 #include "cli/output/xalloc.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "model/run.h"
 #include "passes/forecast.h"
 #include "passes/oom/ooms.h"
@@ -24,31 +25,31 @@ static const char *seconds_text(double seconds, char *buffer)
 static const char *growth_reason_text(enum tmk_growth_cause cause)
 {
     static const char *const texts[] = {
-        [TMK_GROWTH_NONE] = "nothing grows",
-        [TMK_GROWTH_STEADY] = "memory grows",
-        [TMK_GROWTH_LEAK] = "memory kept after a step grows",
-        [TMK_GROWTH_BATCH] = "a step needs more and more",
-        [TMK_GROWTH_STEPS_UP] = "memory jumps up again and again",
-        [TMK_GROWTH_FRAGMENTATION] = "reserved memory grows, allocated memory does not",
-        [TMK_GROWTH_OTHER_PROCESS] = "other processes use more and more",
-        [TMK_GROWTH_NEARLY_FULL] = "it is almost full, though nothing grows",
-        [TMK_GROWTH_FULL] = "it is full",
-        [TMK_GROWTH_RAN_OUT] = "it has run out of memory",
+        [TMK_GROWTH_NONE] = N_("nothing grows"),
+        [TMK_GROWTH_STEADY] = N_("memory grows"),
+        [TMK_GROWTH_LEAK] = N_("memory kept after a step grows"),
+        [TMK_GROWTH_BATCH] = N_("a step needs more and more"),
+        [TMK_GROWTH_STEPS_UP] = N_("memory jumps up again and again"),
+        [TMK_GROWTH_FRAGMENTATION] = N_("reserved memory grows, allocated memory does not"),
+        [TMK_GROWTH_OTHER_PROCESS] = N_("other processes use more and more"),
+        [TMK_GROWTH_NEARLY_FULL] = N_("it is almost full, though nothing grows"),
+        [TMK_GROWTH_FULL] = N_("it is full"),
+        [TMK_GROWTH_RAN_OUT] = N_("it has run out of memory"),
     };
-    return texts[cause];
+    return _(texts[cause]);
 }
 
 /* Returns how fast it grows now where that changes: ", faster and faster (now 1.5 MiB a step)". */
 static char *rate_text(const struct tmk_forecast *c)
 {
     char size[TMK_AMOUNT_BYTES];
-    const char *how = c->shape == TMK_SHAPE_ACCELERATING ? "faster and faster"
-                      : c->shape == TMK_SHAPE_SLOWING    ? "slower and slower"
+    const char *how = c->shape == TMK_SHAPE_ACCELERATING ? _("faster and faster")
+                      : c->shape == TMK_SHAPE_SLOWING    ? _("slower and slower")
                                                          : NULL;
     if (!how || !c->has_time || c->slope < 1)
         return tmk_xstrdup("");
-    return tmk_xformat(", %s (now %s a %s)", how, tmk_size_text(tmk_size_whole(c->slope), size),
-                       c->by_step ? "step" : "second");
+    return tmk_xformat(_(", %s (now %s a %s)"), how, tmk_size_text(tmk_size_whole(c->slope), size),
+                       c->by_step ? _("step") : _("second"));
 }
 
 static char *when_text(const struct tmk_process_answer *f)
@@ -58,11 +59,11 @@ static char *when_text(const struct tmk_process_answer *f)
     if (!c->has_time)
         return tmk_xstrdup("");
     if (c->by_step)
-        snprintf(count, sizeof count, " (%.0f steps)", ceil(c->steps_to_oom - 1e-6));
+        snprintf(count, sizeof count, _(" (%.0f steps)"), ceil(c->steps_to_oom - 1e-6));
     char *sure =
-        c->has_confidence ? tmk_xformat(", confidence %.2f", c->confidence) : tmk_xstrdup("");
+        c->has_confidence ? tmk_xformat(_(", confidence %.2f"), c->confidence) : tmk_xstrdup("");
     char *text =
-        tmk_xformat("%s %s%s, between %s and %s%s", f->p->live ? "in" : "after another",
+        tmk_xformat(_("%s %s%s, between %s and %s%s"), f->p->live ? _("in") : _("after another"),
                     seconds_text(c->seconds_to_oom, middle), count,
                     seconds_text(c->seconds_low, low), seconds_text(c->seconds_high, high), sure);
     free(sure);
@@ -79,10 +80,10 @@ void tmk_report_forecast_text(const struct tmk_process_answer *f, struct tmk_she
     char *when = when_text(f), *rate = rate_text(c);
     tmk_sheet_heading(sheet, "FORECAST");
     tmk_sheet_text(sheet, "The risk that %s of memory on %s (%s) is %s: %s%s%s%s.",
-                   f->p->live ? "this job runs out" : "the job would have run out",
+                   f->p->live ? _("this job runs out") : _("the job would have run out"),
                    tmk_device_name(c->device, device), tmk_size_text(c->capacity_bytes, size),
-                   tmk_risk_text(c->risk), growth_reason_text(c->cause), rate,
-                   c->has_time ? "; full " : "", when);
+                   _(tmk_risk_text(c->risk)), growth_reason_text(c->cause), rate,
+                   c->has_time ? _("; full ") : "", when);
     free(when);
     free(rate);
     const char *advice;

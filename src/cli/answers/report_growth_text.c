@@ -11,6 +11,7 @@
 #include "cli/output/source_line.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/frag/fragmentation.h"
@@ -51,7 +52,7 @@ static void write_growth_evidence(const struct tmk_process *p, const struct tmk_
     bool is_called = leak->has_site && tmk_stack_library_line(p, leak->stack, &f);
     tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site);
     char *item = tmk_xformat("%s%s%s%s%s%s: %s.", site, text ? ", `" : "", text ? text : "",
-                             text ? "`" : "", is_called ? ", made in " : "",
+                             text ? "`" : "", is_called ? _(", made in ") : "",
                              is_called ? tmk_frame_text(&f, true, library) : "",
                              tmk_leak_evidence_text(leak, words));
     tmk_sheet_item(sheet, item);
@@ -68,7 +69,7 @@ static void write_doubts(const struct tmk_process_answer *f, struct tmk_sheet *s
     for (uint64_t i = 0; i < n && i < SHOWN_LEAKS; i++) {
         const struct tmk_leak *doubt = tmk_leakage_doubt(f->leakage, i);
         char site[TMK_FRAME_TEXT_BYTES], words[TMK_LEAK_WORDS_BYTES], size[TMK_AMOUNT_BYTES];
-        char *item = tmk_xformat("%s grew by %s: %s.",
+        char *item = tmk_xformat(_("%s grew by %s: %s."),
                                  tmk_frame_text(doubt->has_site ? &doubt->site : NULL, true, site),
                                  tmk_size_text(doubt->bytes, size), tmk_doubt_text(doubt, words));
         tmk_sheet_item(sheet, item);
@@ -94,7 +95,8 @@ void tmk_report_leak_text(const struct tmk_process_answer *f, struct tmk_sheet *
         add_leak_row(t, tmk_leakage_get(f->leakage, i));
     tmk_sheet_heading(sheet, "LEAKS");
     tmk_sheet_text(sheet, "%s more with every %s; `tidemark leak` says what to do.",
-                   n == 1 ? "This line keeps" : "These lines keep", has_steps ? "step" : "minute");
+                   n == 1 ? _("This line keeps") : _("These lines keep"),
+                   has_steps ? _("step") : _("minute"));
     tmk_sheet_table(sheet, t);
     if (n > SHOWN_LEAKS)
         tmk_sheet_text(sheet, "%" PRIu64 " more", n - SHOWN_LEAKS);
@@ -120,7 +122,7 @@ static void write_device(const struct tmk_process_answer *f, uint64_t i, struct 
     char largest[TMK_AMOUNT_BYTES], whole_text[TMK_AMOUNT_BYTES], pieces[TMK_AMOUNT_BYTES];
     tmk_sheet_text(sheet, "%s: %s were reserved %s, after %s; %s of it was not allocated.",
                    tmk_device_name(d->device, device), tmk_size_text(d->sum.reserved_bytes, held),
-                   d->is_oom ? "when memory ran out" : "at most",
+                   d->is_oom ? _("when memory ran out") : _("at most"),
                    tmk_time_text(d->time_ns + f->p->offset_ns, time),
                    tmk_size_text(d->sum.free_bytes, unused));
     if (!d->has_segments)

@@ -12,6 +12,7 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/leak/leaks.h"
@@ -32,7 +33,7 @@ void tmk_report_timeline_text(const struct tmk_process_answer *f, struct tmk_she
     if (!parts)
         return;
     char device[24];
-    char *title = tmk_xformat("MEMORY OVER TIME (%s, most in each column)",
+    char *title = tmk_xformat(_("MEMORY OVER TIME (%s, most in each column)"),
                               tmk_device_name(f->device, device));
     uint64_t values[TMK_CHART_MOST];
     for (uint32_t i = 0; i < n && i < TMK_CHART_MOST; i++)
@@ -46,13 +47,14 @@ void tmk_report_timeline_text(const struct tmk_process_answer *f, struct tmk_she
 static void write_trend(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char *text = tmk_steps_text(f, true);
-    tmk_sheet_text(sheet, "%s%s.", text, tmk_leakage_n(f->leakage) > 0 ? ": see LEAKS, above" : "");
+    tmk_sheet_text(sheet, "%s%s.", text,
+                   tmk_leakage_n(f->leakage) > 0 ? _(": see LEAKS, above") : "");
     free(text);
 }
 
 static void add_report_step_cells(struct tmk_table *t, const struct tmk_step_row *row)
 {
-    tmk_table_cellf(t, "%" PRId64 "%s", row->step, row->open ? " (last)" : "");
+    tmk_table_cellf(t, "%" PRId64 "%s", row->step, row->open ? _(" (last)") : "");
     tmk_table_time(t, row->end_ns - row->start_ns);
     tmk_table_size(t, row->peak_bytes);
     tmk_table_size(t, row->end_bytes);
@@ -91,7 +93,7 @@ void tmk_report_heading_since(const struct tmk_process_answer *f, struct tmk_she
     char *title =
         f->quality.n_given_up
             ? tmk_xformat(
-                  "%s (since %s; what is older was given up)", text,
+                  _("%s (since %s; what is older was given up)"), text,
                   tmk_time_text(tmk_process_answer_run_ns(f, f->quality.detail_from_ns), time))
             : tmk_xformat("%s%s", text, whole);
     tmk_sheet_heading(sheet, title);
@@ -129,7 +131,7 @@ void tmk_report_sites_text(const struct tmk_process_answer *f, struct tmk_sheet 
     struct tmk_table *t = open_site_table();
     for (uint64_t i = 0; i < n && i < MAX_SITES; i++)
         add_site_row(t, tmk_sites_get(f->sites, i));
-    tmk_report_heading_since(f, sheet, "LINES THAT ALLOCATE MOST", " (over the whole run)");
+    tmk_report_heading_since(f, sheet, _("LINES THAT ALLOCATE MOST"), _(" (over the whole run)"));
     tmk_sheet_table(sheet, t);
     if (n > MAX_SITES)
         tmk_sheet_text(sheet, "%" PRIu64 " more line%s; --format json has a hundred", n - MAX_SITES,
@@ -177,7 +179,7 @@ void tmk_report_marks_text(const struct tmk_process_answer *f, struct tmk_sheet 
         tmk_table_cell(t, m->name);
         tmk_table_cell(t, m->text);
     }
-    tmk_report_heading_since(f, sheet, "MARKS", "");
+    tmk_report_heading_since(f, sheet, _("MARKS"), "");
     tmk_sheet_table(sheet, t);
     if (n > MAX_MARKS)
         tmk_sheet_text(sheet, "%" PRIu64 " more", n - MAX_MARKS);

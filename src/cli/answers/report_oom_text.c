@@ -13,6 +13,7 @@
 #include "cli/output/sheet.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "passes/group.h"
 #include "passes/oom/explain.h"
 #include "passes/oom/oom_case.h"
@@ -47,7 +48,7 @@ static void write_oom(const struct tmk_process_answer *f, uint64_t i, struct tmk
     });
     tmk_sheet_text(sheet, "After %s%s%s: %s.",
                    tmk_time_text(tmk_process_answer_run_ns(f, o->time_ns), time),
-                   o->module ? ", in module " : "", o->module ? o->module : "", what);
+                   o->module ? _(", in module ") : "", o->module ? o->module : "", what);
     free(what);
     write_oom_use(o, sheet);
 }
@@ -57,7 +58,7 @@ void tmk_report_ooms_text(const struct tmk_process_answer *f, struct tmk_sheet *
     uint64_t n = tmk_ooms_n(f->ooms), kept = tmk_ooms_n_kept(f->ooms);
     if (n == 0)
         return;
-    tmk_report_heading_since(f, sheet, "OUT OF MEMORY", "");
+    tmk_report_heading_since(f, sheet, _("OUT OF MEMORY"), "");
     if (n > MAX_OOMS)
         tmk_sheet_text(sheet, "It happened %" PRIu64 " times; the first ones and the last:", n);
     for (uint64_t i = 0; i < kept; i++)
@@ -74,8 +75,9 @@ bool tmk_report_oom_shares_text(const struct tmk_process_answer *f, bool is_full
     if (!o || o->allocated_bytes == 0)
         return false;
     char size[TMK_AMOUNT_BYTES];
-    char *title = tmk_xformat("WHAT WAS ALLOCATED %s: %s", n > 1 ? "THE LAST TIME" : "THEN",
-                              tmk_size_text(o->allocated_bytes, size));
+    char *title =
+        tmk_xformat(_("WHAT WAS ALLOCATED %s: %s"), n > 1 ? _("THE LAST TIME") : _("THEN"),
+                    tmk_size_text(o->allocated_bytes, size));
     tmk_sheet_heading(sheet, title);
     free(title);
     for (size_t i = 0; i < TMK_N(by); i++) {
@@ -94,9 +96,10 @@ void tmk_report_why_text(const struct tmk_report_answer *r, struct tmk_sheet *sh
     if (!r->explanation || tmk_explanation_n(r->explanation) == 0)
         return;
     const struct tmk_case *c = tmk_explanation_get(r->explanation, 0);
-    char *title = tmk_xformat("WHY IT RAN OUT%s: %s",
-                              tmk_explanation_n_ooms(r->explanation) > 1 ? ", THE FIRST TIME" : "",
-                              tmk_cause_name(c->verdict.rows[0].cause));
+    char *title =
+        tmk_xformat(_("WHY IT RAN OUT%s: %s"),
+                    tmk_explanation_n_ooms(r->explanation) > 1 ? _(", THE FIRST TIME") : "",
+                    tmk_cause_name(c->verdict.rows[0].cause));
     tmk_sheet_heading(sheet, title);
     free(title);
     tmk_explain_reason_text(c, sheet);

@@ -15,6 +15,7 @@
 #include "cli/output/source_line.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/table.h"
 #include "kit/utf8.h"
 #include "model/run.h"
@@ -26,14 +27,14 @@ enum { FEW_ROWS = 5, MAX_ROWS = 8 };
 
 /* Padded, so that the tables of a page line up. */
 static const char *const share_titles[] = {
-    [TMK_BY_CATEGORY] = "category                    ",
-    [TMK_BY_MODULE] = "module                      ",
-    [TMK_BY_COMPONENT] = "component                   ",
-    [TMK_BY_STAGE] = "stage                       ",
-    [TMK_BY_STEP] = "allocated in step           ",
-    [TMK_BY_STACK] = "stack                       ",
-    [TMK_BY_TENSOR] = "name                        ",
-    [TMK_BY_SITE] = "your line                   ",
+    [TMK_BY_CATEGORY] = N_("category                    "),
+    [TMK_BY_MODULE] = N_("module                      "),
+    [TMK_BY_COMPONENT] = N_("component                   "),
+    [TMK_BY_STAGE] = N_("stage                       "),
+    [TMK_BY_STEP] = N_("allocated in step           "),
+    [TMK_BY_STACK] = N_("stack                       "),
+    [TMK_BY_TENSOR] = N_("name                        "),
+    [TMK_BY_SITE] = N_("your line                   "),
 };
 
 /* The blocks of a moment in groups. */
@@ -69,7 +70,9 @@ static char *row_name(const struct shares *s, const struct tmk_peak_row *row)
     char text[TMK_FRAME_TEXT_BYTES];
     if (s->by == TMK_BY_SITE && tmk_stack_site(s->f->p, row->stack, &site))
         return tmk_xstrdup(tmk_frame_text(&site, true, text));
-    return tmk_xstrdup(row->key ? row->key : tmk_unknown_key_text(s->by));
+    return tmk_xstrdup(!row->key                  ? _(tmk_unknown_key_text(s->by))
+                       : s->by == TMK_BY_CATEGORY ? _(row->key)
+                                                  : row->key);
 }
 
 /* Returns the text of a row's line; "" where it is not there. */
@@ -152,7 +155,7 @@ static void write_shares(struct tmk_sheet *sheet, struct shares *s, uint64_t max
         n_blocks += s->rows[i].n_blocks;
     }
     if (s->n > shown) {
-        char *others = tmk_xformat("%" PRIu64 " others", s->n - shown);
+        char *others = tmk_xformat(_("%" PRIu64 " others"), s->n - shown);
         add_share_row(t, s, others, bytes, n_blocks, "");
         free(others);
     }
@@ -211,9 +214,9 @@ static void write_peak_moment(const struct tmk_process_answer *f, struct tmk_she
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
     char reserved[TMK_AMOUNT_BYTES];
     tmk_sheet_text(sheet, "%s allocated%s%s%s on %s after %s%s.",
-                   tmk_size_text(f->peak_bytes, size), f->has_reserved ? " and " : "",
+                   tmk_size_text(f->peak_bytes, size), f->has_reserved ? _(" and ") : "",
                    f->has_reserved ? tmk_size_text(f->reserved_bytes, reserved) : "",
-                   f->has_reserved ? " reserved" : "", tmk_device_name(f->device, device),
+                   f->has_reserved ? _(" reserved") : "", tmk_device_name(f->device, device),
                    tmk_time_text(tmk_process_answer_run_ns(f, f->peak_ns), time),
                    tmk_step_text(f->p, f->peak_step, ", ", step));
     if (f->detail_lost)

@@ -17,6 +17,7 @@
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/quality.h"
@@ -56,17 +57,17 @@ static void write_report_header(const struct tmk_report_answer *r, struct tmk_sh
     char frees[TMK_AMOUNT_BYTES];
     struct tmk_table *t = tmk_table_open(sheet->markdown ? titled : columns, 2);
     write_pair(t, "program", f->p->command[0] ? f->p->command : NULL);
-    tmk_table_cell(t, "process");
-    char *process = f->p->pid ? tmk_xformat("%" PRIu64 " on %s%s, ", f->p->pid,
+    tmk_table_cell(t, _("process"));
+    char *process = f->p->pid ? tmk_xformat(_("%" PRIu64 " on %s%s, "), f->p->pid,
                                             f->p->host[0] ? f->p->host : "-",
-                                            f->p->live ? ", still running" : "")
+                                            f->p->live ? _(", still running") : "")
                               : tmk_xstrdup("");
-    tmk_table_cellf(t, "%sstarted %s UTC, recorded for %s", process,
+    tmk_table_cellf(t, _("%sstarted %s UTC, recorded for %s"), process,
                     tmk_date_text(f->p->start_realtime_ns - f->p->offset_ns, date),
                     tmk_time_text(tmk_report_answer_end_ns(r), time));
     free(process);
-    tmk_table_cell(t, "recorded");
-    tmk_table_cellf(t, "%s event%s: %s allocation%s, %s free%s",
+    tmk_table_cell(t, _("recorded"));
+    tmk_table_cellf(t, _("%s event%s: %s allocation%s, %s free%s"),
                     tmk_count_text(f->n_events, events), f->n_events == 1 ? "" : "s",
                     tmk_count_text(f->n_allocs, allocs), f->n_allocs == 1 ? "" : "s",
                     tmk_count_text(f->n_frees, frees), f->n_frees == 1 ? "" : "s");
@@ -97,7 +98,7 @@ static void write_sentence(void *arg, const char *text)
 
 static void write_refused(void *arg, const char *text)
 {
-    char *sentence = tmk_xformat("Not recorded: %s.", text);
+    char *sentence = tmk_xformat(_("Not recorded: %s."), text);
     tmk_sheet_item(arg, sentence);
     free(sentence);
 }
@@ -114,7 +115,7 @@ static unsigned write_other_losses(const struct tmk_report_answer *r, struct tmk
             tmk_losses_add(&sum, &q);
     }
     if (sum.n_processes > 0) {
-        char *sentence = tmk_xformat("There are losses %s.", tmk_losses_text(&sum, text));
+        char *sentence = tmk_xformat(_("There are losses %s."), tmk_losses_text(&sum, text));
         tmk_sheet_item(sheet, sentence);
         free(sentence);
     }
@@ -152,18 +153,18 @@ static void write_quality(const struct tmk_report_answer *r, struct tmk_sheet *s
     unsigned n_doubts = tmk_process_answer_doubts(f, write_sentence, sheet);
     n_doubts += write_other_losses(r, sheet);
     if (n_doubts == 0)
-        tmk_sheet_item(sheet, "Everything is there: no event was dropped, none given up.");
+        tmk_sheet_item(sheet, _("Everything is there: no event was dropped, none given up."));
     if (f->quality.merged)
         tmk_sheet_item(sheet,
-                       "The process was killed or left without clean-up; its last events were "
-                       "found in memory and are included.");
+                       _("The process was killed or left without clean-up; its last events were "
+                         "found in memory and are included."));
     if (f->quality.live)
-        tmk_sheet_item(sheet, "The process is still running: this is how it stands now.");
+        tmk_sheet_item(sheet, _("The process is still running: this is how it stands now."));
     char size[TMK_AMOUNT_BYTES];
     uint64_t bytes = tmk_reader_file_bytes(f->p->reader);
     uint64_t n = f->n_events - f->quality.n_given_up;
-    char *text = tmk_xformat("The trace has %s, %.1f bytes an event.", tmk_size_text(bytes, size),
-                             n ? (double)bytes / (double)n : 0);
+    char *text = tmk_xformat(_("The trace has %s, %.1f bytes an event."),
+                             tmk_size_text(bytes, size), n ? (double)bytes / (double)n : 0);
     tmk_sheet_item(sheet, text);
     free(text);
 }

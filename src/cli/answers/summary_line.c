@@ -10,17 +10,20 @@
 #include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/utf8.h"
 #include "model/run.h"
 
 void tmk_summary_line(FILE *out, const char *name, const char *format, ...)
 {
-    char text[1024], lead[TMK_SUMMARY_NAME_WIDTH + 1];
+    char text[1024], lead[64];
+    const char *shown = _(name);
+    int pad = TMK_SUMMARY_NAME_WIDTH - 2 - (int)tmk_utf8_width(shown);
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof text, _(format), args);
     va_end(args);
-    snprintf(lead, sizeof lead, "  %-*s", TMK_SUMMARY_NAME_WIDTH - 2, name);
+    snprintf(lead, sizeof lead, "  %s%*s", shown, pad > 0 ? pad : 0, "");
     tmk_sheet_wrap(out, text, lead);
 }
 
@@ -36,9 +39,9 @@ static char *short_key(const char *key, enum tmk_by by)
 {
     char cell[TMK_FRAME_FILE_BYTES];
     if (!key)
-        return tmk_xstrdup(by == TMK_BY_MODULE ? "outside any module" : "-");
+        return tmk_xstrdup(by == TMK_BY_MODULE ? _("outside any module") : "-");
     if (by != TMK_BY_SITE)
-        return tmk_xstrdup(key);
+        return tmk_xstrdup(by == TMK_BY_CATEGORY ? _(key) : key);
     const char *name = tmk_frame_file(key, cell), *end = strchr(key, '>');
     return name == cell && end ? tmk_xformat("%s%s", cell, end + 1) : tmk_xstrdup(name);
 }

@@ -69,7 +69,7 @@ static const char *verdict_of_watch(const struct tmk_oom_watch *w)
     uint64_t n = 0;
     for (unsigned i = 0; i < tmk_sampler_n_devices(w->m->sampler); i++)
         n += tmk_sampler_device(w->m->sampler, i)->n_samples;
-    return n == 0 ? NULL : tmk_oom_watch_is_over(w) ? "over" : "below";
+    return n == 0 ? NULL : tmk_oom_watch_is_over(w) ? _("over") : _("below");
 }
 
 static void print_oom_json(const struct tmk_oom_watch *w, double threshold)
@@ -100,7 +100,8 @@ static unsigned say_silent(const struct tmk_monitoring *m)
         if (u->has_now)
             continue;
         n++;
-        tmk_monitoring_say(u, "did not answer", u->reason[0] ? u->reason : "it was not asked");
+        tmk_monitoring_say(u, _("did not answer"),
+                           u->reason[0] ? u->reason : _("it was not asked"));
     }
     return n;
 }

@@ -186,7 +186,7 @@ bool tmk_args_want_data(const struct tmk_args *args)
     for (unsigned i = 0; i < c->n_options; i++) {
         const char *value = args->values[i];
         if (value && (strcmp(c->options[i].name, "json") == 0 || strcmp(value, "json") == 0 ||
-                      strcmp(value, "csv") == 0))
+                      strcmp(value, "csv") == 0 || strcmp(value, "html") == 0))
             return true;
     }
     return c->writes_data;

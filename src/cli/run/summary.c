@@ -23,6 +23,7 @@
 #include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/print.h"
 #include "model/run.h"
 #include "passes/group.h"
@@ -92,14 +93,14 @@ static void line_peak(const struct tmk_process_answer *f)
     tmk_summary_line(stderr, "peak", "%s allocated%s%s%s on %s after %s%s",
                      tmk_size_text(f->peak_bytes, size), f->has_reserved ? ", " : "",
                      f->has_reserved ? tmk_size_text(f->reserved_bytes, reserved) : "",
-                     f->has_reserved ? " reserved," : "", tmk_device_name(f->device, device),
+                     f->has_reserved ? _(" reserved,") : "", tmk_device_name(f->device, device),
                      tmk_time_text(f->peak_ns + f->p->offset_ns, time),
                      tmk_step_text(f->p, f->peak_step, ", ", step));
     if (f->detail_lost)
         tmk_summary_line(stderr, "made of",
                          "no longer known: --max-size gave that part of the trace up");
     else
-        line_holders("made of", f->peak, f->peak_bytes);
+        line_holders(_("made of"), f->peak, f->peak_bytes);
 }
 
 /* The verdict on healthy and leaking runs has the trend already. */
@@ -168,9 +169,9 @@ static void line_recorded(const char *folder, struct tmk_run *run,
                          n, tmk_process_label(f->p, label));
     char left[64] = "";
     if (f->n_allocs > 0 && f->n_live == 0)
-        snprintf(left, sizeof left, "; every block was freed");
+        snprintf(left, sizeof left, _("; every block was freed"));
     else if (f->n_live > 0)
-        snprintf(left, sizeof left, "; %s block%s (%s) alive at the end",
+        snprintf(left, sizeof left, _("; %s block%s (%s) alive at the end"),
                  tmk_count_text(f->n_live, blocks), f->n_live == 1 ? "" : "s",
                  tmk_size_text(f->live_bytes, size));
     tmk_summary_line(stderr, "recorded", "%s allocation%s, %s free%s%s",
@@ -179,8 +180,8 @@ static void line_recorded(const char *folder, struct tmk_run *run,
     bool is_whole = tmk_process_answer_doubts(f, line_doubt, NULL) == 0;
     is_whole &= !line_other_losses(run, f->p);
     is_whole &= tmk_refused_each(folder, run, line_refused, NULL) == 0;
-    tmk_summary_line(stderr, "trace", "%s%s%s", tmk_size_text(bytes, size), n > 1 ? " in all" : "",
-                     is_whole ? ", nothing was lost" : "");
+    tmk_summary_line(stderr, "trace", "%s%s%s", tmk_size_text(bytes, size),
+                     n > 1 ? _(" in all") : "", is_whole ? _(", nothing was lost") : "");
 }
 
 /* ---- all of it ---- */
@@ -218,7 +219,7 @@ void tmk_summary_print(const char *name, const struct tmk_watch *w, const struct
         if (ranks)
             tmk_ranks_summary(ranks, stderr);
         tmk_post_mortem_print(stderr, run, &f);
-        tmk_print(stderr, "next: %s\n", h.next);
+        tmk_print(stderr, _("next: %s\n"), h.next);
     }
     tmk_health_fini(&h);
     tmk_imbalance_close(ranks);

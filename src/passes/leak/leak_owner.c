@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "model/owners.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
@@ -341,42 +342,47 @@ static const struct {
     const char *name, *text, *advice;
     const char *advice_for_host; /* NULL: the same */
 } keepers[] = {
-    [TMK_KEEPER_UNKNOWN] = {NULL, "what keeps them is not known",
-                            "record with stacks, so that the line is known", NULL},
-    [TMK_KEEPER_GRAPH] =
-        {"graph", "autograd's graph, held by a loss or an output that is kept",
-         "keep loss.item() or tensor.detach() instead of the tensor; run what is not trained under "
-         "torch.no_grad()",
-         NULL},
+    [TMK_KEEPER_UNKNOWN] = {NULL, N_("what keeps them is not known"),
+                            N_("record with stacks, so that the line is known"), NULL},
+    [TMK_KEEPER_GRAPH] = {"graph", N_("autograd's graph, held by a loss or an output that is kept"),
+                          N_("keep loss.item() or tensor.detach() instead of the tensor; run what "
+                             "is not trained under "
+                             "torch.no_grad()"),
+                          NULL},
     [TMK_KEEPER_CONTAINER] =
         {"container",
-         "a list, a dict, a cache or an attribute that is added to and never emptied (or, in "
-         "Python, reference cycles that nobody collects: a trace cannot tell)",
-         "bound it (deque(maxlen=...), an LRU), free or del what is done with, move it "
-         "to the host, or hold it by weak references",
-         "bound it (deque(maxlen=...), an LRU), free or del what is done with, or hold it by weak "
-         "references"},
-    [TMK_KEEPER_HOOK] = {"hook", "a hook of a module's or a tensor's, which keeps what it makes",
-                         "remove the hook (handle.remove()) when done, or empty what it fills each "
-                         "step",
-                         NULL},
-    [TMK_KEEPER_CYCLE] = {"cycle",
-                          "objects that go in bursts, as reference cycles do when Python collects "
-                          "garbage, or a container that is emptied now and then",
-                          "break the cycle (a weak reference, del), or call gc.collect() now and "
-                          "then",
-                          NULL},
-    [TMK_KEEPER_GROWING] = {"growing", "one block that is made anew, larger each time (torch.cat)",
-                            "allocate it once at its largest and write into it, or bound its "
-                            "length",
+         N_("a list, a dict, a cache or an attribute that is added to and never emptied (or, in "
+            "Python, reference cycles that nobody collects: a trace cannot tell)"),
+         N_("bound it (deque(maxlen=...), an LRU), free or del what is done with, move it "
+            "to the host, or hold it by weak references"),
+         N_("bound it (deque(maxlen=...), an LRU), free or del what is done with, or hold it by "
+            "weak "
+            "references")},
+    [TMK_KEEPER_HOOK] =
+        {"hook", N_("a hook of a module's or a tensor's, which keeps what it makes"),
+         N_("remove the hook (handle.remove()) when done, or empty what it fills each "
+            "step"),
+         NULL},
+    [TMK_KEEPER_CYCLE] =
+        {"cycle",
+         N_("objects that go in bursts, as reference cycles do when Python collects "
+            "garbage, or a container that is emptied now and then"),
+         N_("break the cycle (a weak reference, del), or call gc.collect() now and "
+            "then"),
+         NULL},
+    [TMK_KEEPER_GROWING] = {"growing",
+                            N_("one block that is made anew, larger each time (torch.cat)"),
+                            N_("allocate it once at its largest and write into it, or bound its "
+                               "length"),
                             NULL},
-    [TMK_KEEPER_LOADER] = {"loader",
-                           "batches of a data loader that are not let go, or a dataset that keeps "
-                           "what it has read",
-                           "keep no reference to batches after their step, and nothing in the "
-                           "dataset (each worker has its own); lower prefetch_factor and "
-                           "num_workers",
-                           NULL},
+    [TMK_KEEPER_LOADER] =
+        {"loader",
+         N_("batches of a data loader that are not let go, or a dataset that keeps "
+            "what it has read"),
+         N_("keep no reference to batches after their step, and nothing in the "
+            "dataset (each worker has its own); lower prefetch_factor and "
+            "num_workers"),
+         NULL},
 };
 
 const char *tmk_keeper_name(enum tmk_leak_keeper keeper)
@@ -386,11 +392,11 @@ const char *tmk_keeper_name(enum tmk_leak_keeper keeper)
 
 const char *tmk_keeper_text(enum tmk_leak_keeper keeper)
 {
-    return keepers[keeper].text;
+    return _(keepers[keeper].text);
 }
 
 const char *tmk_leak_advice(const struct tmk_leak *leak)
 {
     const char *for_host = keepers[leak->keeper].advice_for_host;
-    return for_host && leak->device == TIDEMARK_HOST ? for_host : keepers[leak->keeper].advice;
+    return _(for_host && leak->device == TIDEMARK_HOST ? for_host : keepers[leak->keeper].advice);
 }

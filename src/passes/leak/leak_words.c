@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "model/run.h"
 #include "passes/leak/leaks.h"
 #include "trace/layout.h"
@@ -17,7 +18,7 @@ __attribute__((format(printf, 2, 3))) static void append(char *buffer, const cha
     size_t n = strlen(buffer);
     va_list args;
     va_start(args, format);
-    vsnprintf(buffer + n, TMK_LEAK_WORDS_BYTES - n, format, args);
+    vsnprintf(buffer + n, TMK_LEAK_WORDS_BYTES - n, _(format), args);
     va_end(args);
 }
 
@@ -76,7 +77,7 @@ const char *tmk_leak_evidence_text(const struct tmk_leak *leak, char *buffer)
     }
     append_steps(leak, buffer);
     append(buffer, "; all %" PRIu32 " of them %s alive at the end of step %" PRId64, leak->n_rises,
-           leak->is_let_go ? "were" : "are still", leak->at_step);
+           leak->is_let_go ? _("were") : _("are still"), leak->at_step);
     if (leak->is_let_go)
         append(buffer, ", when most of it was let go");
     return buffer;
@@ -89,7 +90,8 @@ const char *tmk_doubt_text(const struct tmk_leak *doubt, char *buffer)
     switch (doubt->doubt) {
     case TMK_DOUBT_FEW:
         append(buffer, "%" PRIu32 " %s kept something, too few to judge: a longer run will tell",
-               doubt->n_rises, doubt->first_step == TMK_NO_STEP ? "parts of the time" : "steps");
+               doubt->n_rises,
+               doubt->first_step == TMK_NO_STEP ? _("parts of the time") : _("steps"));
         break;
     case TMK_DOUBT_SLOWING:
         append(buffer, "it grows slower and slower, as a cache does that fills");
@@ -154,11 +156,11 @@ static void append_leaks(const struct tmk_leakage *l, char *buffer)
         is_faster |= leak->is_faster;
     }
     tmk_size_text(tmk_size_whole(has_steps ? per_step : 60 * per_second), size);
-    append(buffer, "memory kept after a %s %s by %s", has_steps ? "step" : "minute",
-           is_over ? "GREW" : "GROWS", size);
+    append(buffer, "memory kept after a %s %s by %s", has_steps ? _("step") : _("minute"),
+           is_over ? _("GREW") : _("GROWS"), size);
     if (is_over && has_steps)
         append(buffer, " a step until step %" PRId64, tmk_leakage_get(l, 0)->at_step);
-    append(buffer, "%s", is_faster ? ", faster and faster," : "");
+    append(buffer, "%s", is_faster ? _(", faster and faster,") : "");
     append_sites(l, buffer);
 }
 
@@ -168,7 +170,7 @@ static void append_growth(const struct tmk_leakage *l, const struct tmk_leak_flo
 {
     char size[TMK_AMOUNT_BYTES], reason[TMK_LEAK_WORDS_BYTES];
     append(buffer, "memory%s grew by %s in %" PRIu32 " rise%s; not judged a leak: ",
-           tmk_leakage_n_steps(l) > 0 ? " kept after a step" : "",
+           tmk_leakage_n_steps(l) > 0 ? _(" kept after a step") : "",
            tmk_size_text(floor->bytes, size), floor->n_rises, floor->n_rises == 1 ? "" : "s");
     if (tmk_leakage_n_doubts(l) > 0)
         append(buffer, "%s", tmk_doubt_text(tmk_leakage_doubt(l, 0), reason));
@@ -182,11 +184,11 @@ static void append_growth(const struct tmk_leakage *l, const struct tmk_leak_flo
 const char *tmk_leakage_text(const struct tmk_leakage *l, enum tmk_steps_trend trend, char *buffer)
 {
     static const char *const says[] = {
-        [TMK_STEPS_TREND_TOO_SHORT] = "too few to say whether memory grows",
-        [TMK_STEPS_TREND_STEADY] = "memory kept after a step is steady",
-        [TMK_STEPS_TREND_GROWING] = "memory kept after a step grows by little",
-        [TMK_STEPS_TREND_SHRINKING] = "memory kept after a step shrinks",
-        [TMK_STEPS_TREND_VARYING] = "memory kept after a step goes up and down",
+        [TMK_STEPS_TREND_TOO_SHORT] = N_("too few to say whether memory grows"),
+        [TMK_STEPS_TREND_STEADY] = N_("memory kept after a step is steady"),
+        [TMK_STEPS_TREND_GROWING] = N_("memory kept after a step grows by little"),
+        [TMK_STEPS_TREND_SHRINKING] = N_("memory kept after a step shrinks"),
+        [TMK_STEPS_TREND_VARYING] = N_("memory kept after a step goes up and down"),
     };
     struct tmk_leak_floor floor = tmk_leakage_floor(l);
     buffer[0] = 0;
@@ -199,10 +201,10 @@ const char *tmk_leakage_text(const struct tmk_leakage *l, enum tmk_steps_trend t
             append_growth(l, &floor, buffer);
         else
             append(buffer, "%s",
-                   says[trend == TMK_STEPS_TREND_TOO_SHORT ? TMK_STEPS_TREND_STEADY : trend]);
+                   _(says[trend == TMK_STEPS_TREND_TOO_SHORT ? TMK_STEPS_TREND_STEADY : trend]));
         break;
     case TMK_LEAK_TOO_SHORT:
-        append(buffer, "%s", says[TMK_STEPS_TREND_TOO_SHORT]);
+        append(buffer, "%s", _(says[TMK_STEPS_TREND_TOO_SHORT]));
         break;
     }
     return buffer;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
 #include "passes/oom/oom_causes.h"
@@ -27,7 +28,7 @@ void tmk_fixing_add(struct tmk_fixing *f, struct tmk_fix fix, const char *format
     char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof text, _(format), args);
     va_end(args);
     if (f->c->n_fixes == TMK_MAX_FIXES)
         return;
@@ -167,7 +168,7 @@ static void empty_cache(struct tmk_fixing *f)
                                     .is_for_cause = is_first_cause(c, TMK_CAUSE_FRAGMENTATION)},
                    "Call torch.cuda.empty_cache() before %s allocates. Torch had %s cached. "
                    "torch.cuda.set_per_process_memory_fraction() keeps it below a limit.",
-                   c->scene.owner ? c->scene.owner : "another library",
+                   c->scene.owner ? c->scene.owner : _("another library"),
                    tmk_size_text(unused, size));
 }
 
@@ -210,7 +211,7 @@ static void stop_leak(struct tmk_fixing *f)
                          .cost = A_LINE,
                          .is_for_cause = is_first_cause(c, TMK_CAUSE_LEAK)},
         "Stop the leak at %.200s. It kept %s more a %s and had reached %s. To free it: %s.",
-        leak->has_site ? tmk_frame_text(&leak->site, true, site) : "a line that is not known",
+        leak->has_site ? tmk_frame_text(&leak->site, true, site) : _("a line that is not known"),
         tmk_size_text(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second),
                       rate),
         has_steps ? "step" : "second", tmk_size_text(c->inquiry.leaked_bytes, size),

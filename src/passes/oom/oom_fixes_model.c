@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kit/amount.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "kit/textmap.h"
 #include "model/owners.h"
 #include "model/run.h"
@@ -48,9 +49,9 @@ static void some_smaller_batch(struct tmk_fixing *f)
                          .cost = THE_BATCH,
                          .is_for_cause = f->c->verdict.rows[0].cause == TMK_CAUSE_DEMAND},
         "Use a smaller batch or shorter sequences. %s.",
-        is_imported ? "A snapshot does not say what blocks are for; a trace of tidemark run does"
-                    : "The category of most blocks is not known, since no module was seen to "
-                      "allocate them");
+        is_imported ? _("A snapshot does not say what blocks are for; a trace of tidemark run does")
+                    : _("The category of most blocks is not known, since no module was seen to "
+                        "allocate them"));
 }
 
 static void smaller_batch(struct tmk_fixing *f)
@@ -82,7 +83,7 @@ static void smaller_batch(struct tmk_fixing *f)
         "gradients over %d parts to train the same. The step needs %s%s; %s of it scales with "
         "the batch.",
         percent, percent * 32 / 100 ? percent * 32 / 100 : 1, (99 + percent) / percent,
-        c->need.is_estimate ? "about " : "at least ", tmk_size_text(c->need.bytes, need),
+        c->need.is_estimate ? "about " : _("at least "), tmk_size_text(c->need.bytes, need),
         tmk_size_text(c->need.scaling_bytes, size));
 }
 
@@ -151,7 +152,7 @@ static void add_checkpointing_fix(struct tmk_fixing *f)
 {
     const struct tmk_case *c = f->c;
     struct blocks blocks;
-    char size[TMK_AMOUNT_BYTES], groups[48] = "each block";
+    char size[TMK_AMOUNT_BYTES], groups[96] = "";
     if (!c->need.has_parts || find_scene_blocks(f, &blocks) < 0) {
         f->failed = f->failed || c->need.has_parts;
         return;
@@ -168,8 +169,9 @@ static void add_checkpointing_fix(struct tmk_fixing *f)
     uint64_t saves = tmk_size_whole((double)(blocks.bytes - kept) * more);
     if (!tmk_fixing_is_much(c, saves))
         return;
+    snprintf(groups, sizeof groups, "%s", _("each block"));
     if (group > 1)
-        snprintf(groups, sizeof groups, "groups of %" PRIu32 " blocks", group);
+        snprintf(groups, sizeof groups, _("groups of %" PRIu32 " blocks"), group);
     tmk_fixing_add(
         f,
         (struct tmk_fix){.kind = "checkpointing",
@@ -399,7 +401,7 @@ static void larger_card(struct tmk_fixing *f)
                                     .is_for_cause = true},
                    "Use a GPU with %s %s free, or shard the model (FSDP). tidemark whatif "
                    "--capacity tells which GPU would do.",
-                   c->need.is_estimate ? "about" : "more than",
+                   c->need.is_estimate ? "about" : _("more than"),
                    tmk_size_text(c->need.bytes > v->limit_bytes ? c->need.bytes : least, need));
 }
 
