@@ -12,13 +12,14 @@ after the other in one folder, so that later ones see what earlier ones made.
 
 Compared are words, not lines: how long names and times are decides where lines break. `...` on a
 line of its own stands for any text, and times, dates and the size of a trace are as good as any
-other, as are the machine's own figures. Sizes, counts, shares and everything else must be equal.
+other, as are the machine's name and its memory. Sizes, counts, shares and everything else must be equal.
 
 `/usr/bin/python3 tests/cli/test_docs_output.py docs/explain.md` prints what its blocks give now.
 """
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -138,7 +139,7 @@ def results(name):
             if kind == "shows":
                 folder.prepare(said)
             for command, shown in commands:
-                yield command, shown, folder.run(command)
+                yield command, shown, re.sub(rf"\b{re.escape(socket.gethostname())}\b", "vm", folder.run(command))
     finally:
         folder.close()
 
