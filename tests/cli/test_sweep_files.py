@@ -358,6 +358,21 @@ class Page(html.parser.HTMLParser):
         self.text.append(data)
 
 
+def test_page_links_to_what_is_there(tmp_path):
+    """The log, the run and the picture of a cell, where they are in the folder; nothing outside of it."""
+    make_sweep(tmp_path)
+    journal = tmp_path / "sweep.jsonl"
+    text = journal.read_text().replace('"run": null', '"run": "runs/0008.tmk", "log": "../secret.log"', 2)
+    journal.write_text(text)
+    (tmp_path.parent / "secret.log").write_text("")
+    (tmp_path / "runs" / "0008.tmk").mkdir(parents=True)
+    (tmp_path / "memory_timeline_config_2.png").write_bytes(b"")
+    write_files(tmp_path)
+    page = Page()
+    page.feed((tmp_path / "index.html").read_text())
+    assert sorted(page.fetched) == ["memory_timeline_config_2.png", "runs/0008.tmk", "runs/0008.tmk"]
+
+
 def test_page_stands_alone_and_is_escaped(sweep):
     text = (sweep[0] / "index.html").read_text()
     page = Page()

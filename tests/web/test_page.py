@@ -39,6 +39,7 @@ def test_every_run(browser, page, name):
     browser.shot(name)
     report = json.loads(tidemark("report", run, "--json"))
     assert browser.text(".verdict") == report["health"]["text"]
+    assert str(-2**63) not in browser.text("body")  # no step is no number
     assert shown(browser, "peak") == peak_of(run)["peak_allocated"]
     assert shown(browser, "total") == peak_of(run)["peak_allocated"]
 

@@ -3,7 +3,7 @@ t=s?Ne(this.bytes,s):new Float64Array(0),this.made.set(e,t)}return t}};function 
 i=e,o=0;for(let a=0;a<t;a++){let c=0,u=1,m;do m=r[i++],c+=(m&127)*u,u*=128;while(m>127);s===1&&(o+=c%2===0?c/2:-(c+1)/2,
 c=o),n[a]=c}return n}function De(r){let e=atob(r),t=new Uint8Array(e.length);for(let s=0;s<t.length;s++)t[s]=e.charCodeAt(
 s);return t}function We(r){let e=new DataView(r.buffer,r.byteOffset).getUint32(0,!0);return{json:JSON.parse(new TextDecoder().
-decode(r.subarray(4,4+e))),rest:r.subarray(4+e)}}async function be(r){let e=new Blob([De(r)]).stream(),t=new Response(e.
+decode(r.subarray(4,4+e))),rest:r.subarray(4+e)}}async function ve(r){let e=new Blob([De(r)]).stream(),t=new Response(e.
 pipeThrough(new DecompressionStream("deflate")));return We(new Uint8Array(await t.arrayBuffer()))}function re(r,e){e==null||e===!1||(Array.isArray(e)?e.forEach(t=>re(r,t)):r.append(e instanceof Node?e:String(e)))}function h(r,e={},...t){
 let[s,...n]=r.split("."),i=document.createElement(s);n.length&&(i.className=n.join(" "));for(let[o,a]of Object.entries(e))
 typeof a=="function"?i.addEventListener(o,a):a===!0?i.setAttribute(o,""):a!==void 0&&a!==!1&&i.setAttribute(o,String(a));
@@ -15,16 +15,16 @@ a-hidden":"true"});return e.style.background=r,e}function L(r,e){let t=window.de
 n=Math.max(1,Math.round(s*t)),i=Math.max(1,Math.round(e*t));(r.width!==n||r.height!==i)&&(r.width=n,r.height=i,r.style.width=
 `${s}px`,r.style.height=`${e}px`);let o=r.getContext("2d");return o.setTransform(t,0,0,t,0,0),o.clearRect(0,0,s,e),o}function T(r){
 let e=!1;return()=>{e||(e=!0,requestAnimationFrame(()=>{e=!1,r()}))}}function y(r){return getComputedStyle(document.documentElement).
-getPropertyValue(r).trim()}var V=[["parameter","#3f9b5b"],["buffer","#8c6d46"],["optimizer_state","#dba520"],["gradient","#3f74c4"],["input","#27a5\
-a0"],["activation","#d6604d"],["kv_cache","#4f8f8b"],["autograd_detail","#7fb2e5"],["temporary","#9970ab"],["embedding",
+getPropertyValue(r).trim()}var V=[["parameter","#49b477"],["buffer","#a0580f"],["optimizer_state","#d9a420"],["gradient","#1a71e3"],["input","#1378\
+85"],["activation","#d6604d"],["kv_cache","#5e6356"],["autograd_detail","#62b5e8"],["temporary","#764c9a"],["embedding",
 "#2a6459"],["attention","#4a3fc0"],["mlp","#f7a88f"],["normalization","#d9a3ee"],["lora","#c51b7d"],["conv","#7a2f6b"],[
-"expert","#8a3a1c"],["router","#f0d37a"],["(cuBLAS workspace)","#b47b80"],["(cuBLASLt workspace)","#c9b08a"],["head","#7\
-fc06a"],["model_load","#3f9b5b"],["data","#27a5a0"],["wrap","#7fb2e5"],["optimizer_setup","#7d5a1a"],["privacy_setup","#\
-c51b7d"],["forward","#d6604d"],["backward","#3f74c4"],["privacy","#f7a88f"],["optimizer","#dba520"],["eval","#9970ab"],[
-"torch","#ee7a32"],["jax","#3f74c4"],["cupy","#9970ab"],["cublas","#27a5a0"],["cudnn","#7fb2e5"],["nccl","#3f9b5b"],["us\
+"expert","#7a2f1c"],["router","#f0d37a"],["(cuBLAS workspace)","#b47b80"],["(cuBLASLt workspace)","#c9b08a"],["head","#7\
+fc06a"],["model_load","#49b477"],["data","#137885"],["wrap","#62b5e8"],["optimizer_setup","#7d5a1a"],["privacy_setup","#\
+c51b7d"],["forward","#d6604d"],["backward","#1a71e3"],["privacy","#f7a88f"],["optimizer","#d9a420"],["eval","#764c9a"],[
+"torch","#ee7a32"],["jax","#1a71e3"],["cupy","#764c9a"],["cublas","#137885"],["cudnn","#62b5e8"],["nccl","#49b477"],["us\
 er","#c51b7d"],["other","#9aa0a6"],["unknown","#c4c7cc"]],$=["#4393c3","#e08214","#33a05c","#d6604d","#9970ab","#878787",
 "#35978f","#c51b7d","#b8860b","#6a51a3"];var Ie=new Map(V),Ke=new Map(V.map(([r],e)=>[r,e]));function x(r){let e=Ie.get(r??"unknown");if(e)return e;let t=0;for(let s=0;s<
-r.length;s++)t=Math.imul(31,t)+r.charCodeAt(s)>>>0;return $[t%$.length]}function ve(r){return Ke.get(r??"unknown")??V.length}var qe={language:"\u4E2D\u6587",theme:"Theme",themeAuto:"System",themeLight:"Light",themeDark:"Dark",search:"Find a file\
+r.length;s++)t=Math.imul(31,t)+r.charCodeAt(s)>>>0;return $[t%$.length]}function be(r){return Ke.get(r??"unknown")??V.length}var qe={language:"\u4E2D\u6587",theme:"Theme",themeAuto:"System",themeLight:"Light",themeDark:"Dark",search:"Find a file\
 , function, module or tensor",skip:"Skip to the contents",overview:"Overview",timeline:"Memory over time",peak:"What was\
  allocated",ooms:"Out of memory",leaks:"Leaks",map:"Segments",steps:"Steps",ranks:"Ranks",device:"Device",settings:"Allo\
 cator settings",marks:"Marks",quality:"What is left out",peakFigure:"Peak allocated",reservedFigure:"Reserved then",limitFigure:"\
@@ -142,17 +142,17 @@ levelsOf(e),a=(s-t)/Math.max(1,n),c=o[0];for(let u of o)u.width<=a*1.01&&(c=u);r
 s)?this.exactBins(e,t,s,n,i):this.cut(e,c,t,s,i)}layersOf(e,t){return this.drawn.timeline.layers.filter(n=>n.device===e&&
 n.by===t).map(n=>({key:{key:n.key,others:n.others},column:this.column(n.column)})).sort((n,i)=>ye(n.key,t)-ye(i.key,t))}cut(e,t,s,n,i){
 let o=O(Math.floor(s/t.width),0,t.n-1),a=O(Math.ceil(n/t.width),o+1,t.n),c=this.layersOf(e,i),u=this.column(`bins.${e}.a\
-t`),m=a-o,d=f=>{let v=new Float64Array(m);for(let k=0;k<m;k++)v[k]=f[t.best[o+k]];return v};return{start:o*t.width,width:t.
+t`),m=a-o,d=f=>{let b=new Float64Array(m);for(let k=0;k<m;k++)b[k]=f[t.best[o+k]];return b};return{start:o*t.width,width:t.
 width,n:m,exact:!1,max:t.max.subarray(o,a),min:t.min.subarray(o,a),at:d(u),reserved:t.reserved.subarray(o,a),used:t.used.
-subarray(o,a),keys:c.map(f=>f.key),layers:c.map(f=>d(f.column))}}exactBins(e,t,s,n,i){let o=this.layersOf(e,i),a=o.map(v=>v.
-key.key),c=this.cut(e,this.levelsOf(e)[0],t,s,i),u=Math.max(1,Math.round(n)),m=(s-t)/u,d=new le(this,e,i,a,o.findIndex(v=>v.
+subarray(o,a),keys:c.map(f=>f.key),layers:c.map(f=>d(f.column))}}exactBins(e,t,s,n,i){let o=this.layersOf(e,i),a=o.map(b=>b.
+key.key),c=this.cut(e,this.levelsOf(e)[0],t,s,i),u=Math.max(1,Math.round(n)),m=(s-t)/u,d=new le(this,e,i,a,o.findIndex(b=>b.
 key.others>0)),f={start:t,width:m,n:u,exact:!0,max:new Float64Array(u),min:new Float64Array(u),at:new Float64Array(u),reserved:new Float64Array(
-u),used:new Float64Array(u),keys:o.map(v=>v.key),layers:o.map(()=>new Float64Array(u))};d.fill(f);for(let v=0;v<u;v++){let k=O(
-Math.floor((t+v*m-c.start)/c.width),0,c.n-1);f.reserved[v]=c.reserved[k],f.used[v]=c.used[k]}return f}};function je(r){let e=Math.
+u),used:new Float64Array(u),keys:o.map(b=>b.key),layers:o.map(()=>new Float64Array(u))};d.fill(f);for(let b=0;b<u;b++){let k=O(
+Math.floor((t+b*m-c.start)/c.width),0,c.n-1);f.reserved[b]=c.reserved[k],f.used[b]=c.used[k]}return f}};function je(r){let e=Math.
 ceil(r.n/2),t={n:e,width:r.width*2,max:new Float64Array(e),min:new Float64Array(e),best:new Int32Array(e),reserved:new Float64Array(
 e),used:new Float64Array(e)};for(let s=0;s<e;s++){let n=2*s,i=Math.min(2*s+1,r.n-1),o=r.max[i]>r.max[n]?i:n;t.max[s]=r.max[o],
 t.best[s]=r.best[o],t.min[s]=Math.min(r.min[n],r.min[i]),t.reserved[s]=Math.max(r.reserved[n],r.reserved[i]),t.used[s]=Math.
-max(r.used[n],r.used[i])}return t}function ye(r,e){return r.others>0?2e3:e==="module"?0:ve(r.key)}var le=class{layer;changes=[];constructor(e,t,s,n,i){
+max(r.used[n],r.used[i])}return t}function ye(r,e){return r.others>0?2e3:e==="module"?0:be(r.key)}var le=class{layer;changes=[];constructor(e,t,s,n,i){
 let o=e.blocks,a=o.keys[s],c=i<0?0:i,u=new Map(n.map((m,d)=>[m,d]));this.layer=new Int16Array(o.n).fill(-1);for(let m=0;m<
 o.n;m++)o.device[m]===t&&(this.layer[m]=u.get(e.text(a[m]))??c);this.source=e}source;gather(e,t,s){let n=this.source.blocks,
 i=0;for(let o=0;o<n.n&&n.alloc[o]<=t;o++)this.layer[o]<0||n.free[o]<e||(n.alloc[o]<e?(s[this.layer[o]]+=n.size[o],i+=n.size[o]):
@@ -236,7 +236,7 @@ let s=[],n=0,i=0;for(let o of t){let a=r.size[e[o.i].block];if(!o.isFree){e[o.i]
 s.push(o.i),n+=a,i=Math.max(i,n);continue}let c=s.indexOf(o.i);if(!(c<0)){s.splice(c,1),n-=a;for(let u=c;u<s.length;u++){
 let m=e[s[u]],d=m.levels[m.levels.length-1]-a;m.times[m.times.length-1]===o.ns?m.levels[m.levels.length-1]=d:(m.times.push(
 o.ns),m.levels.push(d))}}}return i}function he(r,e,t,s){for(let n of e.strips){if(t<n.from||t>n.to)continue;let i=n.times.
-length-1;for(;i>0&&n.times[i]>t;)i--;if(s>=n.levels[i]&&s<n.levels[i]+r.size[n.block])return n}return null}var Me=14,b={left:70,right:10,top:18,bottom:24};function nt(r,e){let t=0;return r.map(s=>{if(s.others>0)return x("other");
+length-1;for(;i>0&&n.times[i]>t;)i--;if(s>=n.levels[i]&&s<n.levels[i]+r.size[n.block])return n}return null}var Me=14,v={left:70,right:10,top:18,bottom:24};function nt(r,e){let t=0;return r.map(s=>{if(s.others>0)return x("other");
 if(s.key===null||e!=="module")return x(s.key);let n=t++,i=$[n%$.length];return n<$.length?i:`color-mix(in srgb, ${i} 55%\
 , ${n%20<10?"#fff":"#000"})`})}function K(r){return r.others>0?l("others",g(r.others)):r.key??l("unknown")}var te=class{constructor(e){
 this.state=e;this.source=e.source;let t=h("div.plot",{},this.canvas,this.overlay,this.tip);this.element=h("section",{id:"\
@@ -276,36 +276,36 @@ state.change({from:this.source.start,to:this.source.end}),p:()=>this.toPeak(),b:
 view.strips}),Escape:()=>this.state.change({cursor:null}),ArrowLeft:()=>e.shiftKey?this.moveCursor(-1):this.pan(-.1),ArrowRight:()=>e.
 shiftKey?this.moveCursor(1):this.pan(.1),Enter:()=>this.look(this.xOf(n??(t+s)/2))}[e.key];!o||e.ctrlKey||e.metaKey||e.altKey||
 (e.preventDefault(),o())}moveCursor(e){let{from:t,to:s,cursor:n}=this.state.view,i=(s-t)/this.plotWidth()*4;this.state.change(
-{cursor:O((n??(t+s)/2)+e*i,t,s)})}look(e,t=-1){if(e<b.left)return;let s=this.strips?he(this.source.blocks,this.strips,this.
+{cursor:O((n??(t+s)/2)+e*i,t,s)})}look(e,t=-1){if(e<v.left)return;let s=this.strips?he(this.source.blocks,this.strips,this.
 timeAt(e),this.levelAt(t)):null;this.chosen.hidden=s===null,s&&w(this.chosen,this.blockTip(s.block),this.wholeStack(s.block));
 let n=this.timeAt(e),i=this.binAt(n);this.state.change({cursor:this.bins.exact||this.state.view.strips?n:this.bins.at[i]})}listenOverview(){
-let e=!1,t=s=>{let n=this.overview.getBoundingClientRect(),{from:i,to:o}=this.state.view,a=(s.clientX-n.left-b.left)/(n.
-width-b.left-b.right)*this.source.end;this.state.change({from:a-(o-i)/2,to:a+(o-i)/2})};this.overview.addEventListener("\
+let e=!1,t=s=>{let n=this.overview.getBoundingClientRect(),{from:i,to:o}=this.state.view,a=(s.clientX-n.left-v.left)/(n.
+width-v.left-v.right)*this.source.end;this.state.change({from:a-(o-i)/2,to:a+(o-i)/2})};this.overview.addEventListener("\
 pointerdown",s=>{e=!0,this.overview.setPointerCapture(s.pointerId),t(s)}),this.overview.addEventListener("pointermove",s=>{
 e&&t(s)}),this.overview.addEventListener("pointerup",()=>{e=!1})}get height(){return window.innerWidth<600?240:300}plotWidth(){
-return Math.max(50,this.canvas.parentElement.clientWidth-b.left-b.right)}plotHeight(){return this.height-b.top-b.bottom}timeAt(e){
-let{from:t,to:s}=this.state.view;return t+O((e-b.left)/this.plotWidth(),0,1)*(s-t)}xOf(e){let{from:t,to:s}=this.state.view;
-return b.left+(e-t)/(s-t)*this.plotWidth()}levelAt(e){return(1-(e-b.top)/this.plotHeight())*this.top}yOf(e){return b.top+
+return Math.max(50,this.canvas.parentElement.clientWidth-v.left-v.right)}plotHeight(){return this.height-v.top-v.bottom}timeAt(e){
+let{from:t,to:s}=this.state.view;return t+O((e-v.left)/this.plotWidth(),0,1)*(s-t)}xOf(e){let{from:t,to:s}=this.state.view;
+return v.left+(e-t)/(s-t)*this.plotWidth()}levelAt(e){return(1-(e-v.top)/this.plotHeight())*this.top}yOf(e){return v.top+
 (1-e/this.top)*this.plotHeight()}binAt(e){return O(Math.floor((e-this.bins.start)/this.bins.width),0,this.bins.n-1)}limit(){
 return G(this.source,this.source.devices[this.state.view.device])}read(){let e=this.state.view;this.bins=this.source.bins(
 e.device,e.from,e.to,this.plotWidth(),e.by),this.colours=nt(this.bins.keys,e.by),this.strips=e.strips?xe(this.source.blocks,
 e.device,e.from,e.to):null;let t=1;for(let n=0;n<this.bins.n;n++)t=Math.max(t,this.bins.max[n],this.bins.reserved[n]-1,this.
 bins.used[n]-1);let s=this.limit();s!==null&&s<=t*1.6&&(t=Math.max(t,s)),this.top=t*1.04}draw(){if(!this.element.isConnected||
 this.source.devices.length===0)return;this.read();let e=L(this.canvas,this.height);this.drawGrid(e),e.save(),e.beginPath(),
-e.rect(b.left,b.top,this.plotWidth(),this.plotHeight()),e.clip(),this.strips?this.drawStrips(e,this.strips):this.drawLayers(
+e.rect(v.left,v.top,this.plotWidth(),this.plotHeight()),e.clip(),this.strips?this.drawStrips(e,this.strips):this.drawLayers(
 e),this.drawLines(e),e.restore(),this.drawMarks(e),this.drawOverview(),this.drawHover(),this.tellSoon()}tellSoon(){let e=performance.
 now();if(clearTimeout(this.timer),e-this.told<200){this.timer=window.setTimeout(()=>this.tellSoon(),200);return}this.told=
 e,this.fillLegend(),this.describe()}told=-1/0;timer=0;drawGrid(e){let{from:t,to:s}=this.state.view,n=this.plotWidth(),i=this.
 plotHeight();e.font="11px system-ui, sans-serif",e.strokeStyle=y("--grid"),e.fillStyle=y("--faint"),e.lineWidth=1,e.textAlign=
-"right",e.textBaseline="middle";let o=J(this.top,5);for(let u=0;u<=this.top;u+=o){let m=Math.round(this.yOf(u))+.5;R(e,b.
-left,m,b.left+n,m),e.fillText(p(u),b.left-6,m)}e.textAlign="center",e.textBaseline="top";let a=W(s-t,n/110),c=this.source.
-offset;for(let u=Math.ceil((t+c)/a)*a;u<=s+c;u+=a){let m=Math.round(this.xOf(u-c))+.5;R(e,m,b.top+i,m,b.top+i+4),e.fillText(
-A(u,a,s+c),O(m,b.left+20,b.left+n-24),b.top+i+7)}this.drawSteps(e)}drawSteps(e){let t=this.source.column("steps.start"),
+"right",e.textBaseline="middle";let o=J(this.top,5);for(let u=0;u<=this.top;u+=o){let m=Math.round(this.yOf(u))+.5;R(e,v.
+left,m,v.left+n,m),e.fillText(p(u),v.left-6,m)}e.textAlign="center",e.textBaseline="top";let a=W(s-t,n/110),c=this.source.
+offset;for(let u=Math.ceil((t+c)/a)*a;u<=s+c;u+=a){let m=Math.round(this.xOf(u-c))+.5;R(e,m,v.top+i,m,v.top+i+4),e.fillText(
+A(u,a,s+c),O(m,v.left+20,v.left+n-24),v.top+i+7)}this.drawSteps(e)}drawSteps(e){let t=this.source.column("steps.start"),
 s=this.source.column("steps.step"),{from:n,to:i}=this.state.view,o=ue(t,n),a=ue(t,i);if(a-o>this.plotWidth())return;let c=this.
 source.process.ooms.map(u=>this.xOf(u.time_ns-this.source.offset));e.textAlign="left",e.textBaseline="bottom";for(let u=o,
-m=-1/0,d=-1/0;u<a;u++){let f=Math.round(this.xOf(t[u]))+.5,v=u+1<t.length?this.xOf(t[u+1]):1/0;f-m<12||v-f<12||(R(e,f,b.
-top-4,f,b.top+this.plotHeight()),m=f,!(f-d<60||v-f<40||f>b.left+this.plotWidth()-50||c.some(k=>Math.abs(k-f-25)<45))&&(e.
-fillText(`${l("step")} ${s[u]}`,f+3,b.top),d=f))}}drawLayers(e){let t=this.bins,s=t.n,n=new Float64Array(s),i=new Float64Array(
+m=-1/0,d=-1/0;u<a;u++){let f=Math.round(this.xOf(t[u]))+.5,b=u+1<t.length?this.xOf(t[u+1]):1/0;f-m<12||b-f<12||(R(e,f,v.
+top-4,f,v.top+this.plotHeight()),m=f,!(f-d<60||b-f<40||f>v.left+this.plotWidth()-50||c.some(k=>Math.abs(k-f-25)<45))&&(e.
+fillText(`${l("step")} ${s[u]}`,f+3,v.top),d=f))}}drawLayers(e){let t=this.bins,s=t.n,n=new Float64Array(s),i=new Float64Array(
 s+1);for(let o=0;o<=s;o++)i[o]=this.xOf(t.start+o*t.width);t.layers.forEach((o,a)=>{e.fillStyle=this.colours[a],e.beginPath();
 for(let c=0;c<s;c++){let u=this.yOf(n[c]+o[c]);e.lineTo(i[c],u),e.lineTo(i[c+1],u)}for(let c=s-1;c>=0;c--){let u=this.yOf(
 n[c]);e.lineTo(i[c+1],u),e.lineTo(i[c],u)}e.fill();for(let c=0;c<s;c++)n[c]+=o[c]})}drawStrips(e,t){let s=this.source.blocks,
@@ -323,24 +323,24 @@ beginPath();let i=!1;for(let o=0;o<n.n;o++){if(t[o]-s<0){i=!1;continue}let a=thi
 s);i?e.lineTo(a,c):e.moveTo(a,c),e.lineTo(this.xOf(n.start+(o+1)*n.width),c),i=!0}e.stroke()}drawLines(e){e.lineWidth=1,
 e.strokeStyle=y("--least"),this.strips||this.series(e,this.bins.min,0),e.lineWidth=1.5,e.strokeStyle=y("--reserved"),this.
 series(e,this.bins.reserved,1),e.setLineDash([5,3]),e.strokeStyle=y("--device"),this.series(e,this.bins.used,1);let t=this.
-limit();t!==null&&t<=this.top&&(e.strokeStyle=y("--bad"),e.setLineDash([8,4]),R(e,b.left,this.yOf(t),b.left+this.plotWidth(),
-this.yOf(t))),e.setLineDash([])}drawMarks(e){let t=this.source.offset,s=b.top+this.plotHeight(),n=o=>o>=b.left-1&&o<=b.left+
+limit();t!==null&&t<=this.top&&(e.strokeStyle=y("--bad"),e.setLineDash([8,4]),R(e,v.left,this.yOf(t),v.left+this.plotWidth(),
+this.yOf(t))),e.setLineDash([])}drawMarks(e){let t=this.source.offset,s=v.top+this.plotHeight(),n=o=>o>=v.left-1&&o<=v.left+
 this.plotWidth()+1;e.textAlign="center",e.textBaseline="bottom",e.font="bold 11px system-ui, sans-serif";for(let o of this.
 source.process.marks){let a=this.xOf(o.time_ns-t);n(a)&&(e.fillStyle=y("--accent"),e.beginPath(),e.moveTo(a,s-8),e.lineTo(
 a+5,s),e.lineTo(a-5,s),e.fill())}for(let o of this.source.process.ooms){let a=this.xOf(o.time_ns-t);!n(a)||o.device!==this.
-source.devices[this.state.view.device]||(e.strokeStyle=e.fillStyle=y("--bad"),e.lineWidth=1.5,R(e,a,b.top,a,s),e.fillText(
-"OOM",O(a,b.left+14,b.left+this.plotWidth()-14),b.top-2))}let i=this.state.view.cursor;i!==null&&n(this.xOf(i))&&(e.strokeStyle=
-y("--accent"),e.lineWidth=2,R(e,this.xOf(i),b.top,this.xOf(i),s))}drawOverview(){let t=L(this.overview,40),s=this.plotWidth(),
+source.devices[this.state.view.device]||(e.strokeStyle=e.fillStyle=y("--bad"),e.lineWidth=1.5,R(e,a,v.top,a,s),e.fillText(
+"OOM",O(a,v.left+14,v.left+this.plotWidth()-14),v.top-2))}let i=this.state.view.cursor;i!==null&&n(this.xOf(i))&&(e.strokeStyle=
+y("--accent"),e.lineWidth=2,R(e,this.xOf(i),v.top,this.xOf(i),s))}drawOverview(){let t=L(this.overview,40),s=this.plotWidth(),
 n=this.state.view,i=this.source.bins(n.device,this.source.start,this.source.end,s,n.by),o=1;for(let u=0;u<i.n;u++)o=Math.
-max(o,i.max[u]);t.fillStyle=y("--rest");for(let u=0;u<i.n;u++){let m=b.left+u/i.n*s,d=40-i.max[u]/o*36;t.fillRect(m,d,Math.
-max(1,s/i.n+.3),40-d)}let a=b.left+n.from/this.source.end*s,c=b.left+n.to/this.source.end*s;t.fillStyle=y("--shade"),t.fillRect(
-b.left,0,a-b.left,40),t.fillRect(c,0,b.left+s-c,40),t.strokeStyle=y("--accent"),t.lineWidth=2,t.strokeRect(a,1,Math.max(
-2,c-a),38)}drawHover(){let e=L(this.overlay,this.height),t=this.hover,s=t&&this.bins&&t.x>=b.left&&t.x<=b.left+this.plotWidth();
-if(this.tip.hidden=!s,!t||!s)return;e.strokeStyle=y("--text"),e.globalAlpha=.6,R(e,t.x,b.top,t.x,b.top+this.plotHeight()),
-this.brush!==null&&(e.fillStyle=y("--accent"),e.globalAlpha=.2,e.fillRect(Math.min(this.brush,t.x),b.top,Math.abs(t.x-this.
+max(o,i.max[u]);t.fillStyle=y("--rest");for(let u=0;u<i.n;u++){let m=v.left+u/i.n*s,d=40-i.max[u]/o*36;t.fillRect(m,d,Math.
+max(1,s/i.n+.3),40-d)}let a=v.left+n.from/this.source.end*s,c=v.left+n.to/this.source.end*s;t.fillStyle=y("--shade"),t.fillRect(
+v.left,0,a-v.left,40),t.fillRect(c,0,v.left+s-c,40),t.strokeStyle=y("--accent"),t.lineWidth=2,t.strokeRect(a,1,Math.max(
+2,c-a),38)}drawHover(){let e=L(this.overlay,this.height),t=this.hover,s=t&&this.bins&&t.x>=v.left&&t.x<=v.left+this.plotWidth();
+if(this.tip.hidden=!s,!t||!s)return;e.strokeStyle=y("--text"),e.globalAlpha=.6,R(e,t.x,v.top,t.x,v.top+this.plotHeight()),
+this.brush!==null&&(e.fillStyle=y("--accent"),e.globalAlpha=.2,e.fillRect(Math.min(this.brush,t.x),v.top,Math.abs(t.x-this.
 brush),this.plotHeight()));let n=this.timeAt(t.x),i=this.levelAt(t.y),o=this.strips?he(this.source.blocks,this.strips,n,
 i):null;o&&(e.globalAlpha=1,e.lineWidth=2,this.stripPath(e,o),e.stroke()),w(this.tip,o?this.blockTip(o.block):this.binTip(
-n,i));let a=t.x>b.left+this.plotWidth()/2;this.tip.style.left=a?"":`${t.x+14}px`,this.tip.style.right=a?`${this.tip.parentElement.
+n,i));let a=t.x>v.left+this.plotWidth()/2;this.tip.style.left=a?"":`${t.x+14}px`,this.tip.style.right=a?`${this.tip.parentElement.
 clientWidth-t.x+14}px`:"",this.tip.style.top=`${Math.min(t.y,60)}px`}stepAt(e){let t=this.source.column("steps.start"),s=this.
 source.column("steps.end"),n=ue(t,e+1)-1;return n>=0&&e<=s[n]?this.source.column("steps.step")[n]:null}when(e){let t=this.
 stepAt(e),{from:s,to:n}=this.state.view,i=A(e+this.source.offset,(n-s)/1e3);return t===null?i:`${i} \xB7 ${l("step")} ${t}`}binTip(e,t){
@@ -438,8 +438,8 @@ this.top=1;for(let s of this.curves)for(let n of s.values)n>this.top&&(this.top=
 curves)this.drawCurve(e,s,t)}drawCurve(e,t,s){let n=Math.min(this.n,Math.ceil(this.width)),i=M.top+s,o=!1;e.beginPath();
 for(let a=0;a<n;a++){let c=Math.floor(a*this.n/n),u=Math.floor((a+1)*this.n/n),m=NaN;for(let k=c;k<Math.max(c+1,u);k++)t.
 values[k]<=m||(m=t.values[k]);let d=M.left+a/n*this.width,f=M.left+(a+1)/n*this.width;if(Number.isNaN(m)||m===void 0){o=
-!1;continue}let v=M.top+(1-m/this.top)*s;t.filled?e.rect(d,v,Math.max(.6,f-d-(f-d>4?1:0)),i-v):o?e.lineTo(d,v):e.moveTo(
-d,v),t.filled||e.lineTo(f,v),o=!0}e.lineWidth=1.6,t.filled?e.fillStyle=t.colour:e.strokeStyle=t.colour,t.filled?e.fill():
+!1;continue}let b=M.top+(1-m/this.top)*s;t.filled?e.rect(d,b,Math.max(.6,f-d-(f-d>4?1:0)),i-b):o?e.lineTo(d,b):e.moveTo(
+d,b),t.filled||e.lineTo(f,b),o=!0}e.lineWidth=1.6,t.filled?e.fillStyle=t.colour:e.strokeStyle=t.colour,t.filled?e.fill():
 e.stroke()}point(e){let t=this.placeAt(e),s=this.canvas.getBoundingClientRect(),n=e.clientX-s.left,i=this.curves.map(a=>({
 c:a,v:a.values[t]})).filter(({v:a})=>a>=0).sort((a,c)=>this.curves.length>8?c.v-a.v:0).slice(0,10);this.tip.hidden=i.length===
 0,w(this.tip,h("b",{},this.options.x(t)),i.map(({c:a,v:c})=>{let u=h("i.swatch");return u.style.background=a.colour,h("d\
@@ -460,8 +460,8 @@ source.text(o[u])),e.fillRect((c.x+m-c.from)*s,c.y,Math.max(.7,(d-m)*s-.4),U-2))
 `${l("map")}: ${this.column("size").length}. ${l("mapHint")}`)}blockAt(e,t){let s=this.column("start"),n=this.column("by\
 tes");for(let i=this.first[e.segment];i<this.first[e.segment]+this.column("blocks")[e.segment];i++)if(t>=s[i]&&t<s[i]+n[i])
 return i;return-1}point(e){let t=this.canvas.getBoundingClientRect(),s=e.clientX-t.left,n=e.clientY-t.top,i=s/t.width*this.
-rowBytes,o=this.pieces.find(v=>n>=v.y&&n<v.y+U&&i>=v.x&&i<v.x+v.to-v.from);if(this.tip.hidden=!o,!o)return;let a=o.from+
-i-o.x,c=this.blockAt(o,a),u=this.state.source,m=(v,k)=>h("div.row",{},h("span",{},v),h("span",{},k)),d=c>=0?u.frames(this.
+rowBytes,o=this.pieces.find(b=>n>=b.y&&n<b.y+U&&i>=b.x&&i<b.x+b.to-b.from);if(this.tip.hidden=!o,!o)return;let a=o.from+
+i-o.x,c=this.blockAt(o,a),u=this.state.source,m=(b,k)=>h("div.row",{},h("span",{},b),h("span",{},k)),d=c>=0?u.frames(this.
 column("stack")[c]):[];w(this.tip,h("b",{},c<0?l("gap"):u.text(this.column("tensor")[c])??l("block")),c<0?m(l("size"),p(
 this.gapAt(o,a))):m(l("size"),p(this.column("bytes")[c])),c>=0&&m(l("category"),u.text(this.column("category")[c])??l("u\
 nknown")),m(l("segment"),`${p(this.column("size")[o.segment])}, `+l(this.column("small")[o.segment]?"smallPool":"largePo\
@@ -475,7 +475,7 @@ r)}function lt(r){return!r||!r.file?r?.function??l("unknown"):`${r.file}${r.line
 if(s[n]===e.line&&r.text(t[n])===e.file)return r.text(r.column("frames.source")[n]);return null}function Se(r,e,t){let s=t??
 ct(r,e);return h("div.site",{},h("code",{},lt(e)),s&&h("code.source",{},s))}function Ae(r){let e=r.process,t=e.peak,s=r.
 report.health,n=s.verdict??"",i=["ran_out","leaks","killed"].includes(n),o=["grew","nearly_ran_out"].includes(n),a=s.text??
-"",c=(m,d,f,v,k)=>h("div.figure",{},h("span",{},m),h("b",{"data-value":v,"data-exact":k??void 0},d),h("small",{},f)),u=t?
+"",c=(m,d,f,b,k)=>h("div.figure",{},h("span",{},m),h("b",{"data-value":b,"data-exact":k??void 0},d),h("small",{},f)),u=t?
 G(r,t.device):null;return h("section.summary",{id:"overview"},h(i?"p.verdict.bad":o?"p.verdict.warn":"p.verdict",{role:"\
 status"},a),s.next&&h("p",{},l("next")," ",h("code",{},s.next)),h("div.figures",{},t&&c(l("peakFigure"),p(t.allocated),`${t.
 device}, ${at(t.step)}, ${l("at",_(t.time_ns))}`,"peak",t.allocated),t&&c(l("reservedFigure"),p(t.reserved),t.reserved?`${E(
@@ -513,10 +513,10 @@ source.drawn;if(!e)return null;let t=r.source.process.fragmentation.find(s=>s.de
 t&&h("p",{},l("mapLine",p(t.reserved),t.device,p(t.allocated),p(t.largest_free))," ",h("button",{type:"button",click:()=>de(
 r,e.time_ns)},l("at",_(e.time_ns+r.source.offset)))),h("p.faint",{},l("mapHint")),new ie(r).element)}function Fe(r){let e=r.
 source,t=e.drawn.steps.shown;if(t===0)return null;let s=e.column("steps.peak"),n=e.column("steps.end_bytes"),i=e.column(
-"steps.step"),o=e.column("steps.start"),a=e.column("steps.end"),c=e.column("steps.bytes"),u=f=>{let v=(a[f]-o[f])*.1;r.change(
-{from:o[f]-v,to:a[f]+v}),document.getElementById("timeline").scrollIntoView({block:"start"})},m=new q([{name:l("stepPeak"),
+"steps.step"),o=e.column("steps.start"),a=e.column("steps.end"),c=e.column("steps.bytes"),u=f=>{let b=(a[f]-o[f])*.1;r.change(
+{from:o[f]-b,to:a[f]+b}),document.getElementById("timeline").scrollIntoView({block:"start"})},m=new q([{name:l("stepPeak"),
 colour:"#86b0d2",values:s,filled:!0},{name:l("stepEnd"),colour:"#d6604d",values:n}],{height:190,label:l("steps"),x:f=>`${l(
-"step")} ${i[Math.min(f,t-1)]}`,click:u}),d=Array.from({length:t},(f,v)=>v).sort((f,v)=>s[v]-s[f]||f-v).slice(0,12);return z(
+"step")} ${i[Math.min(f,t-1)]}`,click:u}),d=Array.from({length:t},(f,b)=>b).sort((f,b)=>s[b]-s[f]||f-b).slice(0,12);return z(
 "steps",l("steps"),m.element,h("h3",{},l("largestSteps")),S([l("step"),l("stepPeak"),l("stepEnd"),l("stepBytes"),l("step\
 Allocations"),l("stepTime")],d.map(f=>[h("button.link",{type:"button",click:()=>u(f)},String(i[f])),p(s[f]),p(n[f]),p(c[f]),
 g(e.column("steps.allocations")[f]),B(a[f]-o[f])]),[1,2,3,4,5]))}function Te(r){let e=r.drawn.processes,t=r.report.ranks;
@@ -545,20 +545,20 @@ r.rank):r.pid!==null?l("pid",r.pid):l("process")}function Pe(r){let e=r.source.p
 r,t.time_ns-r.source.offset)},_(t.time_ns)),t.step===null?"-":String(t.step),t.name??"-",t.text]),[1]),e.mark_count>e.marks.
 length&&h("p.faint",{},l("shown",e.marks.length,g(e.mark_count))))}var Re=document.getElementById("page");function fe(r){try{return localStorage.getItem(`tidemark.${r}`)}catch{return null}}
 function Ce(r,e){try{localStorage.setItem(`tidemark.${r}`,e)}catch{}}function ze(r){r==="light"||r==="dark"?document.documentElement.
-dataset.theme=r:delete document.documentElement.dataset.theme}function bt(r){let e=r.source.report,t=r.source.process,s=h(
+dataset.theme=r:delete document.documentElement.dataset.theme}function vt(r){let e=r.source.report,t=r.source.process,s=h(
 "input",{type:"search",placeholder:l("search"),"aria-label":l("search"),value:r.view.query}),n=0;s.addEventListener("inp\
 ut",()=>{clearTimeout(n),n=window.setTimeout(()=>r.change({query:s.value.trim()}),120)});let i=h("select",{"aria-label":l(
 "theme"),change:a=>{let c=a.target.value;Ce("theme",c),ze(c),r.change({})}},["auto","light","dark"].map(a=>h("option",{value:a,
 selected:(fe("theme")??"auto")===a},l(`theme${a[0].toUpperCase()}${a.slice(1)}`)))),o=h("button",{type:"button",click:()=>{
 let a=Y()==="en"?"zh":"en";Ce("language",a),ae(a),He(r.source)}},l("language"));return h("header",{},h("a.skip",{href:"#\
 overview"},l("skip")),h("div.name",{},h("h1",{},e.run.replace(/\/+$/,"").split("/").pop()??e.run),h("p.faint",{},[pe(t),
-t.host,t.command,l("started",e.started_utc)].filter(Boolean).join(" \xB7 "))),h("div.tools",{},s,i,o))}function vt(r){return h(
+t.host,t.command,l("started",e.started_utc)].filter(Boolean).join(" \xB7 "))),h("div.tools",{},s,i,o))}function bt(r){return h(
 "nav",{"aria-label":l("overview")},r.map(e=>{let t=e.querySelector("h2")?.textContent??l("overview");return h("a",{href:`\
 #${e.id}`,click:s=>{s.preventDefault(),e.scrollIntoView({block:"start"}),e.setAttribute("tabindex","-1"),e.focus({preventScroll:!0})}},
 t)}))}function He(r){let e=new ne(r),t=r.process,n=[Ae(r),r.devices.length>0&&new te(e).element,Le(e),r.drawn.peak&&new se(
 e).element,(t.leaks.length>0||t.steps.count>0)&&$e(r),Oe(e),_e(r),Fe(e),Te(r),Ee(r),Pe(e),Be(r)].filter(i=>i instanceof HTMLElement);
-w(Re,bt(e),vt(n),h("main",{},n),h("footer",{},l("madeBy",r.report.tidemark))),window.onhashchange=()=>{e.read(),e.change(
+w(Re,vt(e),bt(n),h("main",{},n),h("footer",{},l("madeBy",r.report.tidemark))),window.onhashchange=()=>{e.read(),e.change(
 e.view)},document.documentElement.dataset.ready="1"}function yt(r){let e=r instanceof Error?r.message:String(r);w(Re,h("\
 p.verdict.bad",{role:"alert"},l("failed",typeof DecompressionStream>"u"?l("old"):e)))}async function gt(){let r=fe("lang\
 uage")??navigator.language;ae(r.startsWith("zh")?"zh":"en"),ze(fe("theme")??"auto");let e=document.getElementById("data"),
-{json:t,rest:s}=await be(e.textContent.trim());e.remove(),He(new X(t,s))}gt().catch(yt);})();
+{json:t,rest:s}=await ve(e.textContent.trim());e.remove(),He(new X(t,s))}gt().catch(yt);})();

@@ -41,9 +41,9 @@ static int write_outputs(const struct tmk_sweep_plan *p)
     if (tmk_survey_init(&g, p->results) != 0)
         tmk_die("out of memory");
     tmk_sweep_progress_table(&g);
-    int status = tmk_sweep_outputs(&g, &o);
     if (!p->no_pictures)
-        draw_pictures(p, &g);
+        draw_pictures(p, &g); /* before the page, which links to them */
+    int status = tmk_sweep_outputs(&g, &o);
     tmk_survey_fini(&g);
     if (status != 0) {
         tmk_say("not all files could be written; once that is mended: %s", p->resume);

@@ -198,6 +198,19 @@ static void draw_points(FILE *out, struct sweep_chart *c)
             draw_point(out, c, &c->v->g->configs[k], strong == 1);
 }
 
+/* Mark the memory of the device, where the chart reaches it. */
+static void draw_capacity(FILE *out, const struct sweep_chart *c)
+{
+    double capacity = (double)c->v->g->largest->cell->capacity;
+    char size[TMK_AMOUNT_BYTES];
+    if (c->v->g->largest->cell->capacity == TMK_BYTES_UNKNOWN || capacity > c->most)
+        return;
+    fprintf(out, "<line class=\"cap\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
+            WIDTH - RIGHT, y_of(c, capacity), y_of(c, capacity));
+    fprintf(out, "<text class=\"cap\" x=\"%d\" y=\"%.1f\">%s of the device</text>\n", LEFT + 4,
+            y_of(c, capacity) - 4, tmk_size_text(tmk_size_whole(capacity), size));
+}
+
 /* Make room for every peak, but for estimates only up to twice the largest measured peak. */
 static void find_chart_room(struct sweep_chart *c)
 {
@@ -216,6 +229,9 @@ static void find_chart_room(struct sweep_chart *c)
         c->to = fmax(c->to, value);
     }
     c->most = 1.08 * fmax(c->most, fmin(guessed, 2 * c->most));
+    uint64_t capacity = c->v->g->largest->cell->capacity;
+    if (capacity != TMK_BYTES_UNKNOWN && (double)capacity < 1.5 * c->most)
+        c->most = fmax(c->most, 1.08 * (double)capacity);
 }
 
 bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_answer *v,
@@ -235,6 +251,7 @@ bool tmk_sweep_write_chart(FILE *out, const struct tmk_sweep_answer *v,
     draw_axes(out, &c);
     draw_fit(out, &c);
     draw_points(out, &c);
+    draw_capacity(out, &c);
     fputs("</svg>\n", out);
     free(c.numbers);
     return c.has_arrow;

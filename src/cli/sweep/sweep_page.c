@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/output/html.h"
 #include "cli/output/xalloc.h"
@@ -32,6 +33,9 @@ static const char style[] =
     ".fit{fill:none;stroke:var(--fit);stroke-width:2}.band{fill:var(--band)}"
     ".point{fill:var(--fit)}g.faint{fill:var(--faint);opacity:.45}\n"
     ".guess{fill:var(--box);stroke:var(--fit)}.oom{fill:none;stroke:var(--bad);stroke-width:2}\n"
+    ".cap{stroke:var(--bad);stroke-dasharray:6 "
+    "3}text.cap{fill:var(--bad);stroke:none;font-size:11px}\n"
+    "a{color:var(--fit)}\n"
     ".above{fill:var(--fit);font-size:11px}.refused{fill:var(--bad)}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
     "font-size:13.5px}\n"
@@ -297,6 +301,21 @@ static void put_page_peak(FILE *out, const struct tmk_sweep_answer *v, uint32_t 
                                                            : tmk_size_text(c->peak_reserved, size));
 }
 
+/* Link to a file of the sweep's folder, where it is there. */
+static void put_page_link(FILE *out, const struct tmk_results *r, const char *path,
+                          const char *name)
+{
+    if (!path || path[0] == '/' || strstr(path, ".."))
+        return;
+    char *whole = tmk_xformat("%s/%s", r->folder, path);
+    if (access(whole, R_OK) == 0) {
+        fputs("<a href=\"", out);
+        tmk_html_text(out, path);
+        fprintf(out, "\">%s</a> ", name);
+    }
+    free(whole);
+}
+
 static void put_page_cell(FILE *out, const struct tmk_sweep_answer *v, uint32_t number)
 {
     const struct tmk_cell *c = &v->r->cells[number];
@@ -312,7 +331,13 @@ static void put_page_cell(FILE *out, const struct tmk_sweep_answer *v, uint32_t 
         put_page_bar(out, &c->categories, (double)(v->g->most ? v->g->most : 1));
     else
         tmk_html_element(out, "td class=\"faint why\"", "%s", c->message ? c->message : "");
-    fputs("</tr>\n", out);
+    char *picture = tmk_xformat("memory_timeline_config_%u.png", number + 1);
+    fputs("<td>", out);
+    put_page_link(out, v->r, c->log, "log");
+    put_page_link(out, v->r, c->run, "run");
+    put_page_link(out, v->r, picture, "picture");
+    fputs("</td></tr>\n", out);
+    free(picture);
 }
 
 static void put_page_cells(FILE *out, const struct tmk_sweep_answer *v)
@@ -325,7 +350,7 @@ static void put_page_cells(FILE *out, const struct tmk_sweep_answer *v)
     if (v->r->n_repeats > 1)
         fputs("<th class=\"n\">repeat</th>", out);
     fputs("<th>outcome</th><th class=\"n\">peak</th><th class=\"n\">reserved</th>"
-          "<th>what it is made of</th></tr>\n",
+          "<th>what it is made of</th><th></th></tr>\n",
           out);
     for (uint32_t c = 0; c < v->r->n_cells; c++)
         if (v->r->cells[c].outcome != TMK_CELL_EXCLUDED)

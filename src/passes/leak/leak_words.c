@@ -174,6 +174,8 @@ static void append_growth(const struct tmk_leakage *l, const struct tmk_leak_flo
            tmk_size_text(floor->bytes, size), floor->n_rises, floor->n_rises == 1 ? "" : "s");
     if (tmk_leakage_n_doubts(l) > 0)
         append(buffer, "%s", tmk_doubt_text(tmk_leakage_doubt(l, 0), reason));
+    else if (floor->is_over && floor->last_step == TMK_NO_STEP)
+        append(buffer, "nearly all of it early, as what fills or warms up does");
     else if (floor->is_over)
         append(buffer, "nearly all of it by step %" PRId64 ", as what fills or warms up does",
                floor->last_step);
