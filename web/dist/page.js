@@ -298,7 +298,7 @@ now();if(clearTimeout(this.timer),e-this.told<200){this.timer=window.setTimeout(
 e,this.fillLegend(),this.describe()}told=-1/0;timer=0;drawGrid(e){let{from:t,to:s}=this.state.view,n=this.plotWidth(),i=this.
 plotHeight();e.font="11px system-ui, sans-serif",e.strokeStyle=y("--grid"),e.fillStyle=y("--faint"),e.lineWidth=1,e.textAlign=
 "right",e.textBaseline="middle";let o=J(this.top,5);for(let u=0;u<=this.top;u+=o){let m=Math.round(this.yOf(u))+.5;R(e,v.
-left,m,v.left+n,m),e.fillText(p(u),v.left-6,m)}e.textAlign="center",e.textBaseline="top";let a=W(s-t,n/110),c=this.source.
+left,m,v.left+n,m),e.fillText(p(u),v.left-6,m)}e.textAlign="center",e.textBaseline="top";let a=W(s-t,n/85),c=this.source.
 offset;for(let u=Math.ceil((t+c)/a)*a;u<=s+c;u+=a){let m=Math.round(this.xOf(u-c))+.5;R(e,m,v.top+i,m,v.top+i+4),e.fillText(
 A(u,a,s+c),O(m,v.left+20,v.left+n-24),v.top+i+7)}this.drawSteps(e)}drawSteps(e){let t=this.source.column("steps.start"),
 s=this.source.column("steps.step"),{from:n,to:i}=this.state.view,o=ue(t,n),a=ue(t,i);if(a-o>this.plotWidth())return;let c=this.

@@ -317,7 +317,7 @@ export class Timeline {
     }
     c.textAlign = "center";
     c.textBaseline = "top";
-    const step = niceStep(to - from, w / 110), o = this.source.offset;
+    const step = niceStep(to - from, w / 85), o = this.source.offset;
     for (let v = Math.ceil((from + o) / step) * step; v <= to + o; v += step) {
       const x = Math.round(this.xOf(v - o)) + 0.5;
       line(c, x, margin.top + hh, x, margin.top + hh + 4);

@@ -70,18 +70,17 @@ static int put_report_in(const char *language, const struct tmk_report_answer *r
 
 static int write_page_json(struct tmk_page_parts *p, const struct tmk_page_source *s, FILE *out)
 {
-    struct tmk_tree tree;
-    p->tree = &tree;
-    tmk_tree_init_json(&tree, out, 0);
-    tmk_tree_object(&tree, NULL);
-    tmk_tree_u64(&tree, "page", 1);
-    tmk_tree_text(&tree, "language", tmk_language_name());
-    int status = put_report_in("en", s->report, &tree, "report");
+    struct tmk_tree *tree = p->tree;
+    tmk_tree_init_json(tree, out, 0);
+    tmk_tree_object(tree, NULL);
+    tmk_tree_u64(tree, "page", 1);
+    tmk_tree_text(tree, "language", tmk_language_name());
+    int status = put_report_in("en", s->report, tree, "report");
     if (status == 0)
-        status = put_report_in("zh", s->report, &tree, "report_zh");
+        status = put_report_in("zh", s->report, tree, "report_zh");
     tmk_page_put_settings(p);
     put_drawn(p);
-    tmk_tree_end(&tree);
+    tmk_tree_end(tree);
     return status;
 }
 
@@ -103,10 +102,12 @@ int tmk_page_data(const struct tmk_page_source *s, const struct tmk_page_detail 
 {
     struct tmk_page_columns columns = {0};
     struct tmk_page_stacks stacks;
+    struct tmk_tree tree;
     tmk_page_stacks_init(&stacks, s->report->about.p);
     struct tmk_page_parts parts = {.source = s,
                                    .detail = d,
                                    .about = &s->report->about,
+                                   .tree = &tree,
                                    .columns = &columns,
                                    .stacks = &stacks};
     char *json = NULL;

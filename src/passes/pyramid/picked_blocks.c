@@ -48,7 +48,7 @@ static struct tmk_picked_cell *cell_of(const struct tmk_picked_blocks *s, uint32
                                        uint64_t ns)
 {
     uint64_t n = UINT64_C(1) << level;
-    unsigned __int128 scaled = (unsigned __int128)ns * n / (s->end_ns + 1);
+    unsigned __int128 scaled = (unsigned __int128)ns * n / ((unsigned __int128)s->end_ns + 1);
     uint64_t i = scaled < n ? (uint64_t)scaled : n - 1;
     return &s->cells[n - 1 + i];
 }
@@ -90,7 +90,7 @@ static void offer_to_cell(struct tmk_picked_blocks *s, const struct tmk_picked_b
     uint32_t level = level_of(s, b), room = room_of_level(level);
     struct tmk_picked_cell *c = cell_of(s, level, b->alloc_ns);
     if (!c->heap)
-        c->heap = malloc(room * sizeof *c->heap);
+        c->heap = calloc(room, sizeof *c->heap);
     if (!c->heap) {
         s->failed = true;
     } else if (c->n < room) {
