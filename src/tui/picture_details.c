@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "model/run.h"
 #include "passes/forecast.h"
 #include "trace/layout.h"
@@ -29,9 +30,9 @@ enum {
 };
 
 static const char *const titles[] = {
-    [TMK_DETAILS_CATEGORIES] = "CATEGORY",
-    [TMK_DETAILS_MODULES] = "MODULE",
-    [TMK_DETAILS_LINES] = "LINE",
+    [TMK_DETAILS_CATEGORIES] = N_("CATEGORY"),
+    [TMK_DETAILS_MODULES] = N_("MODULE"),
+    [TMK_DETAILS_LINES] = N_("LINE"),
 };
 
 /* ---- facts ---- */
@@ -58,7 +59,7 @@ static void put_memory_facts(struct tmk_grid *g, struct tmk_area *area, const st
     char now[TMK_AMOUNT_BYTES], reserved[TMK_AMOUNT_BYTES] = "-", device[24], text[128];
     if (d->reserved_bytes != UINT64_MAX)
         tmk_size_text(d->reserved_bytes, reserved);
-    snprintf(text, sizeof text, "%s allocated, %s reserved", tmk_size_text(d->now_bytes, now),
+    snprintf(text, sizeof text, _("%s allocated, %s reserved"), tmk_size_text(d->now_bytes, now),
              reserved);
     put_fact(g, area, tmk_device_name(d->device, device), text);
 }
@@ -66,11 +67,11 @@ static void put_memory_facts(struct tmk_grid *g, struct tmk_area *area, const st
 static void put_peak_fact(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
 {
     char peak[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], text[128];
-    int n = snprintf(text, sizeof text, "%s after %s", tmk_size_text(d->peak_bytes, peak),
+    int n = snprintf(text, sizeof text, _("%s after %s"), tmk_size_text(d->peak_bytes, peak),
                      tmk_time_text(d->peak_ns, time));
     if (d->peak_step != TMK_NO_STEP)
-        snprintf(text + n, sizeof text - (size_t)n, ", in step %" PRId64, d->peak_step);
-    put_fact(g, area, "peak", text);
+        snprintf(text + n, sizeof text - (size_t)n, _(", in step %" PRId64), d->peak_step);
+    put_fact(g, area, _("peak"), text);
 }
 
 static void put_steps(struct tmk_grid *g, struct tmk_area *area, const struct tmk_details *d)
@@ -80,12 +81,12 @@ static void put_steps(struct tmk_grid *g, struct tmk_area *area, const struct tm
         return;
     int n = snprintf(text, sizeof text, "%s", tmk_count_text(d->n_steps, count));
     if (d->step_ns)
-        n += snprintf(text + n, sizeof text - (size_t)n, ", %s each",
+        n += snprintf(text + n, sizeof text - (size_t)n, _(_(", %s each")),
                       tmk_time_text(d->step_ns, time));
     if (d->bytes_per_step > 0)
-        snprintf(text + n, sizeof text - (size_t)n, "; memory kept after a step GROWS by %s",
+        snprintf(text + n, sizeof text - (size_t)n, _("; memory kept after a step GROWS by %s"),
                  tmk_size_text((uint64_t)d->bytes_per_step, growth));
-    put_inked_fact(g, area, "steps", d->bytes_per_step > 0 ? TMK_INK_WARN : TMK_INK_PLAIN, text);
+    put_inked_fact(g, area, _("steps"), d->bytes_per_step > 0 ? TMK_INK_WARN : TMK_INK_PLAIN, text);
 }
 
 static const struct tmk_top_process *process_of(const struct tmk_top_model *m, uint32_t pid)
@@ -106,12 +107,12 @@ static void put_uses(struct tmk_grid *g, struct tmk_area *area, const struct tmk
         return;
     int n = 0;
     if (on_device)
-        n = snprintf(text, sizeof text, "%s on device %s%s", tmk_size_text(p->used_bytes, used),
+        n = snprintf(text, sizeof text, _("%s on device %s%s"), tmk_size_text(p->used_bytes, used),
                      p->devices, on_host ? ", " : "");
     if (on_host)
-        snprintf(text + n, sizeof text - (size_t)n, "%s of the host",
+        snprintf(text + n, sizeof text - (size_t)n, _("%s of the host"),
                  tmk_size_text(p->host_bytes, host));
-    put_fact(g, area, "uses", text);
+    put_fact(g, area, _("uses"), text);
 }
 
 static void put_process_facts(struct tmk_grid *g, struct tmk_area *area,
@@ -120,14 +121,14 @@ static void put_process_facts(struct tmk_grid *g, struct tmk_area *area,
     char text[TMK_JOB_TEXT_BYTES + 64];
     const struct tmk_top_process *p = process_of(m, pid);
     if (!p) {
-        snprintf(text, sizeof text, "%" PRIu32 ", which has ended", pid);
-        put_fact(g, area, "process", text);
+        snprintf(text, sizeof text, _("%" PRIu32 ", which has ended"), pid);
+        put_fact(g, area, _("process"), text);
         return;
     }
     snprintf(text, sizeof text, "%" PRIu32 "  %s", pid, p->command);
-    put_fact(g, area, "process", text);
+    put_fact(g, area, _("process"), text);
     if (p->is_watched)
-        put_fact(g, area, "run", p->job.run);
+        put_fact(g, area, _("run"), p->job.run);
     put_uses(g, area, p);
 }
 
@@ -136,7 +137,7 @@ static void put_forecast(struct tmk_grid *g, struct tmk_area *area, const struct
 {
     char text[TMK_FORECAST_TEXT_BYTES];
     if (area->height > LISTS_LEAST_LINES || f->has_time)
-        put_inked_fact(g, area, "forecast", tmk_picture_risk(f->risk),
+        put_inked_fact(g, area, _("forecast"), tmk_picture_risk(f->risk),
                        tmk_forecast_text(f, false, text));
 }
 
@@ -179,13 +180,13 @@ static void put_list_line(struct tmk_grid *g, struct tmk_area line, const struct
 {
     if (i == 0) {
         tmk_grid_fill(g, line.x, line.y, line.width, TMK_INK_HEAD, ' ');
-        tmk_grid_put(g, line.x, line.y, line.width, TMK_INK_HEAD, titles[list]);
+        tmk_grid_put(g, line.x, line.y, line.width, TMK_INK_HEAD, _(titles[list]));
         if (line.width > 2 * AMOUNT_WIDTH + BAR_WIDTH + 2)
-            put_list_amounts(g, line, TMK_INK_HEAD, "NOW", "AT PEAK");
+            put_list_amounts(g, line, TMK_INK_HEAD, _("NOW"), _("AT PEAK"));
     } else if (i <= d->n_rows[list]) {
         put_row(g, line, d, &d->rows[list][i - 1]);
     } else if (i == d->n_rows[list] + 1 && d->n_more[list] > 0) {
-        tmk_grid_putf(g, line.x, line.y, line.width, TMK_INK_DIM, "and %" PRIu32 " more",
+        tmk_grid_putf(g, line.x, line.y, line.width, TMK_INK_DIM, _("and %" PRIu32 " more"),
                       d->n_more[list]);
     }
 }
@@ -240,23 +241,23 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
     char text[64];
     put_process_facts(g, &area, m, v->pid);
     if (!d) {
-        snprintf(text, sizeof text, g->ascii ? "reading... %u %%" : "reading… %u %%",
+        snprintf(text, sizeof text, g->ascii ? _("reading... %u %%") : _("reading… %u %%"),
                  m->details_percent);
-        put_fact(g, &area, "trace", text);
+        put_fact(g, &area, _("trace"), text);
         return;
     }
     if (d->problem.text[0]) {
-        put_fact(g, &area, "trace", d->problem.text);
+        put_fact(g, &area, _("trace"), d->problem.text);
         return;
     }
     if (!d->has_memory) {
-        put_fact(g, &area, d->card[0] ? "GPU" : "trace",
-                 d->card[0] ? d->card : "nothing has been allocated yet");
+        put_fact(g, &area, d->card[0] ? _("GPU") : _("trace"),
+                 d->card[0] ? d->card : _("nothing has been allocated yet"));
         return;
     }
     put_memory_facts(g, &area, d);
     if (d->card[0])
-        put_fact(g, &area, "GPU", d->card);
+        put_fact(g, &area, _("GPU"), d->card);
     put_peak_fact(g, &area, d);
     put_steps(g, &area, d);
     put_forecast(g, &area, &d->forecast);
@@ -272,22 +273,22 @@ void tmk_picture_details(struct tmk_grid *g, struct tmk_area area, const struct 
 void tmk_picture_help(struct tmk_grid *g, struct tmk_area area)
 {
     static const char *const notes[] = {
-        "USED is what the driver counts for a process, on all its devices; HOST its",
-        "resident memory. What follows is of watched processes (with a mark), on the",
-        "device where they had most. GROWTH: how the memory kept after a step changes.",
-        "A run's line: sums, and the highest peak, growth and risk of its processes.",
-        "K, M, G, T are powers of 1024. - is not known.",
+        N_("USED is what the driver counts for a process, on all its devices; HOST its"),
+        N_("resident memory. What follows is of watched processes (with a mark), on the"),
+        N_("device where they had most. GROWTH: how the memory kept after a step changes."),
+        N_("A run's line: sums, and the highest peak, growth and risk of its processes."),
+        N_("K, M, G, T are powers of 1024. - is not known."),
     };
     unsigned y = area.y + 1, end = area.y + area.height;
     for (const struct tmk_key_help *h = tmk_key_helps; h->keys && y < end; h++, y++) {
         tmk_grid_put(g, area.x + 2, y, HELP_KEYS_WIDTH, TMK_INK_KEY, h->keys);
         if (area.width > HELP_KEYS_WIDTH + 3)
             tmk_grid_put(g, area.x + 2 + HELP_KEYS_WIDTH, y, area.width - HELP_KEYS_WIDTH - 2,
-                         TMK_INK_PLAIN, h->text);
+                         TMK_INK_PLAIN, _(h->text));
     }
     y++;
     for (size_t i = 0; i < TMK_N(notes) && y < end; i++, y++)
-        tmk_grid_put(g, area.x + 2, y, area.width - 2, TMK_INK_DIM, notes[i]);
+        tmk_grid_put(g, area.x + 2, y, area.width - 2, TMK_INK_DIM, _(notes[i]));
 }
 
 /* ---- signals ---- */
@@ -304,7 +305,7 @@ void tmk_picture_signals(struct tmk_grid *g, struct tmk_area area, const struct 
     unsigned y = area.height > height ? area.y + (area.height - height) / 2 : area.y;
     unsigned first =
         height > area.height && v->signal + 3 > area.height ? v->signal + 3 - area.height : 0;
-    snprintf(title, sizeof title, " signal to %" PRIu32, v->wish.pid);
+    snprintf(title, sizeof title, _(" signal to %" PRIu32), v->wish.pid);
     tmk_grid_fill(g, x, y, width, TMK_INK_TITLE, ' ');
     tmk_grid_put(g, x, y, width, TMK_INK_TITLE, title);
     for (unsigned i = first; i < n && y + 1 + i - first < area.y + area.height; i++) {
@@ -312,13 +313,13 @@ void tmk_picture_signals(struct tmk_grid *g, struct tmk_area area, const struct 
         tmk_grid_fill(g, x, line, width, TMK_INK_PLAIN, ' ');
         tmk_grid_put(g, x + 2, line, NAME_WIDTH, TMK_INK_STRONG, tmk_signal_names[i].name);
         tmk_grid_put(g, x + 2 + NAME_WIDTH, line, TEXT_WIDTH, TMK_INK_PLAIN,
-                     tmk_signal_names[i].text);
+                     _(tmk_signal_names[i].text));
         if (i == v->signal)
             tmk_grid_ink(g, x, line, width, TMK_INK_SELECTED);
     }
     if (y + 1 + n - first < area.y + area.height) {
         tmk_grid_fill(g, x, y + 1 + n - first, width, TMK_INK_DIM, ' ');
         tmk_grid_put(g, x + 2, y + 1 + n - first, width - 2, TMK_INK_DIM,
-                     "Enter chooses, Esc goes back");
+                     _("Enter chooses, Esc goes back"));
     }
 }

@@ -118,7 +118,7 @@ static void draw_load(struct tmk_grid *g, unsigned y, const struct device_line *
         put_known(g, l->util, y, UTIL_WIDTH, has_busy, text);
     if (is_host && l->power && d->stalled != TMK_LOAD_UNKNOWN && d->stalled >= 100)
         tmk_grid_putf(g, l->temperature + 1, y, l->power + POWER_WIDTH - l->temperature - 1,
-                      TMK_INK_WARN, "stalled %u %%", d->stalled / 100);
+                      TMK_INK_WARN, _("stalled %u %%"), d->stalled / 100);
     if (is_host)
         return; /* sensors of the host are not asked */
     snprintf(text, sizeof text, g->ascii ? "%" PRIu32 " C" : "%" PRIu32 " °C", load->temperature_c);
@@ -222,5 +222,5 @@ void tmk_picture_devices(struct tmk_grid *g, struct tmk_area area, const struct 
         draw_device(g, area.y + i, &l, &m->devices[i]);
     if (!fits && area.height > 0)
         tmk_grid_putf(g, area.x + 1, area.y + n, area.width - 1, TMK_INK_DIM,
-                      "and %u more: a taller window, or: tidemark top --once", m->n_devices - n);
+                      _("and %u more: a taller window, or: tidemark top --once"), m->n_devices - n);
 }

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "forecast/oom_forecast.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "model/run.h"
 #include "passes/forecast.h"
 #include "trace/layout.h"
@@ -72,7 +73,7 @@ const char *tmk_picture_forecast(const struct tmk_forecast *f, unsigned width, c
     if (!risk || !f->has_time || f->has_run_out) {
         snprintf(buffer, TMK_FORECAST_CELL_BYTES, "%s",
                  !risk                           ? "-"
-                 : f->has_run_out && f->has_time ? "OOM"
+                 : f->has_run_out && f->has_time ? _("OOM")
                                                  : risk);
         return buffer;
     }
@@ -80,7 +81,7 @@ const char *tmk_picture_forecast(const struct tmk_forecast *f, unsigned width, c
     if (f->has_confidence)
         snprintf(confidence, sizeof confidence, " (%.2f)", f->confidence);
     if (f->by_step)
-        snprintf(steps, sizeof steps, ", %s steps",
+        snprintf(steps, sizeof steps, _(", %s steps"),
                  tmk_count_text(tmk_size_whole(f->steps_to_oom), count));
     if (width >= WHOLE_WIDTH)
         snprintf(buffer, TMK_FORECAST_CELL_BYTES, "%s: %s%s%s", risk, time, steps, confidence);
@@ -303,7 +304,7 @@ static void draw_cells(struct tmk_grid *g, unsigned y, unsigned screen_width,
             unsigned indent = width < 3 ? width : 3;
             if (p->job.rank >= 0 && width > indent)
                 x = tmk_grid_putf(g, x + indent, y, width - indent, TMK_INK_PLAIN,
-                                  "rank %" PRId64 " ", p->job.rank);
+                                  _("rank %" PRId64 " "), p->job.rank);
             else
                 x += indent;
             width = hits->heads[n - 1].x + hits->heads[n - 1].width - x;
@@ -356,10 +357,10 @@ static void say_no_processes(struct tmk_grid *g, struct tmk_area area,
     bool is_whole = true; /* all devices answered */
     for (unsigned i = 0; i < m->n_devices; i++)
         is_whole &= m->devices[i].users_reason[0] == '\0';
-    const char *text = v->filter[0] ? "no process fits the filter; Esc clears it"
-                       : is_whole   ? "no process uses a device or is watched; to watch one: "
-                                      "tidemark run -- PROGRAM ..."
-                                    : "no process is watched; who uses the devices is not known";
+    const char *text = v->filter[0] ? _("no process fits the filter; Esc clears it")
+                       : is_whole   ? _("no process uses a device or is watched; to watch one: "
+                                          "tidemark run -- PROGRAM ...")
+                                    : _("no process is watched; who uses the devices is not known");
     if (area.height > 1)
         tmk_grid_put(g, area.x + 1, area.y + 1, area.width - 1, TMK_INK_DIM, text);
 }

@@ -27,6 +27,7 @@
 #include <wchar.h>
 
 #include "base/array.h"
+#include "kit/language.h"
 
 enum { RESTORE_BYTES = 512, ESCAPE_MS = 100 }; /* over ssh the rest of a key may arrive late */
 
@@ -149,12 +150,12 @@ static int start_curses(struct tmk_error *err)
 {
     int status = 0;
     if (setupterm(NULL, STDOUT_FILENO, &status) != OK && status != 1)
-        return refuse_screen(err, "this machine does not know the terminal", "");
+        return refuse_screen(err, _("this machine does not know the terminal"), "");
     if (!cur_term || !cursor_address)
-        return refuse_screen(err, "the terminal", " cannot place its cursor");
+        return refuse_screen(err, _("the terminal"), _(" cannot place its cursor"));
     terminal.curses = newterm(NULL, stdout, stdin);
     if (!terminal.curses)
-        return refuse_screen(err, "this machine does not know the terminal", "");
+        return refuse_screen(err, _("this machine does not know the terminal"), "");
     set_term(terminal.curses);
     return 0;
 }

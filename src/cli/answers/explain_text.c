@@ -196,8 +196,8 @@ static void tell_holders(const struct tmk_case *c, struct tmk_sheet *sheet)
         struct size a;
         told[best] = true;
         size_t at = strlen(text);
-        snprintf(text + at, sizeof text - at, "%s%s %s", n ? ", " : "",
-                 tmk_category_name((uint8_t)best), size_or_dash(of[best], &a));
+        snprintf(text + at, sizeof text - at, "%s%s %s", n ? _(", ") : "",
+                 _(tmk_category_name((uint8_t)best)), size_or_dash(of[best], &a));
     }
     if (text[0] && of[TIDEMARK_UNKNOWN] < c->scene.allocated_bytes / 2)
         tmk_sheet_text(sheet, "Allocated then: %s.", text);
@@ -395,8 +395,8 @@ static char *worth_text(const struct tmk_case *c, const struct tmk_fix *fix)
                           : !fix->avoids   ? _("not enough alone")
                           : fix->is_enough ? _("enough, the job runs to its end")
                                            : _("gets past this request");
-    return tmk_xformat("%s: %s%s%s%s.", _(proofs[fix->proof]), outcome,
-                       outcome[0] && saves ? "; " : "", saves ? _("saves ") : "",
+    return tmk_xformat(_("%s: %s%s%s%s."), _(proofs[fix->proof]), outcome,
+                       outcome[0] && saves ? _("; ") : "", saves ? _("saves ") : "",
                        saves        ? size_or_dash(fix->saves_bytes, &a)
                        : outcome[0] ? ""
                                     : _("helps"));

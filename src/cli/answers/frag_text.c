@@ -198,7 +198,7 @@ static void print_pins(const struct pins *pins, struct tmk_sheet *sheet)
         tmk_table_count(t, pin->n_segments);
         tmk_table_count(t, pin->n_blocks);
         tmk_table_size(t, pin->block_bytes);
-        tmk_table_cell(t, pin->category);
+        tmk_table_cell(t, _(pin->category));
         tmk_table_cell(t, pin->site);
     }
     tmk_sheet_table(sheet, t);

@@ -91,7 +91,7 @@ char *tmk_failed_request_text(const struct tmk_failed_request *r)
                        is_host ? "" : _(" on "), is_host ? "" : tmk_device_name(r->device, device),
                        step, r->is_of_driver ? _("request to the driver") : _("request"), request,
                        r->site ? _(" at ") : "", r->site ? tmk_frame_text(r->site, true, site) : "",
-                       allocated, has_reserved ? (has_limit ? ", " : _(" and ")) : "",
+                       allocated, has_reserved ? (has_limit ? _(", ") : _(" and ")) : "",
                        has_reserved ? reserved : "", has_reserved ? _(" reserved") : "",
                        has_limit ? _(" and a limit of ") : "", has_limit ? limit : "");
 }
@@ -320,7 +320,7 @@ char *tmk_steps_text(const struct tmk_process_answer *f, bool with_trend)
     if (d.n_steps == 0)
         return NULL;
     return tmk_xformat(_("%s step%s%s%s%s%s%s"), tmk_count_text(d.n_steps, count),
-                       d.n_steps == 1 ? "" : "s", d.mean_ns ? ", " : _(", not finished"),
+                       d.n_steps == 1 ? "" : "s", d.mean_ns ? _(", ") : _(", not finished"),
                        d.mean_ns ? tmk_time_text(d.mean_ns, time) : "", d.mean_ns ? _(" each") : "",
                        with_trend ? "; " : "",
                        with_trend ? tmk_leakage_text(f->leakage, d.trend, words) : "");

@@ -302,7 +302,7 @@ static void say_parts(const struct tmk_leak_process *item, const struct tmk_leak
     for (uint64_t i = 0; i < leak->n_parts && i < SHOWN_PARTS; i++) {
         const struct tmk_leak_part *part = &leak->parts[i];
         char size[TMK_AMOUNT_BYTES];
-        const char *category = tmk_category_name(part->category);
+        const char *category = _(tmk_category_name(part->category));
         say_wrapped(i == 0 ? "made of" : "", "%s %s%s%s",
                     tmk_size_text(tmk_size_whole(scale * part->bytes_per_step), size),
                     category ? category : "unknown", part->module ? " in " : "",

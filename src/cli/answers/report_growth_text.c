@@ -38,7 +38,7 @@ static void add_leak_row(struct tmk_table *t, const struct tmk_leak *leak)
     else
         tmk_table_cell(t, NULL);
     tmk_table_cellf(t, "%.2f", leak->confidence);
-    tmk_table_cell(t, tmk_keeper_name(leak->keeper));
+    tmk_table_cell(t, _(tmk_keeper_name(leak->keeper)));
 }
 
 /* "train.py:41: made in steps 3, 7, 11, ...", and the line's text. */
@@ -51,7 +51,7 @@ static void write_growth_evidence(const struct tmk_process *p, const struct tmk_
     const char *text = leak->has_site ? tmk_source_text(p, &leak->site, source) : NULL;
     bool is_called = leak->has_site && tmk_stack_library_line(p, leak->stack, &f);
     tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site);
-    char *item = tmk_xformat("%s%s%s%s%s%s: %s.", site, text ? ", `" : "", text ? text : "",
+    char *item = tmk_xformat(_("%s%s%s%s%s%s: %s."), site, text ? ", `" : "", text ? text : "",
                              text ? "`" : "", is_called ? _(", made in ") : "",
                              is_called ? tmk_frame_text(&f, true, library) : "",
                              tmk_leak_evidence_text(leak, words));

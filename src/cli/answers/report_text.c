@@ -33,7 +33,7 @@ static void write_verdict(const struct tmk_report_answer *r, struct tmk_sheet *s
     tmk_sheet_verdict(sheet, tmk_health_role(h->kind), "%s.", h->text);
     if (text)
         tmk_sheet_code(sheet, text);
-    tmk_sheet_command(sheet, "next: ", h->next);
+    tmk_sheet_command(sheet, _("next: "), h->next);
     if (!sheet->markdown)
         fputc('\n', sheet->out);
 }
@@ -56,7 +56,7 @@ static void write_report_header(const struct tmk_report_answer *r, struct tmk_sh
     char date[32], time[TMK_AMOUNT_BYTES], events[TMK_AMOUNT_BYTES], allocs[TMK_AMOUNT_BYTES];
     char frees[TMK_AMOUNT_BYTES];
     struct tmk_table *t = tmk_table_open(sheet->markdown ? titled : columns, 2);
-    write_pair(t, "program", f->p->command[0] ? f->p->command : NULL);
+    write_pair(t, _("program"), f->p->command[0] ? f->p->command : NULL);
     tmk_table_cell(t, _("process"));
     char *process = f->p->pid ? tmk_xformat(_("%" PRIu64 " on %s%s, "), f->p->pid,
                                             f->p->host[0] ? f->p->host : "-",
@@ -73,7 +73,7 @@ static void write_report_header(const struct tmk_report_answer *r, struct tmk_sh
                     tmk_count_text(f->n_frees, frees), f->n_frees == 1 ? "" : "s");
     char *steps = tmk_steps_text(f, false);
     if (steps)
-        write_pair(t, "steps", steps);
+        write_pair(t, _("steps"), steps);
     free(steps);
     tmk_sheet_table(sheet, t);
 }
@@ -201,7 +201,7 @@ static void write_some_of_the_rest(const struct tmk_report_answer *r, struct tmk
         write_quality(r, sheet);
     if (!sheet->markdown)
         fputc('\n', sheet->out);
-    tmk_sheet_command(sheet, "everything: ", command);
+    tmk_sheet_command(sheet, _("everything: "), command);
     free(command);
     tmk_arena_fini(&words);
 }

@@ -55,9 +55,9 @@ void tmk_summary_shares(FILE *out, const char *name, enum tmk_by by,
     for (uint64_t i = 0; i < n; i++) {
         char size[TMK_AMOUNT_BYTES], percent[TMK_AMOUNT_BYTES];
         char *key = short_key(rows[i].key, by);
-        char *part =
-            tmk_xformat("%s%.60s %s (%s)", i ? ", " : "", key, tmk_size_text(rows[i].bytes, size),
-                        tmk_percent_text(rows[i].bytes, whole, percent));
+        char *part = tmk_xformat("%s%.60s %s (%s)", i ? _(", ") : "", key,
+                                 tmk_size_text(rows[i].bytes, size),
+                                 tmk_percent_text(rows[i].bytes, whole, percent));
         bool fits =
             tmk_utf8_width(text) + tmk_utf8_width(part) <= TMK_SHEET_WIDTH - TMK_SUMMARY_NAME_WIDTH;
         if (fits || i == 0)

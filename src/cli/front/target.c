@@ -64,9 +64,11 @@ static bool has_steps(const struct tmk_process *p)
 const char *tmk_step_text(const struct tmk_process *p, int64_t step, const char *lead, char *buffer)
 {
     if (step != TMK_NO_STEP)
-        snprintf(buffer, TMK_STEP_TEXT_BYTES, _("%sin step %" PRId64), lead, step);
+        snprintf(buffer, TMK_STEP_TEXT_BYTES, _("%sin step %" PRId64),
+                 strcmp(lead, ", ") == 0 ? _(", ") : lead, step);
     else if (has_steps(p))
-        snprintf(buffer, TMK_STEP_TEXT_BYTES, _("%sbefore the first step"), lead);
+        snprintf(buffer, TMK_STEP_TEXT_BYTES, _("%sbefore the first step"),
+                 strcmp(lead, ", ") == 0 ? _(", ") : lead);
     else
         buffer[0] = '\0';
     return buffer;

@@ -75,7 +75,7 @@ void tmk_tables_write_all(FILE *out)
     size_t widest = widest_name(tables, n);
     for (size_t i = 0; i < n; i++) {
         fprintf(out, "%s%-*s%s  %s\n", tmk_role_on(out, TMK_ROLE_STRONG), (int)widest,
-                tables[i].name, tmk_role_off(out, TMK_ROLE_STRONG), tables[i].meaning);
+                tables[i].name, tmk_role_off(out, TMK_ROLE_STRONG), P_(tables[i].meaning));
         write_column_names(out, &tables[i], widest + 2);
     }
 }

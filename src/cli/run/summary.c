@@ -91,7 +91,7 @@ static void line_peak(const struct tmk_process_answer *f)
     if (!f->has_peak)
         return;
     tmk_summary_line(stderr, "peak", "%s allocated%s%s%s on %s after %s%s",
-                     tmk_size_text(f->peak_bytes, size), f->has_reserved ? ", " : "",
+                     tmk_size_text(f->peak_bytes, size), f->has_reserved ? _(", ") : "",
                      f->has_reserved ? tmk_size_text(f->reserved_bytes, reserved) : "",
                      f->has_reserved ? _(" reserved,") : "", tmk_device_name(f->device, device),
                      tmk_time_text(f->peak_ns + f->p->offset_ns, time),

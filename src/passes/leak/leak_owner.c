@@ -344,13 +344,14 @@ static const struct {
 } keepers[] = {
     [TMK_KEEPER_UNKNOWN] = {NULL, N_("what keeps them is not known"),
                             N_("record with stacks, so that the line is known"), NULL},
-    [TMK_KEEPER_GRAPH] = {"graph", N_("autograd's graph, held by a loss or an output that is kept"),
+    [TMK_KEEPER_GRAPH] = {N_("graph"),
+                          N_("autograd's graph, held by a loss or an output that is kept"),
                           N_("keep loss.item() or tensor.detach() instead of the tensor; run what "
                              "is not trained under "
                              "torch.no_grad()"),
                           NULL},
     [TMK_KEEPER_CONTAINER] =
-        {"container",
+        {N_("container"),
          N_("a list, a dict, a cache or an attribute that is added to and never emptied (or, in "
             "Python, reference cycles that nobody collects: a trace cannot tell)"),
          N_("bound it (deque(maxlen=...), an LRU), free or del what is done with, move it "
@@ -359,24 +360,24 @@ static const struct {
             "weak "
             "references")},
     [TMK_KEEPER_HOOK] =
-        {"hook", N_("a hook of a module's or a tensor's, which keeps what it makes"),
+        {N_("hook"), N_("a hook of a module's or a tensor's, which keeps what it makes"),
          N_("remove the hook (handle.remove()) when done, or empty what it fills each "
             "step"),
          NULL},
     [TMK_KEEPER_CYCLE] =
-        {"cycle",
+        {N_("cycle"),
          N_("objects that go in bursts, as reference cycles do when Python collects "
             "garbage, or a container that is emptied now and then"),
          N_("break the cycle (a weak reference, del), or call gc.collect() now and "
             "then"),
          NULL},
-    [TMK_KEEPER_GROWING] = {"growing",
+    [TMK_KEEPER_GROWING] = {N_("growing"),
                             N_("one block that is made anew, larger each time (torch.cat)"),
                             N_("allocate it once at its largest and write into it, or bound its "
                                "length"),
                             NULL},
     [TMK_KEEPER_LOADER] =
-        {"loader",
+        {N_("loader"),
          N_("batches of a data loader that are not let go, or a dataset that keeps "
             "what it has read"),
          N_("keep no reference to batches after their step, and nothing in the "
