@@ -124,9 +124,10 @@ void tmk_canvas_path(struct tmk_canvas *c, const struct tmk_point *points, size_
 
 /* ---- texts ---- */
 
-/* Append one character as UTF-8. */
+/* Append one character as UTF-8, without the two code points that XML forbids. */
 static void add_letter(struct tmk_canvas *c, uint32_t letter)
 {
+    letter = letter == 0xfffe || letter == 0xffff ? TMK_UTF8_BAD : letter;
     unsigned n = letter < 0x80 ? 1 : letter < 0x800 ? 2 : letter < 0x10000 ? 3 : 4;
     if (c->rc < 0 || (c->rc = TMK_GROW(c->texts, c->n_texts + n + 1, c->text_room)) < 0)
         return;
@@ -138,14 +139,13 @@ static void add_letter(struct tmk_canvas *c, uint32_t letter)
     c->n_texts += n;
 }
 
-/* Append a text as a screen would show it, without the two code points that XML forbids; returns
- * the place of its first byte. */
+/* Append a text as a screen would show it; returns the place of its first byte. */
 static uint64_t add_shown(struct tmk_canvas *c, const char *text)
 {
     uint64_t first = c->n_texts;
     size_t columns;
     for (uint32_t letter; (letter = tmk_utf8_shown(&text, &columns)) != 0;)
-        add_letter(c, letter == 0xfffe || letter == 0xffff ? TMK_UTF8_BAD : letter);
+        add_letter(c, letter);
     add_letter(c, 0);
     return first;
 }

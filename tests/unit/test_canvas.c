@@ -162,6 +162,19 @@ static void test_long_texts_are_shortened_in_the_middle(void **state)
     assert_true(tmk_text_width("mo\xe2\x80\xa6_proj", 12, false) > most);
 }
 
+/* XML has no U+FFFE and U+FFFF, not even as numbers: a picture with one is no picture. */
+static void test_no_letter_that_xml_forbids(void **state)
+{
+    (void)state;
+    tmk_canvas_text(c, 0, 0,
+                    "\xef\xbf\xbe"
+                    "abcdefghijklmnop\xef\xbf\xbf",
+                    &(struct tmk_text_style){.colour = RED, .most = 60});
+    assert_svg("<text x=\"0\" y=\"0\" fill=\"#ff0000\"><title>\xef\xbf\xbd"
+               "abcdefghijklmnop\xef\xbf\xbd</title>\xef\xbf\xbd"
+               "a\xe2\x80\xa6op\xef\xbf\xbd</text>\n");
+}
+
 static void test_no_accent_without_its_letter(void **state)
 {
     (void)state;
@@ -202,6 +215,7 @@ int main(void)
         TEST(test_styles),
         TEST(test_groups),
         TEST(test_long_texts_are_shortened_in_the_middle),
+        TEST(test_no_letter_that_xml_forbids),
         TEST(test_no_accent_without_its_letter),
         TEST(test_widths),
     };
