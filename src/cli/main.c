@@ -149,5 +149,6 @@ int main(int argc, char **argv)
     occupy_standard_files();
     tmk_terminal_init();
     tmk_watch_prepare();
-    return tmk_close_output(stdout, "the output", dispatch_command(argv + 1));
+    int status = dispatch_command(argv + 1);
+    return tmk_close_output(stdout, "the output", status); /* a pager may have changed stdout */
 }

@@ -262,6 +262,23 @@ def test_interrupt_is_the_pagers(folder, pager):
     assert SEQUENCE.sub("", paged(pager)) == in_pipe(["report", "a.tmk"], folder).stdout
 
 
+def test_interrupt_of_a_query_is_the_pagers(folder, pager):
+    """A statement takes ^C while it runs, and gives it back to the pager, not to us."""
+    text, status = on_terminal(["query", "a.tmk", "SELECT * FROM allocations", "--limit", "0"], folder,
+                               keys=[b"\x03", b"q\n"], PAGER=f"{pager}/stubborn")
+    assert status == 0 and "ready" in text
+
+
+def test_what_a_query_says_is_paged(folder, pager):
+    """How many rows are left out, and what is wrong with a later statement, come below the rows."""
+    text, status = on_terminal(["query", "a.tmk", "SELECT id FROM allocations; SELECT nam FROM events"], folder,
+                               PAGER=f"{pager}/pager")
+    assert (text, status) == ("", 2)
+    lines = SEQUENCE.sub("", paged(pager)).splitlines()
+    assert re.fullmatch(r"tidemark: 100 of [0-9,]+ rows; --limit 0 shows all", lines[101])
+    assert lines[102].startswith("tidemark: no such column: nam")
+
+
 def test_messages_keep_their_order(folder, pager):
     """A message comes where it belongs: before the output, or among what is paged."""
     text, status = on_terminal(["peak", "a.tmk", "--by", "colour"], folder, PAGER=f"{pager}/pager")

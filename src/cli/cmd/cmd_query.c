@@ -128,8 +128,10 @@ static int run_query(const struct tmk_args *args)
         status = run_text(&q, text);
     } else
         status = run_input(&q);
-    if (status == TMK_QUERY_INTERRUPTED)
+    if (status == TMK_QUERY_INTERRUPTED) {
+        tmk_pager_end(); /* the rows that it holds */
         tmk_relay_die(SIGINT);
+    }
     return status;
 }
 

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "cli/front/target.h"
 #include "cli/output/heartbeat.h"
+#include "cli/output/pager.h"
 #include "cli/output/say.h"
 #include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
@@ -102,9 +103,12 @@ static void begin_interrupts(struct tmk_query *q, struct sigaction *ret_before)
         sigaction(SIGINT, &action, NULL);
 }
 
+/* A pager that the rows have started since has ^C, and keeps it. */
 static void end_interrupts(sqlite3 *db, const struct sigaction *before)
 {
-    sigaction(SIGINT, before, NULL);
+    struct sigaction now;
+    if (sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == on_interrupt)
+        sigaction(SIGINT, before, NULL);
     sqlite3_progress_handler(db, 0, NULL, NULL);
 }
 
@@ -113,6 +117,13 @@ static void end_interrupts(sqlite3 *db, const struct sigaction *before)
 static const char *lead_of(const struct tmk_query *q)
 {
     return q->is_shell ? "" : "tidemark: ";
+}
+
+/* Returns where to say something that belongs behind the rows. */
+static FILE *behind_rows(void)
+{
+    fflush(stdout);
+    return tmk_pager_talk();
 }
 
 static int offset_of_error(sqlite3 *db)
@@ -128,20 +139,20 @@ static int offset_of_error(sqlite3 *db)
 /* Say what went wrong with the statement that `text` begins with. */
 static int complain_of_statement(struct tmk_query *q, const char *text)
 {
-    fflush(stdout);
+    FILE *out = behind_rows();
     if (tmk_sql_refusal(q->sql)) {
-        fprintf(stderr,
+        fprintf(out,
                 "%squery only reads: %s is refused; tidemark export --to sqlite makes a file for "
                 "that\n",
                 lead_of(q), tmk_sql_refusal(q->sql));
         return TMK_EXIT_USAGE;
     }
     if (n_interrupts > 0) {
-        fprintf(stderr, "%sinterrupted\n", lead_of(q));
+        fprintf(out, "%sinterrupted\n", lead_of(q));
         return TMK_QUERY_INTERRUPTED;
     }
     char *message = tmk_xstrdup(sqlite3_errmsg(q->db)); /* looking for names is a query, too */
-    tmk_query_hint(stderr, lead_of(q), q->db, text, message, offset_of_error(q->db));
+    tmk_query_hint(out, lead_of(q), q->db, text, message, offset_of_error(q->db));
     free(message);
     return TMK_EXIT_USAGE;
 }
@@ -153,12 +164,12 @@ static void say_rest(const struct tmk_query *q, const struct tmk_query_rows *row
     const char *option = q->is_shell ? ".limit" : "--limit";
     if (rows->n_more == 0)
         return;
-    fflush(stdout);
+    FILE *out = behind_rows();
     if (rows->has_uncounted)
-        fprintf(stderr, "%sthe first %s rows; there are more: %s 0 shows all\n", lead_of(q),
+        fprintf(out, "%sthe first %s rows; there are more: %s 0 shows all\n", lead_of(q),
                 tmk_count_text(rows->n_shown, shown), option);
     else
-        fprintf(stderr, "%s%s of %s rows; %s 0 shows all\n", lead_of(q),
+        fprintf(out, "%s%s of %s rows; %s 0 shows all\n", lead_of(q),
                 tmk_count_text(rows->n_shown, shown),
                 tmk_count_text(rows->n_shown + rows->n_more, all), option);
 }
@@ -246,7 +257,7 @@ static int ask_there(const struct tmk_query *q, const char *text)
 static int run_remotely(struct tmk_query *q, const char *text)
 {
     struct sigaction before, ignore = {.sa_handler = SIG_IGN};
-    int wait_status = 0;
+    int wait_status = TMK_EXIT_FINDING << 8; /* of a child that could not be made */
     uint64_t start_ns = tmk_clock_monotonic_ns();
     fflush(NULL);
     sigaction(SIGINT, NULL, &before);
