@@ -15,7 +15,7 @@ KEYWORDS = {
     "tmk_say": (1,), "tmk_die": (1,), "tmk_fail": (3,), "tmk_fail_os": (4,),
     "tmk_sheet_heading": (2,), "tmk_sheet_text": (2,), "tmk_sheet_verdict": (3,),
     "tmk_summary_line": (2, 3), "tmk_fixing_add": (3,),
-    "tmk_doctor_add": (2,), "tmk_doctor_say": (3,), "tmk_doctor_fix": (2,),
+    "tmk_monitoring_say": (2, 3), "tmk_doctor_add": (2,), "tmk_doctor_say": (3,), "tmk_doctor_fix": (2,),
     "tmk_progress_init": (3,), "tmk_heartbeat_start": (2,),
 }
 # Formats of these are expanded by base/text.c, which knows neither widths nor positions.
@@ -35,6 +35,7 @@ FILE_KEYWORDS = {
     "src/cli/cmd/cmd_doctor.c": {"say_no_proc": (3,)},
     "src/cli/fleet/fleet_text.c": {"say_rest": (3,)},
     "src/cli/query/dot_commands.c": {"refuse": (1,)},
+    "src/cli/sweep/sweep_same.c": {"compare_text_lists": (2,), "say_differs": (2,)},
     "src/cli/weights/weights_text.c": {"say_weight_names": (2,)},
     "src/device/nvml.c": {"explain_driver_state": (3,)},
     "src/fleet/cluster/prometheus.c": {"fail_reader": (2,)},
@@ -177,6 +178,27 @@ def says_something(value):
     """Whether there is a word in it, conversions and macros aside."""
     bare = re.sub(r"%[-+ #0-9.*$l]*(<PRI\w+>|[a-zA-Z%])", "", value)
     return bool(re.search(r"[A-Za-z]", bare))
+
+
+# Functions that are given what no one reads as a sentence: keys, names, commands, SQL, other programs' words.
+MACHINE = re.compile(
+    r"(tmk_tree_|tmk_json_|tmk_csv_|tmk_html_|tmk_args_|tmk_lines_|tmk_reader_info|tmk_kernel_file_read|sqlite3_|"
+    r"str(n?case)?cmp|strn?cmp|strn?casecmp|str(case)?str|strpbrk|strchr|str(c?)spn|strftime|getenv|setenv|f?open$|popen|"
+    r"assert|_Static_assert|static_assert|__attribute__|__asm__|el_set)")
+PROSE = re.compile(r"[A-Za-z]{2,}[,.:;]? +[A-Za-z(]{2,}")
+
+
+def untranslated_prose(sources, allowed=()):
+    """["path:line: text"] of texts of two words or more that nothing translates. `allowed`: patterns of
+    "path: text"."""
+    out = []
+    for path, texts in messages_of(sources)[1].items():
+        for text in texts:
+            bare = re.sub(r"%[-+ #0-9.*$l]*(<PRI\w+>|[a-zA-Z%])", "", text.value)
+            is_prose = PROSE.search(bare) and not any(MACHINE.match(name) for name, _ in text.calls)
+            if is_prose and not any(pattern.match(f"{path}: {text.value}") for pattern in allowed):
+                out.append(f"{path}:{text.line}: {text.value!r}")
+    return out
 
 
 def sources_under(root, folders):

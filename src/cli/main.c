@@ -150,5 +150,5 @@ int main(int argc, char **argv)
     tmk_terminal_init();
     tmk_watch_prepare();
     int status = dispatch_command(argv + 1);
-    return tmk_close_output(stdout, "the output", status); /* a pager may have changed stdout */
+    return tmk_close_output(stdout, N_("the output"), status); /* a pager may have changed stdout */
 }

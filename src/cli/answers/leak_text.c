@@ -249,7 +249,7 @@ static void say_rate(const struct tmk_leak_process *item, const struct tmk_leak 
         say_wrapped("rate", "%s (%.3g block%s) a step%s%s; %s an hour at this speed",
                     tmk_size_text(tmk_size_whole(leak->bytes_per_step), step),
                     leak->blocks_per_step, leak->blocks_per_step == 1 ? "" : "s",
-                    leak->is_faster ? " now, faster and faster" : "",
+                    leak->is_faster ? _(" now, faster and faster") : "",
                     tmk_leak_cadence_text(leak, words), hour);
     else
         say_wrapped("rate", "%s a minute, %s an hour",

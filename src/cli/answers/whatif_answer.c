@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/progress.h"
 #include "model/alloc_conf.h"
 #include "trace/replay.h"
@@ -28,14 +29,15 @@ static void choose_limit(struct asking *q)
     v->limit_bytes = TMK_ALLOC_NO_BOUND;
     if (q->asked->capacity_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = tmk_whatif_share(f, q->asked->capacity_bytes);
-        v->limit_from = "the GPU's";
+        v->limit_from = N_("the GPU's");
     } else if (q->asked->allowed_bytes == TMK_BYTES_UNKNOWN &&
                f->limit_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = f->limit_bytes;
-        v->limit_from = "it ran out there when recorded; --capacity asks about another GPU";
+        v->limit_from = N_("it ran out there when recorded; --capacity asks about another GPU");
     } else if (q->asked->allowed_bytes == TMK_BYTES_UNKNOWN && f->card_bytes != TMK_BYTES_UNKNOWN) {
         v->limit_bytes = tmk_whatif_share(f, f->card_bytes);
-        v->limit_from = "the GPU that it was recorded on, less what the process uses beside torch";
+        v->limit_from =
+            N_("the GPU that it was recorded on, less what the process uses beside torch");
     }
     if (q->asked->allowed_bytes < v->limit_bytes) {
         v->limit_bytes = q->asked->allowed_bytes;

@@ -153,7 +153,7 @@ static void print_limit(struct tmk_sheet *sheet, const struct tmk_whatif_answer 
         return;
     if (v->capacity_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(sheet, "Limit of torch: %s (%s).", tmk_size_text(v->limit_bytes, limit),
-                       v->limit_from);
+                       _(v->limit_from));
     else if (f->outside_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(sheet,
                        "A GPU of %s, all of it for torch: what the process uses beside torch "

@@ -179,7 +179,7 @@ static void print_over(const char *text, unsigned height)
     }
     if (*text)
         printf("%s  %s%s%s\033[K", tmk_role_on(stdout, TMK_ROLE_DETAIL), tmk_glyph("…"),
-               " the window is too short for the rest", tmk_role_off(stdout, TMK_ROLE_DETAIL));
+               _(" the window is too short for the rest"), tmk_role_off(stdout, TMK_ROLE_DETAIL));
     fputs("\033[J", stdout);
 }
 

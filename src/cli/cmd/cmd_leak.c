@@ -11,7 +11,6 @@
 #include "cli/output/say.h"
 #include "cli/remote/remote.h"
 #include "kit/amount.h"
-#include "kit/language.h"
 #include "kit/tree.h"
 #include "monitor/device_leaks.h"
 #include "monitor/growth.h"
@@ -40,9 +39,9 @@ static void say_unlisted(const struct tmk_monitoring *m)
     for (unsigned i = 0; i < tmk_sampler_n_devices(m->sampler); i++) {
         const struct tmk_watched_device *u = tmk_sampler_device(m->sampler, i);
         if (u->reason[0])
-            tmk_monitoring_say(u, _("did not answer"), u->reason);
+            tmk_monitoring_say(u, "did not answer", u->reason);
         else if (u->process_reason[0])
-            tmk_monitoring_say(u, _("does not list its processes"), u->process_reason);
+            tmk_monitoring_say(u, "does not list its processes", u->process_reason);
     }
 }
 

@@ -100,8 +100,7 @@ static unsigned say_silent(const struct tmk_monitoring *m)
         if (u->has_now)
             continue;
         n++;
-        tmk_monitoring_say(u, _("did not answer"),
-                           u->reason[0] ? u->reason : _("it was not asked"));
+        tmk_monitoring_say(u, "did not answer", u->reason[0] ? u->reason : _("it was not asked"));
     }
     return n;
 }

@@ -135,8 +135,8 @@ static void check_shared_memory(struct tmk_doctor_row *r)
     bool is_small = total <= usual;
     tmk_doctor_say(r, is_small ? TMK_GRADE_FAIR : TMK_GRADE_GOOD, "%s%s",
                    tmk_size_text(total, size),
-                   is_small ? ": room for the rings of three processes, and torch's DataLoader "
-                              "workers want it, too"
+                   is_small ? _(": room for the rings of three processes, and torch's DataLoader "
+                                "workers want it, too")
                             : "");
     if (is_small)
         tmk_doctor_fix(r, "start the container with --shm-size=1g; Kubernetes: an emptyDir of "

@@ -71,7 +71,7 @@ static void check_locale(struct tmk_doctor_row *r)
     bool is_utf8 = strcmp(codes, "UTF-8") == 0;
     tmk_doctor_say(r, is_utf8 ? TMK_GRADE_GOOD : TMK_GRADE_FAIR, "%.40s%s%s%s", name,
                    is_utf8 ? "" : " (", is_utf8 ? "" : codes,
-                   is_utf8 ? "" : "): lines and graphs of top may be drawn in ASCII");
+                   is_utf8 ? "" : _("): lines and graphs of top may be drawn in ASCII"));
     if (!is_utf8)
         tmk_doctor_fix(r, "export LC_ALL=C.UTF-8");
     freelocale(locale);
@@ -154,9 +154,10 @@ static void check_fonts(struct tmk_doctor_row *r)
         tmk_doctor_fix(r, "sudo apt-get install fonts-dejavu-core; SVG pictures need none");
     } else {
         tmk_doctor_say(r, TMK_GRADE_GOOD, "%s",
-                       f.has_chinese ? _("Latin and Chinese")
-                                     : "no Chinese ones (fonts-noto-cjk), which only Chinese names "
-                                       "in PNG and PDF pictures need");
+                       f.has_chinese
+                           ? _("Latin and Chinese")
+                           : _("no Chinese ones (fonts-noto-cjk), which only Chinese names "
+                               "in PNG and PDF pictures need"));
     }
 }
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/filters.h"
 #include "base/text.h"
 #include "cli/output/xalloc.h"
 #include "kit/language.h"
@@ -38,10 +37,8 @@ static char *sentence_of_refusal(const struct tmk_refusal *r, size_t n_others)
     char *others = n_others ? tmk_xformat(_(" and %zu other%s"), n_others, n_others == 1 ? "" : "s")
                             : tmk_xstrdup("");
     char *error = r->os_error ? tmk_xformat(" (%s)", strerror(r->os_error)) : tmk_xstrdup("");
-    const char *advice = r->reason == TMK_STOP_SANDBOX
-                             ? "; to record all the same: " TMK_FILTERS_VARIABLE
-                               "=" TMK_FILTERS_TRUST
-                             : "";
+    const char *advice =
+        r->reason == TMK_STOP_SANDBOX ? _("; to record all the same: TIDEMARK_SECCOMP=trust") : "";
     char *who = r->pid ? tmk_xformat(_("process %u%s"), (unsigned)r->pid, others)
                        : nameless_sentence(r, n_others + 1);
     char *text = tmk_xformat("%s: %s%s%s", who, tmk_stop_text(r->reason), error, advice);

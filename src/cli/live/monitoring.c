@@ -114,7 +114,8 @@ static const char *make_text_harmless(const char *text, char *buffer)
 void tmk_monitoring_say(const struct tmk_watched_device *u, const char *what, const char *reason)
 {
     char buffer[REASON_BYTES];
-    tmk_say("device %s %s: %s", u->label, what, make_text_harmless(reason, buffer));
+    tmk_say("device %s %s: %s", u->label, tmk_translated_for_people(what),
+            make_text_harmless(reason, buffer));
 }
 
 /* ---- open, close ---- */

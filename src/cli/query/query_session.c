@@ -25,6 +25,7 @@
 #include "cli/query/sql_words.h"
 #include "cli/remote/remote.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "sql/aggregates.h"
 
 /* ---- the target ---- */
@@ -141,14 +142,15 @@ static int complain_of_statement(struct tmk_query *q, const char *text)
 {
     FILE *out = behind_rows();
     if (tmk_sql_refusal(q->sql)) {
-        fprintf(out,
-                "%squery only reads: %s is refused; tidemark export --to sqlite makes a file for "
-                "that\n",
-                lead_of(q), tmk_sql_refusal(q->sql));
+        fprintf(
+            out,
+            P_("%squery only reads: %s is refused; tidemark export --to sqlite makes a file for "
+               "that\n"),
+            lead_of(q), tmk_sql_refusal(q->sql));
         return TMK_EXIT_USAGE;
     }
     if (n_interrupts > 0) {
-        fprintf(out, "%sinterrupted\n", lead_of(q));
+        fprintf(out, P_("%sinterrupted\n"), lead_of(q));
         return TMK_QUERY_INTERRUPTED;
     }
     char *message = tmk_xstrdup(sqlite3_errmsg(q->db)); /* looking for names is a query, too */
@@ -166,10 +168,10 @@ static void say_rest(const struct tmk_query *q, const struct tmk_query_rows *row
         return;
     FILE *out = behind_rows();
     if (rows->has_uncounted)
-        fprintf(out, "%sthe first %s rows; there are more: %s 0 shows all\n", lead_of(q),
+        fprintf(out, P_("%sthe first %s rows; there are more: %s 0 shows all\n"), lead_of(q),
                 tmk_count_text(rows->n_shown, shown), option);
     else
-        fprintf(out, "%s%s of %s rows; %s 0 shows all\n", lead_of(q),
+        fprintf(out, P_("%s%s of %s rows; %s 0 shows all\n"), lead_of(q),
                 tmk_count_text(rows->n_shown, shown),
                 tmk_count_text(rows->n_shown + rows->n_more, all), option);
 }

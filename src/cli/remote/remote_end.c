@@ -28,6 +28,7 @@
 #include "cli/output/xalloc.h"
 #include "cli/remote/request.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "model/watched.h"
 
 struct serving {
@@ -142,7 +143,7 @@ _Noreturn static void become_command(const struct serving *s, int dispatch(char 
         _exit(TMK_EXIT_FINDING);
     take_settings(&s->request);
     tmk_terminal_init();
-    exit(tmk_close_output(stdout, "the output", dispatch((char **)(void *)s->request.words)));
+    exit(tmk_close_output(stdout, N_("the output"), dispatch((char **)(void *)s->request.words)));
 }
 
 /* Hand a signal on. At the end of stdin nobody waits for an answer. False at the end. */

@@ -243,11 +243,11 @@ static const char *sentence_of(struct tmk_ssh *s, int code)
     const char *name = s->remote_path ? s->remote_path : "tidemark";
     if (code == SSH_FAILED)
         return tmk_xarena_format(&s->texts, _("%s cannot be reached over ssh%s; try: ssh %s true"),
-                                 s->host, s->is_batch ? ", without asking for a password" : "",
+                                 s->host, s->is_batch ? _(", without asking for a password") : "",
                                  s->host);
     if (code == NOT_FOUND && s->remote_path)
-        return tmk_xarena_format(&s->texts, "%s has no program %s (--remote-path, TIDEMARK_REMOTE)",
-                                 s->host, name);
+        return tmk_xarena_format(
+            &s->texts, _("%s has no program %s (--remote-path, TIDEMARK_REMOTE)"), s->host, name);
     if (code == NOT_FOUND)
         return tmk_xarena_format(&s->texts,
                                  _("%s has no tidemark on the PATH of ssh, nor in ~/.local/bin: "

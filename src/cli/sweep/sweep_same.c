@@ -30,7 +30,7 @@ static int say_differs(const struct tmk_results *then, const char *what)
 {
     tmk_say("%s is of another sweep: %s differs. Give another folder with -o, or go on with that "
             "one by: tidemark sweep --resume %s",
-            then->folder, what, tmk_xshell_word(then->arena, then->folder));
+            then->folder, _(what), tmk_xshell_word(then->arena, then->folder));
     return TMK_EXIT_USAGE;
 }
 

@@ -308,7 +308,7 @@ void tmk_sweep_each_note(const struct tmk_sweep_answer *v, bool any_far, bool an
     if (any_range)
         say(to, say_range(v));
     if (any_far)
-        say(to, "~: more than twice what was measured. Try it before you rely on it.");
+        say(to, _("~: more than twice what was measured. Try it before you rely on it."));
 }
 
 static void say_note(void *sheet, const char *text)

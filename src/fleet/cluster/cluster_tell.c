@@ -318,7 +318,7 @@ static int tell_finding(struct tmk_cluster *c, struct tmk_cluster_finding *f)
     case TMK_FINDING_GAP:
         return tell_gap(c, f);
     default:
-        f->text = "agents are scraped without honor_labels: true, so jobs are not recognised";
+        f->text = _("agents are scraped without honor_labels: true, so jobs are not recognised");
         return 0;
     }
 }
