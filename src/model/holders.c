@@ -136,7 +136,7 @@ static bool look_at_frame(const struct tmk_process *p, uint32_t id, struct tmk_h
     struct tmk_frame frame;
     if (tmk_reader_native(p->reader, id, &native))
         return native.path && look_at_native(h, native.path);
-    if (!tmk_reader_frame(p->reader, id, &frame) || !frame.file || !frame.file[0])
+    if (!tmk_process_written_frame(p, id, &frame) || !frame.file || !frame.file[0])
         return false;
     set_owner_by_folder(h, frame.file);
     return true;

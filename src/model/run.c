@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "model/cells.h"
 #include "model/components.h"
 #include "model/owners.h"
 #include "model/run_clock.h"
@@ -91,7 +92,9 @@ static int add_trace(struct tmk_run *run, const char *path, const char *ring_pat
                        : tmk_merge_open(path, &p.reader, &p.live, err);
     if (rc < 0)
         return rc;
-    if ((rc = tmk_owners_open(p.reader, run->components, &p.owners)) < 0) {
+    if ((rc = tmk_cells_open(p.reader, &p.cells)) < 0 ||
+        (rc = tmk_owners_open(p.reader, run->components, &p.owners)) < 0) {
+        tmk_cells_close(p.cells);
         tmk_reader_close(p.reader);
         return tmk_fail(err, rc, "out of memory");
     }
@@ -215,6 +218,7 @@ struct tmk_run *tmk_run_close(struct tmk_run *run)
         return NULL;
     for (uint32_t i = 0; i < run->n_processes; i++) {
         tmk_owners_close(run->processes[i].owners);
+        tmk_cells_close(run->processes[i].cells);
         tmk_reader_close(run->processes[i].reader);
     }
     tmk_components_close(run->components);
@@ -408,10 +412,18 @@ static void add_symbol(const struct tmk_process *p, const struct tmk_native *nat
     }
 }
 
+bool tmk_process_written_frame(const struct tmk_process *p, uint32_t frame, struct tmk_frame *ret)
+{
+    if (!tmk_reader_frame(p->reader, frame, ret))
+        return false;
+    ret->file = tmk_cells_name(p->cells, ret->file);
+    return true;
+}
+
 bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_frame *ret)
 {
     struct tmk_native native;
-    if (!tmk_reader_frame(p->reader, frame, ret))
+    if (!tmk_process_written_frame(p, frame, ret))
         return false;
     if (tmk_reader_native(p->reader, frame, &native))
         add_symbol(p, &native, ret);
@@ -482,7 +494,7 @@ static bool innermost_frame(const struct tmk_process *p, const struct tmk_stack 
                             enum tmk_frame_kind kind, struct tmk_frame *ret)
 {
     for (uint32_t i = 0; i < frames->n_frames; i++)
-        if (tmk_reader_frame(p->reader, frames->frames[i], ret) && tmk_frame_kind(ret) == kind)
+        if (tmk_process_written_frame(p, frames->frames[i], ret) && tmk_frame_kind(ret) == kind)
             return true;
     return false;
 }
@@ -506,7 +518,7 @@ bool tmk_stack_library_line(const struct tmk_process *p, uint32_t stack, struct 
     if (!tmk_reader_stack(p->reader, stack, &frames))
         return false;
     for (uint32_t i = 0; i < frames.n_frames; i++) {
-        if (!tmk_reader_frame(p->reader, frames.frames[i], &f))
+        if (!tmk_process_written_frame(p, frames.frames[i], &f))
             continue;
         enum tmk_frame_kind kind = tmk_frame_kind(&f);
         if (kind == TMK_FRAME_USERS)
@@ -545,7 +557,7 @@ const char *tmk_frame_file(const char *file, char *buffer)
         return buffer;
     }
     const char *slash = strrchr(file, '/'), *cell = strstr(file, "/ipykernel_");
-    if (cell && strchr(cell + 1, '/') == slash)
+    if (cell && strchr(cell + 1, '/') == slash && strncmp(slash, "/In [", 5) != 0)
         return cell + 1;
     return slash ? slash + 1 : file;
 }

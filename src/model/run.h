@@ -24,6 +24,7 @@ struct tmk_process {
     struct tmk_reader *reader;
     struct tmk_symbols **symbols; /* the run's; NULL there: not needed yet */
     struct tmk_owners *owners;    /* owners.h */
+    struct tmk_cells *cells;      /* cells.h; NULL: no notebook */
     const char *file;             /* the trace's name, without folder */
     const char *host;             /* "" when not known */
     const char *command;
@@ -75,6 +76,8 @@ const char *tmk_context_stage(const struct tmk_process *p, const struct tmk_stat
 /* Find a frame. For a native one, function, file and line come from symbols as far as they can;
  * this opens the files that the trace names (symbols.h). False: the frame is not defined. */
 bool tmk_process_frame(const struct tmk_process *p, uint32_t frame, struct tmk_frame *ret);
+/* The same without symbols: what the trace says of the frame. */
+bool tmk_process_written_frame(const struct tmk_process *p, uint32_t frame, struct tmk_frame *ret);
 /* Who wrote a line, by its file. */
 enum tmk_frame_kind {
     TMK_FRAME_USERS,
@@ -95,8 +98,8 @@ bool tmk_stack_site(const struct tmk_process *p, uint32_t stack, struct tmk_fram
 /* Find the library's line that the user's line called to make the block, directly or not: the
  * innermost one. False: there is none between them. */
 bool tmk_stack_library_line(const struct tmk_process *p, uint32_t stack, struct tmk_frame *ret);
-/* Return a file's name as people know it: without folders, "In [12]" for a cell of IPython, and
- * "ipykernel_123/456.py" for a cell of Jupyter, whose name has no number. The buffer of
+/* Return a file's name as people know it: without folders, "In [12]" for a cell of IPython or
+ * Jupyter, and "ipykernel_123/456.py" for a cell whose number is not known. The buffer of
  * TMK_FRAME_FILE_BYTES is used for the second. */
 enum { TMK_FRAME_FILE_BYTES = 32 };
 const char *tmk_frame_file(const char *file, char *buffer);

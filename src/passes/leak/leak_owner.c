@@ -33,7 +33,7 @@ static bool frame_at(const struct tmk_process *p, uint32_t stack, uint32_t level
 {
     struct tmk_stack s;
     return tmk_reader_stack(p->reader, stack, &s) && level < s.n_frames &&
-           tmk_reader_frame(p->reader, s.frames[s.n_frames - 1 - level], ret);
+           tmk_process_written_frame(p, s.frames[s.n_frames - 1 - level], ret);
 }
 
 enum likeness { OTHER_FUNCTION, SAME_FUNCTION, SAME_LINE };
@@ -95,7 +95,7 @@ static bool users_frame(const struct tmk_process *p, const struct tmk_stack *s, 
 {
     struct tmk_frame f;
     for (uint32_t i = 0; i < s->n_frames; i++)
-        if (tmk_reader_frame(p->reader, s->frames[i], &f) && tmk_frame_is_users(&f)) {
+        if (tmk_process_written_frame(p, s->frames[i], &f) && tmk_frame_is_users(&f)) {
             *ret = i;
             return true;
         }
@@ -122,10 +122,10 @@ bool tmk_leak_is_hook(const struct tmk_process *p, uint32_t stack)
     struct tmk_frame line, caller;
     uint32_t i;
     if (!tmk_reader_stack(p->reader, stack, &s) || !users_frame(p, &s, &i) ||
-        !tmk_reader_frame(p->reader, s.frames[i], &line))
+        !tmk_process_written_frame(p, s.frames[i], &line))
         return false;
     do {
-        if (++i >= s.n_frames || !tmk_reader_frame(p->reader, s.frames[i], &caller))
+        if (++i >= s.n_frames || !tmk_process_written_frame(p, s.frames[i], &caller))
             return false;
     } while (is_decorator(&caller));
     bool by_engine = caller.file && strstr(caller.file, "/torch/autograd/");

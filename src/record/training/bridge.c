@@ -221,11 +221,23 @@ static struct tmk_object *say_whether_calm(struct tmk_object *self, struct tmk_o
     return tmk_bridge.py->PyLong_FromLong(tmk_torch_calls_is_calm());
 }
 
+/* text(TEXT), for bridge.py: define it in the trace, for readers that look for it. */
+static struct tmk_object *define_text(struct tmk_object *self, struct tmk_object *arguments)
+{
+    const struct tmk_python *py = tmk_bridge.py;
+    (void)self;
+    (void)tmk_tensor_tags_name(
+        py->PyUnicode_AsUTF8AndSize(py->PyTuple_GetItem(arguments, 0), NULL));
+    py->PyErr_Clear();
+    return python_none();
+}
+
 static struct tmk_python_method bridge_methods[] = {
     {"instances", list_instances, TMK_PYTHON_VARARGS, NULL},
     {"named", name_module, TMK_PYTHON_VARARGS, NULL},
     {"forget", forget_object, TMK_PYTHON_VARARGS, NULL},
     {"later", decide_later, TMK_PYTHON_VARARGS, NULL},
+    {"text", define_text, TMK_PYTHON_VARARGS, NULL},
     {"slots", list_slots, TMK_PYTHON_VARARGS, NULL},
     {"expect", expect_optimizer, TMK_PYTHON_VARARGS, NULL},
     {"tag", tag_address, TMK_PYTHON_VARARGS, NULL},

@@ -3,7 +3,7 @@
 interpreter's lock: when a module is called that has no name yet, when an optimizer is met, and at
 steps 1, 2, 4, 8 ... to see what has changed meanwhile.
 
-The C half has put into this namespace: instances, named, later, forget, expect, tag, parameter, gradients,
+The C half has put into this namespace: instances, named, later, text, forget, expect, tag, parameter, gradients,
 begin, end, await_turn, skip, hush, calm, workspaces, tensors, holder, slots, is_cache_name, caches, categories.
 Nothing here keeps anything alive, nor changes an object of the program's but for one thing: the step() of
 optimizer classes, GradScaler's update() and before 2.0 zero_grad() are wrapped, and restored by disarm().
@@ -30,6 +30,7 @@ OPTIMIZED = 1  # of a code's flags: a function's, with its variables in slots
 MOST_FRAMES, MOST_NAMES, MOST_ITEMS = 64, 2048, 256  # of a search for variables
 ASK_SECONDS, EXIT_SECONDS = 0.05, 0.2  # for finding what holds tensors, see inquire()
 ASK_AFTER = {16, 64, 256, 1024, 4096}  # updates of an optimizer
+MOST_CELLS = 1024  # of a notebook, that get their numbers
 MOST_INSIDE = 100_000  # of a container, looked through for a tensor
 CONTAINERS = {list, tuple, dict, set, frozenset, collections.deque, collections.OrderedDict,
               collections.defaultdict}
@@ -49,6 +50,7 @@ own_roots = set()  # ids of roots that were called, themselves or in part: see n
 updates = {}     # id of an optimizer: how often it has stepped, of those that C does not count
 rounds = {}      # id of an optimizer: updates after which it was looked at last
 wrapped = []     # (class, name of the method, theirs, ours)
+cells = {}       # file of a notebook's cell: its number, as it was last said
 own_steps = []   # weak references to an optimizer, to the function we put into it, to the one before
 n_parameters = 0
 armed_in = None  # the process
@@ -738,8 +740,35 @@ def wrap_scaler():
 def reset():
     global looked, armed_at
     looked, armed_at = 0.0, time.monotonic()
-    for things in (references, roots, parameters, names, own_roots, updates, rounds):
+    for things in (references, roots, parameters, names, own_roots, updates, rounds, cells):
         things.clear()
+
+
+# ---- notebooks ----
+
+def shell():
+    """IPython's, where the program runs in one."""
+    ask = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return ask() if ask else None
+
+
+def note_cells(*_):
+    """Jupyter names a cell's code by a hash of its text. Tell the trace the cells' numbers."""
+    try:
+        for file, number in list(shell().compile._filename_map.items()):
+            if len(cells) < MOST_CELLS and cells.get(file) != number and "/ipykernel_" in file:
+                cells[file] = number
+                text(f"In [{number}]\t{file}")
+    except Exception:  # another IPython than those that we know: a cell has the name of its file
+        pass
+
+
+def watch_cells(watches):
+    try:
+        events = shell().events
+        (events.register if watches else events.unregister)("post_run_cell", note_cells)
+    except Exception:  # none, or it knows nothing of our function
+        pass
 
 
 def arm():
@@ -750,6 +779,7 @@ def arm():
     if armed_in is None and may_ask:
         atexit.register(at_exit)
     armed_in = os.getpid()
+    watch_cells(True)
     wrap_steps()
     wrap_scaler()
     wrap_old()
@@ -763,6 +793,7 @@ def disarm():
     global armed_in
     atexit.unregister(at_exit)
     armed_in = None
+    watch_cells(False)
     unwrap_own()
     for cls, name, theirs, ours in wrapped:
         if cls.__dict__.get(name) is ours:
