@@ -132,6 +132,21 @@ void tmk_language_end_data(void)
     data_depth--;
 }
 
+struct tmk_language_state tmk_language_begin_people(const char *name)
+{
+    struct tmk_language_state before = {chosen, chosen_name, data_depth};
+    (void)tmk_language_set(name);
+    data_depth = 0;
+    return before;
+}
+
+void tmk_language_end_people(const struct tmk_language_state *before)
+{
+    chosen = before->chosen;
+    chosen_name = before->name;
+    data_depth = before->data_depth;
+}
+
 static int compare_english(const void *key, const void *entry)
 {
     return strcmp(key, ((const struct tmk_translation *)entry)->english);

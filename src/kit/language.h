@@ -40,6 +40,17 @@ const char *tmk_language_name(void);
 void tmk_language_begin_data(void);
 void tmk_language_end_data(void);
 
+/* What the language was before tmk_language_begin_people(). */
+struct tmk_language_state {
+    const struct tmk_catalogue *chosen;
+    const char *name;
+    unsigned data_depth;
+};
+/* Around sentences for people that data has in it, as a page does: in the language `name`, which
+ * tmk_language_set() takes. */
+struct tmk_language_state tmk_language_begin_people(const char *name);
+void tmk_language_end_people(const struct tmk_language_state *before);
+
 /* Returns the text in the chosen language, or `text` itself, which may be NULL. What it returns
  * stays valid. */
 const char *tmk_translated(const char *text) __attribute__((format_arg(1)));

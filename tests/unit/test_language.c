@@ -105,6 +105,13 @@ static void test_texts(void **state)
     assert_string_equal(_("out of memory"), "out of memory");
     assert_string_equal(tmk_result_text(TMK_ENOMEM), "out of memory");
     assert_string_equal(tmk_translated_for_people("out of memory"), "内存不足");
+    assert_int_equal(tmk_language_set("en"), 0);
+    struct tmk_language_state before = tmk_language_begin_people("zh");
+    assert_string_equal(_("out of memory"), "内存不足");
+    tmk_language_end_people(&before);
+    assert_string_equal(tmk_language_name(), "en");
+    assert_int_equal(tmk_language_set("zh"), 0);
+    assert_string_equal(_("out of memory"), "out of memory");
     tmk_language_end_data();
     assert_string_equal(_("out of memory"), "内存不足");
     assert_int_equal(tmk_language_set("en"), 0);

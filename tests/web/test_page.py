@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`tidemark report --format html` in Chromium: what it shows is what SQL says, it asks for nothing,
 names stay text, it can be zoomed and read without eyes. With TIDEMARK_SHOTS=FOLDER, pictures."""
+import base64
 import json
 import re
+import zlib
 
 import pytest
 from web_kit import BUILD, sql, tidemark
@@ -224,6 +226,29 @@ def test_chinese(browser, page):
     browser.shot("chinese")
     browser.press("English")
     assert browser.js("[...document.querySelectorAll('h2')].map((e) => e.textContent)") == english
+
+
+def differing(a, b, path=""):
+    """The paths at which two answers of one form differ."""
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        return set().union(*(differing(a[key], b[key], f"{path}.{key}") for key in a))
+    if isinstance(a, list):
+        assert len(a) == len(b)
+        return set().union(*(differing(x, y, path) for x, y in zip(a, b)))
+    return set() if a == b else {path}
+
+
+def test_sentences_are_in_both_languages(page):
+    """And nothing else is: keys, names and figures have no language."""
+    run, file = page("leak")
+    packed = re.search('id="data">([^<]*)<', file.read_text(encoding="utf-8"))[1]
+    data = zlib.decompress(base64.b64decode(packed))
+    told = json.loads(data[4:4 + int.from_bytes(data[:4], "little")])
+    assert told["report"] == json.loads(tidemark("report", run, "--json"))
+    assert differing(told["report"], told["report_zh"]) == {
+        ".health.text", ".processes.leak_text", ".processes.leaks.evidence", ".explain.ooms.fixes.text"}
+    assert told["report_zh"]["health"]["text"].startswith("显存不足")
 
 
 @pytest.mark.parametrize("name", ["demand", "tiny", "ranks", "hostile"])

@@ -54,9 +54,7 @@ static int put_report_in(const char *language, const struct tmk_report_answer *r
 {
     struct tmk_report_answer told = *r;
     bool is_explained = r->explanation && r->about.n_events <= MAX_EVENTS_EXPLAINED_AGAIN;
-    char before[16];
-    snprintf(before, sizeof before, "%s", tmk_language_name());
-    tmk_language_set(language);
+    struct tmk_language_state before = tmk_language_begin_people(language);
     tmk_health_init(&told.health, told.run, &r->about, told.ranks);
     if (is_explained && tmk_explanation_open(r->about.p, NULL, &told.explanation, NULL) < 0)
         tmk_die("out of memory");
@@ -64,7 +62,7 @@ static int put_report_in(const char *language, const struct tmk_report_answer *r
     if (is_explained)
         tmk_explanation_close(told.explanation);
     tmk_health_fini(&told.health);
-    tmk_language_set(before);
+    tmk_language_end_people(&before);
     return status;
 }
 
