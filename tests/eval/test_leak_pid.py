@@ -54,7 +54,7 @@ def test_quiet(shop):
     lines = done.stdout.splitlines()
     assert lines[0].startswith("too short to tell: ")
     assert "Python" not in done.stdout
-    assert lines[-1].startswith("  the process has ")
+    assert lines[-1].startswith("  the process uses ")
     assert not tidemark("leak", pid, "--duration", "soon").stdout
 
 

@@ -110,7 +110,7 @@ idle()
     assert 0 < found["seconds_low"] < found["seconds_to_oom"] < found["seconds_high"]
     assert 0.7 <= found["confidence"] < 1 and "tidemark leak" in found["advice"][0]
     assert query(pid, "SELECT device, pid, rank, risk, steps_to_oom, cause FROM forecast") == [
-        ["cuda:0", str(pid), "", found["risk"], "60", "leak"]]
+        ["cuda:0", str(pid), "", found["risk"], "60", "growth"]]  # less than `leak` reports, 1 MiB
     report = json.loads(tidemark("report", pid, "--format", "json").stdout)["processes"][0]
     assert report["forecast"]["steps_to_oom"] == 60
     assert report["forecast"]["capacity"] == 100_000

@@ -53,7 +53,7 @@ def test_sources_are_in_the_package(recipe, place):
     assert sources == ["bin", "lib", "share", "LICENSE"]
     assert [source for source in sources if not (package / source).exists()] == []
     dev = (REPO / "dev").read_text(encoding="utf-8")
-    assert 'cp -R docs README.md LICENSE "$root"' in dev
+    assert 'cp -R docs README.md README.zh.md LICENSE "$root"' in dev
     meson = (REPO / "meson.build").read_text(encoding="utf-8")
     assert "install_subdir('deploy', install_dir: 'share/tidemark')" in meson
     assert f"-t tidemark:{VERSION} " in TEXT and f"tidemark-{VERSION}-linux-x86_64" in TEXT
