@@ -48,6 +48,7 @@ FILE_KEYWORDS = {
 LISTS = (("src/base/error.h", "#define TMK_ERRORS(X)"), ("src/base/error.c", "os_texts[]"),
          ("src/forecast/oom_forecast_text.c", "texts[] = {"), ("src/forecast/oom_forecast_text.c", "} causes[] = {"),
          ("src/model/run.c", "names[] = {\n        [TIDEMARK_UNKNOWN]"), ("src/trace/layout.h", "#define TMK_STOPS(X)"),
+         ("src/cli/cmd/cmd_ps.c", "ps_columns[PS_N_CELLS]"),
          ("src/passes/oom/oom_causes.c", "names[] = {\n        [TMK_CAUSE_DEMAND]"))
 # Arrays of these types, wherever they are: every text in them is translated by who prints it.
 TABLES = ("struct tmk_column",)

@@ -41,6 +41,7 @@ struct tmk_table {
     uint32_t n_columns;
     bool failed;
     bool has_printed;
+    bool keeps_titles;
     size_t *widths;
     struct table_cell *cells;
     uint64_t n_cells, room;
@@ -67,6 +68,12 @@ struct tmk_table *tmk_table_close(struct tmk_table *t)
     tmk_arena_fini(&t->texts);
     free(t);
     return NULL;
+}
+
+void tmk_table_keep_titles(struct tmk_table *t)
+{
+    if (t)
+        t->keeps_titles = true;
 }
 
 static void add_table_cell(struct tmk_table *t, const char *text)
@@ -155,7 +162,7 @@ static bool has_titles(const struct tmk_table *t)
 
 static const char *title_of(const struct tmk_table *t, uint32_t c)
 {
-    return _(t->columns[c].title);
+    return t->keeps_titles ? t->columns[c].title : _(t->columns[c].title);
 }
 
 static void measure_columns(struct tmk_table *t)

@@ -26,6 +26,8 @@ struct tmk_table;
 /* `columns` is borrowed until close. NULL without memory; all functions take NULL. */
 struct tmk_table *tmk_table_open(const struct tmk_column *columns, uint32_t n_columns);
 struct tmk_table *tmk_table_close(struct tmk_table *t);
+/* Titles are shown as they are: some are names that the user gave. */
+void tmk_table_keep_titles(struct tmk_table *t);
 
 void tmk_table_cell(struct tmk_table *t, const char *text); /* NULL: unknown, shown as "-" */
 void tmk_table_cellf(struct tmk_table *t, const char *format, ...)

@@ -169,6 +169,25 @@ def test_data_has_no_language(words):
     assert chinese.returncode == english.returncode
 
 
+def test_sweep_files_have_no_language():
+    """A sweep's screen is in Chinese, and its files are not; a parameter's name is nobody's word."""
+    done = tidemark("sweep", "--param", "step=1,2,3", "-o", "zh", "--no-pictures", "--", "tinytrain", "--quiet",
+                    "--steps", "{step}", TIDEMARK_LANG="zh")
+    screen = done.stdout.decode()
+    assert done.returncode == 0 and "配置" in screen and re.search(r"^ *step +结果 +峰值", screen, re.M), screen
+    folder = os.path.join(workshop().name, "zh")
+    for name in ("memory_profile_results.json", "memory_profile_summary.csv", "index.html", "sweep.jsonl"):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            assert not re.search("[一-鿿]", file.read()), name
+
+
+def test_monitors_report_has_no_language():
+    done = tidemark("profile", "--duration", "0.2", "--output", "zh.json", TIDEMARK_LANG="zh")
+    assert "设备" in done.stdout.decode()
+    with open(os.path.join(workshop().name, "zh.json"), encoding="utf-8") as file:
+        assert not re.search("[一-鿿]", file.read())
+
+
 def test_errors_beside_data_are_translated():
     done = tidemark("peak", "nosuch.tmk", "--json", TIDEMARK_LANG="zh")
     assert done.stdout == b"" and "tidemark run -o NAME.tmk" in done.stderr.decode()

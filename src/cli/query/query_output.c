@@ -105,6 +105,7 @@ static void flush_rows(struct printer *p)
         p->columns[c].shrink = p->columns[c].align == TMK_RIGHT ? TMK_FIXED : TMK_SHRINK;
     if (!p->has_begun && fits_screen(p))
         p->table = tmk_table_open(p->columns, p->n_columns);
+    tmk_table_keep_titles(p->table);
     p->has_begun = true;
     if (p->table)
         print_table_rows(p);

@@ -11,6 +11,7 @@
 #include "cli/output/xalloc.h"
 #include "cli/sweep/sweep_answer.h"
 #include "kit/arena.h"
+#include "kit/language.h"
 #include "sweep/advice.h"
 #include "sweep/fit.h"
 
@@ -71,18 +72,31 @@ static const struct {
     {"index.html", tmk_sweep_write_page, false},
 };
 
-int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs_options *o)
+/* Write the files, which have no language. 0, or an exit status after a message. */
+static int write_files(const struct tmk_survey *g, const struct tmk_sweep_outputs_options *o)
 {
     struct tmk_sweep_answer v;
     int status = 0;
+    tmk_language_begin_data();
     open_answer(&v, g, o);
     for (size_t i = 0; i < TMK_N(files); i++)
         if (o->detailed || !files[i].is_detailed) {
             int own = write_output(&v, files[i].name, files[i].write);
             status = status ? status : own;
         }
-    if (o->console)
-        tmk_sweep_write_text(o->console, &v);
+    close_answer(&v);
+    tmk_language_end_data();
+    return status;
+}
+
+int tmk_sweep_outputs(const struct tmk_survey *g, const struct tmk_sweep_outputs_options *o)
+{
+    struct tmk_sweep_answer v;
+    int status = write_files(g, o);
+    if (!o->console)
+        return status;
+    open_answer(&v, g, o); /* once more, in the reader's language */
+    tmk_sweep_write_text(o->console, &v);
     close_answer(&v);
     return status;
 }

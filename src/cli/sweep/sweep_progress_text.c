@@ -204,14 +204,14 @@ static void lay_out_progress(struct progress_layout *l, const struct tmk_results
     for (uint32_t p = 0; p < r->n_params; p++)
         add_column(l, r->params[p].name, r->params[p].numbers != NULL, true);
     if (l->has_repeats)
-        add_column(l, "repeat", true, false);
-    add_column(l, "outcome", false, false);
-    add_column(l, "peak", true, false);
+        add_column(l, _("repeat"), true, false);
+    add_column(l, _("outcome"), false, false);
+    add_column(l, _("peak"), true, false);
     if (l->has_reserved)
-        add_column(l, "reserved", true, false);
+        add_column(l, _("reserved"), true, false);
     if (l->has_devices)
-        add_column(l, "device", false, false);
-    add_column(l, "time", true, false);
+        add_column(l, _("device"), false, false);
+    add_column(l, _("time"), true, false);
 }
 
 static void add_progress_row(struct tmk_table *t, const struct progress_layout *l,
@@ -265,6 +265,7 @@ void tmk_sweep_progress_table(const struct tmk_survey *g)
     struct progress_layout l;
     lay_out_progress(&l, r);
     struct tmk_table *t = tmk_table_open(l.columns, l.n);
+    tmk_table_keep_titles(t);
     uint32_t shown = 0, n = r->n_cells - g->n_cells[TMK_CELL_EXCLUDED];
     tmk_sheet_heading(&sheet, "Configurations");
     for (uint32_t i = 0; i < r->n_cells && shown < MOST_ROWS; i++)

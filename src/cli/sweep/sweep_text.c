@@ -325,6 +325,7 @@ static void say_limits(struct tmk_sheet *sheet, const struct tmk_sweep_answer *v
         return;
     add_columns(v, &k);
     struct tmk_table *t = tmk_table_open(k.columns, k.n_params + n);
+    tmk_table_keep_titles(t);
     for (uint32_t i = 0; i < v->advice.n_limits; i++) {
         const struct tmk_advice_limit *l = &v->advice.limits[i];
         char text[512];
