@@ -222,6 +222,20 @@ def test_forecast(runs):
 
 # ---- how it looks
 
+def test_forecast_of_huge_steps(tmp_path):
+    """Steps numbered by a clock: a double no longer tells one from the next."""
+    (tmp_path / "job.py").write_text("""if True:
+        import ctypes
+        recorder = ctypes.CDLL(None)
+        recorder.tidemark_record_alloc.argtypes = [ctypes.c_uint, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p]
+        for i in range(40):
+            recorder.tidemark_record_step(ctypes.c_int64(2**60 + i))
+            recorder.tidemark_record_alloc(0, 4096 + (i << 24), 1 << 22, None)
+""", encoding="utf-8")
+    assert shell("tidemark run -q -o huge.tmk -- /usr/bin/python3 job.py", tmp_path).returncode == 0
+    assert "1.1529215e+18" in texts(tmp_path, "huge.tmk --kind forecast")
+
+
 def test_png(runs):
     plot(runs, "a.tmk --theme dark", "p.png")
     width, height, pixels = read_png(runs / "p.png")

@@ -71,6 +71,22 @@ static void name_line(struct tmk_health *h, const struct tmk_process *p, bool ha
 
 /* ---- out of memory ---- */
 
+struct tmk_failed_request tmk_failed_request_of(const struct tmk_process *p,
+                                                const struct tmk_oom *o)
+{
+    return (struct tmk_failed_request){
+        .p = p,
+        .device = o->device,
+        .step = o->step,
+        .request_bytes = o->requested_bytes,
+        .allocated_bytes = o->allocated_bytes,
+        .reserved_bytes = o->reserved_bytes,
+        .limit_bytes = o->capacity_bytes ? o->capacity_bytes : UINT64_MAX,
+        .is_of_driver = o->is_of_driver,
+        .site = o->has_site ? &o->site : NULL,
+    };
+}
+
 char *tmk_failed_request_text(const struct tmk_failed_request *r)
 {
     char device[24], step[TMK_STEP_TEXT_BYTES], site[TMK_FRAME_TEXT_BYTES];
@@ -115,17 +131,7 @@ static char *what_followed(const struct tmk_process_answer *f, const struct tmk_
 static void judge_oom(struct tmk_health *h, const struct tmk_process_answer *f)
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, 0);
-    struct tmk_failed_request r = {
-        .p = f->p,
-        .device = o->device,
-        .step = o->step,
-        .request_bytes = o->requested_bytes,
-        .allocated_bytes = o->allocated_bytes,
-        .reserved_bytes = o->reserved_bytes,
-        .limit_bytes = o->capacity_bytes ? o->capacity_bytes : UINT64_MAX,
-        .is_of_driver = o->is_of_driver,
-        .site = o->has_site ? &o->site : NULL,
-    };
+    struct tmk_failed_request r = tmk_failed_request_of(f->p, o);
     char *what = tmk_failed_request_text(&r), *then = what_followed(f, o);
     h->kind = TMK_HEALTH_RAN_OUT;
     h->text = tmk_xformat("%s%s", what, then);

@@ -57,6 +57,10 @@ struct tmk_failed_request {
     const struct tmk_frame *site; /* NULL: not known */
 };
 
+/* Returns those of a request that the trace has; borrows from `o`. */
+struct tmk_failed_request tmk_failed_request_of(const struct tmk_process *p,
+                                                const struct tmk_oom *o);
+
 /* Returns "Out of memory on cuda:0 in step 22: the request for 64.0 MiB at train.py:23 step failed
  * with 232.0 MiB allocated and 994.0 MiB reserved", the caller's. */
 char *tmk_failed_request_text(const struct tmk_failed_request *r);

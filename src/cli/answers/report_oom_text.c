@@ -35,17 +35,8 @@ static void write_oom(const struct tmk_process_answer *f, uint64_t i, struct tmk
 {
     const struct tmk_oom *o = tmk_ooms_get(f->ooms, i);
     char time[TMK_AMOUNT_BYTES];
-    char *what = tmk_failed_request_text(&(struct tmk_failed_request){
-        .p = f->p,
-        .device = o->device,
-        .step = o->step,
-        .request_bytes = o->requested_bytes,
-        .allocated_bytes = o->allocated_bytes,
-        .reserved_bytes = o->reserved_bytes,
-        .limit_bytes = o->capacity_bytes ? o->capacity_bytes : UINT64_MAX,
-        .is_of_driver = o->is_of_driver,
-        .site = o->has_site ? &o->site : NULL,
-    });
+    struct tmk_failed_request request = tmk_failed_request_of(f->p, o);
+    char *what = tmk_failed_request_text(&request);
     tmk_sheet_text(sheet, "After %s%s%s: %s.",
                    tmk_time_text(tmk_process_answer_run_ns(f, o->time_ns), time),
                    o->module ? _(", in module ") : "", o->module ? o->module : "", what);

@@ -127,7 +127,7 @@ static void look_into_fonts(struct fonts *f, const char *folder, unsigned depth)
         if (entry->d_name[0] == '.')
             continue;
         look_at_font(f, entry->d_name);
-        if (entry->d_type != DT_DIR)
+        if (entry->d_type == DT_REG) /* some file systems say what is a folder, some do not */
             continue;
         char *path = tmk_xformat("%s/%s", folder, entry->d_name);
         look_into_fonts(f, path, depth + 1);

@@ -83,11 +83,12 @@ void tmk_plot_frame_numbers(const struct tmk_plot_frame *f, unsigned n, double l
 {
     double tic = tmk_plot_tic(f->to - f->from, n);
     tic = tic < least ? least : tic;
-    for (double i = ceil(f->from / tic - 1e-9) + 0.0 /* no -0 */; i * tic <= f->to + 1e-9 * tic;
-         i++) {
+    double first = ceil(f->from / tic - 1e-9), last = floor(f->to / tic + 1e-9);
+    for (unsigned i = 0; i <= last - first; i++) { /* adding 1 to 2^60 changes nothing */
         char text[32];
-        snprintf(text, sizeof text, "%.9g", i * tic);
-        tmk_plot_frame_tic(f, i * tic, text);
+        double x = (first + i) * tic + 0.0; /* no -0 */
+        snprintf(text, sizeof text, "%.9g", x);
+        tmk_plot_frame_tic(f, x, text);
     }
 }
 
