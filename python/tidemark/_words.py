@@ -11,7 +11,10 @@ log = logging.getLogger("tidemark")
 
 
 def is_chinese() -> bool:
-    """True under zh_CN, by the variables that decide the language of messages, in their order."""
+    """True under TIDEMARK_LANG=zh or, without that, under zh_CN, by the variables that decide the language of messages,
+    in their order."""
+    if os.environ.get("TIDEMARK_LANG"):
+        return os.environ["TIDEMARK_LANG"].startswith("zh")
     for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
         value = os.environ.get(variable, "")
         if value:
