@@ -16,7 +16,9 @@ struct head_line {
 struct request_head {
     struct tmk_http_request *request;
     bool has_host, is_old; /* HTTP/1.0 */
-    bool has_authorization, has_accept;
+    bool has_authorization, has_accept, has_type, has_length;
+    bool takes_post;
+    size_t body_most;
 };
 
 const char *tmk_http_status_text(int status)
@@ -26,13 +28,19 @@ const char *tmk_http_status_text(int status)
         const char *text;
     } texts[] = {
         {200, "OK"},
+        {303, "See Other"},
         {400, "Bad Request"},
         {401, "Unauthorized"},
+        {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
+        {411, "Length Required"},
         {413, "Content Too Large"},
         {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {421, "Misdirected Request"},
+        {422, "Unprocessable Content"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
         {503, "Service Unavailable"},
@@ -78,8 +86,9 @@ static bool is_word(const struct head_line *l, const char *word)
 
 /* ---- the request line ---- */
 
-static int take_target(const char *target, size_t n, char *path)
+static int take_target(struct request_head *h, const char *target, size_t n)
 {
+    char *path = h->request->path;
     const char *query = memchr(target, '?', n);
     size_t length = query ? (size_t)(query - target) : n;
     if (n == 0 || target[0] != '/')
@@ -91,6 +100,11 @@ static int take_target(const char *target, size_t n, char *path)
             return 400;
     memcpy(path, target, length);
     path[length] = '\0';
+    if (!h->takes_post || !query)
+        return 200;
+    if (n - length > TMK_HTTP_QUERY_BYTES)
+        return 414;
+    memcpy(h->request->query, query + 1, n - length - 1);
     return 200;
 }
 
@@ -115,10 +129,12 @@ static int take_request_line(struct request_head *h, const struct head_line *lin
     struct head_line method = {line->text, (size_t)(target - line->text)};
     int status = take_version(h, version + 1, (size_t)(end - version - 1));
     if (status == 200)
-        status = take_target(target + 1, (size_t)(version - target - 1), h->request->path);
+        status = take_target(h, target + 1, (size_t)(version - target - 1));
     h->request->is_head = method.n == 4 && memcmp(method.text, "HEAD", 4) == 0;
     bool is_get = method.n == 3 && memcmp(method.text, "GET", 3) == 0;
-    if (status == 200 && !is_get && !h->request->is_head)
+    if (h->takes_post && method.n == 4 && memcmp(method.text, "POST", 4) == 0)
+        h->request->is_post = true;
+    if (status == 200 && !is_get && !h->request->is_post && (h->takes_post || !h->request->is_head))
         return 405;
     return status;
 }
@@ -137,11 +153,11 @@ static bool is_token(const char *text, size_t n)
     return n > 0;
 }
 
-static int copy_value(const struct head_line *value, char to[TMK_HTTP_VALUE_BYTES], bool *has)
+static int copy_value(const struct head_line *value, char *to, size_t room, bool *has)
 {
     if (*has)
         return 400;
-    if (value->n >= TMK_HTTP_VALUE_BYTES)
+    if (value->n >= room)
         return 431;
     memcpy(to, value->text, value->n);
     to[value->n] = '\0';
@@ -149,32 +165,54 @@ static int copy_value(const struct head_line *value, char to[TMK_HTTP_VALUE_BYTE
     return 200;
 }
 
-/* Several Accept fields count as one list. */
-static int add_accept(struct request_head *h, const struct head_line *value)
+/* Several fields of a name count as one list. */
+static int add_value(char to[TMK_HTTP_VALUE_BYTES], const struct head_line *value, char between)
 {
-    char *to = h->request->accept;
     size_t n = strlen(to), comma = n > 0;
     if (n + comma + value->n >= TMK_HTTP_VALUE_BYTES)
         return 431;
     if (comma)
-        to[n] = ',';
+        to[n] = between;
     memcpy(to + n + comma, value->text, value->n);
     to[n + comma + value->n] = '\0';
     return 200;
+}
+
+/* Digits, and few of them. */
+static int take_length(struct request_head *h, const struct head_line *value)
+{
+    size_t n = 0;
+    if (!h->takes_post)
+        return is_word(value, "0") ? 200 : 413;
+    if (h->has_length || value->n == 0)
+        return 400;
+    for (size_t i = 0; i < value->n; i++) {
+        if (value->text[i] < '0' || value->text[i] > '9')
+            return 400;
+        n = n * 10 + (size_t)(value->text[i] - '0');
+        if (n > h->body_most)
+            return 413;
+    }
+    h->has_length = true;
+    h->request->n_body = n;
+    return n > 0 && !h->request->is_post ? 413 : 200;
 }
 
 static int take_field(struct request_head *h, const struct head_line *name,
                       const struct head_line *value)
 {
     if (is_word(name, "Host")) {
-        bool again = h->has_host;
-        h->has_host = true;
-        return again ? 400 : 200;
+        return copy_value(value, h->request->host, TMK_HTTP_PATH_BYTES, &h->has_host);
     }
     if (is_word(name, "Accept"))
-        return add_accept(h, value);
+        return add_value(h->request->accept, value, ',');
+    if (is_word(name, "Cookie"))
+        return add_value(h->request->cookie, value, ';');
+    if (is_word(name, "Content-Type"))
+        return copy_value(value, h->request->content_type, TMK_HTTP_PATH_BYTES, &h->has_type);
     if (is_word(name, "Authorization"))
-        return copy_value(value, h->request->authorization, &h->has_authorization);
+        return copy_value(value, h->request->authorization, TMK_HTTP_VALUE_BYTES,
+                          &h->has_authorization);
     if (is_word(name, "Connection")) {
         if (is_word(value, "close"))
             h->request->keeps_alive = false;
@@ -183,7 +221,7 @@ static int take_field(struct request_head *h, const struct head_line *name,
     if (is_word(name, "Transfer-Encoding"))
         return 413;
     if (is_word(name, "Content-Length"))
-        return is_word(value, "0") ? 200 : 413;
+        return take_length(h, value);
     return 200;
 }
 
@@ -225,15 +263,29 @@ static int take_head(struct request_head *h, const char *bytes, size_t n, size_t
         is_first = false;
     }
     *ret_used = (size_t)(at - bytes);
+    if (h->request->is_post && !h->has_length)
+        return 411;
     return h->has_host || h->is_old ? 200 : 400;
+}
+
+static int parse_request(struct request_head *h, const char *bytes, size_t n, size_t *ret_used)
+{
+    memset(h->request, 0, sizeof *h->request);
+    size_t seen = n < TMK_HTTP_HEAD_MOST ? n : TMK_HTTP_HEAD_MOST;
+    int status = take_head(h, bytes, seen, ret_used);
+    return status == 0 && n >= TMK_HTTP_HEAD_MOST ? 431 : status;
 }
 
 int tmk_http_request_parse(const char *bytes, size_t n, struct tmk_http_request *ret,
                            size_t *ret_used)
 {
     struct request_head h = {.request = ret};
-    memset(ret, 0, sizeof *ret);
-    size_t seen = n < TMK_HTTP_HEAD_MOST ? n : TMK_HTTP_HEAD_MOST;
-    int status = take_head(&h, bytes, seen, ret_used);
-    return status == 0 && n >= TMK_HTTP_HEAD_MOST ? 431 : status;
+    return parse_request(&h, bytes, n, ret_used);
+}
+
+int tmk_http_request_parse_post(const char *bytes, size_t n, size_t body_most,
+                                struct tmk_http_request *ret, size_t *ret_used)
+{
+    struct request_head h = {.request = ret, .takes_post = true, .body_most = body_most};
+    return parse_request(&h, bytes, n, ret_used);
 }

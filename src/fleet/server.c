@@ -2,9 +2,10 @@
 /* fleet/server.c - see server.h.
  *
  * A connection goes round: READING a head, ASKING whether it may (when passwords are needed),
- * WRITING the answer, and READING again; or LINGERING, when it is to be closed: what the client
- * still sends is thrown away for a moment, since closing at once would make the kernel drop the
- * answer too. Each state has one deadline, which data does not push back. */
+ * WRITING the answer, and READING again; or STREAMING until it is closed; or LINGERING, when it is
+ * to be closed: what the client still sends is thrown away for a moment, since closing at once
+ * would make the kernel drop the answer too. Each state has one deadline, which data does not push
+ * back. */
 #include "fleet/server.h"
 
 #include <errno.h>
@@ -30,9 +31,10 @@
 #include "fleet/tls.h"
 #include "fleet/web_config.h"
 
-enum { LINGER_S = 2, BACKLOG = 64, LISTEN_PAUSE_S = 1, HOST_BYTES = 256 };
+enum { STREAM_MOST = 64 << 10 }; /* bytes that a stream may be behind */
+enum { LINGER_S = 2, BACKLOG = 512, LISTEN_PAUSE_S = 1, HOST_BYTES = 256 };
 
-enum connection_state { READING, ASKING, WRITING, LINGERING };
+enum connection_state { READING, ASKING, WRITING, STREAMING, LINGERING };
 
 struct connection {
     TAILQ_ENTRY(connection) link;
@@ -42,6 +44,8 @@ struct connection {
     enum connection_state state;
     bool has_answered; /* so an empty input is an idle connection */
     bool closes;       /* after the answer */
+    char *body;        /* of the request; NULL: none */
+    size_t n_wanted;   /* bytes to wait for before looking again */
     struct tmk_http_request request;
 };
 
@@ -141,6 +145,7 @@ static void close_connection(struct connection *c)
     s->n_connections--;
     event_free(c->deadline);
     bufferevent_free(c->bev);
+    free(c->body);
     free(c);
 }
 
@@ -158,21 +163,43 @@ static void enter_state(struct connection *c, enum connection_state state, int s
     TAILQ_INSERT_TAIL(&c->server->connections, c, link);
 }
 
+/* A stream has no length and no deadline; its client says no more. */
+static void begin_stream(struct connection *c, const struct tmk_http_answer *a)
+{
+    struct evbuffer *out = bufferevent_get_output(c->bev);
+    evbuffer_add_printf(out, "%sConnection: close\r\n\r\n", a->fields ? a->fields : "");
+    evbuffer_add(out, a->body, a->n_bytes);
+    enter_state(c, STREAMING, TMK_SERVER_IDLE_S);
+    event_del(c->deadline);
+    bufferevent_enable(c->bev, EV_READ); /* to see that it has gone */
+}
+
+static void write_fields(struct connection *c, const struct tmk_http_answer *a)
+{
+    struct evbuffer *out = bufferevent_get_output(c->bev);
+    const char *fields = c->server->settings.fields;
+    evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\n", a->status, tmk_http_status_text(a->status));
+    evbuffer_add_printf(out, "Content-Type: %s\r\n%s", a->content_type, fields ? fields : "");
+    evbuffer_add_printf(out, "Vary: Accept\r\nX-Content-Type-Options: nosniff\r\n");
+}
+
 static void write_answer(struct connection *c, const struct tmk_http_answer *a)
 {
     struct evbuffer *out = bufferevent_get_output(c->bev);
+    bool is_posted = c->server->settings.body_most > 0;
     count_status(c->server, a->status);
-    evbuffer_add_printf(out, "HTTP/1.1 %d %s\r\n", a->status, tmk_http_status_text(a->status));
-    evbuffer_add_printf(out, "Content-Type: %s\r\nContent-Length: %zu\r\n", a->content_type,
-                        a->n_bytes);
+    write_fields(c, a);
+    if (a->is_stream) {
+        begin_stream(c, a);
+        return;
+    }
+    evbuffer_add_printf(out, "Content-Length: %zu\r\n%s", a->n_bytes, a->fields ? a->fields : "");
     if (a->status == 401)
         evbuffer_add_printf(out,
                             "WWW-Authenticate: Basic realm=\"tidemark\", charset=\"UTF-8\"\r\n");
     if (a->status == 405)
-        evbuffer_add_printf(out, "Allow: GET, HEAD\r\n");
-    evbuffer_add_printf(out,
-                        "Vary: Accept\r\nX-Content-Type-Options: nosniff\r\nConnection: %s\r\n\r\n",
-                        c->closes ? "close" : "keep-alive");
+        evbuffer_add_printf(out, "Allow: GET, %s\r\n", is_posted ? "POST" : "HEAD");
+    evbuffer_add_printf(out, "Connection: %s\r\n\r\n", c->closes ? "close" : "keep-alive");
     if (!c->request.is_head)
         evbuffer_add(out, a->body, a->n_bytes);
     bufferevent_disable(c->bev, EV_READ);
@@ -189,6 +216,18 @@ static void write_status(struct connection *c, int status)
                                 .body = body,
                                 .n_bytes = (size_t)n};
     write_answer(c, &a);
+}
+
+/* Whether one more stream is one too many. */
+static bool has_streams(const struct tmk_server *s)
+{
+    const struct connection *c;
+    unsigned n = 0;
+    TAILQ_FOREACH(c, &s->connections, link)
+    {
+        n += c->state == STREAMING;
+    }
+    return n >= TMK_SERVER_STREAMS;
 }
 
 static void serve_request(struct connection *c)
@@ -208,21 +247,50 @@ static void serve_request(struct connection *c)
         write_status(c, 401);
         return;
     }
+    c->request.body = c->body;
     s->settings.answer(s->settings.arg, &c->request, &a);
-    if (a.body)
+    if (a.status == 0) {
+        if (c->state != ASKING)
+            enter_state(c, ASKING, TMK_SERVER_THINKING_S);
+        return;
+    }
+    if (a.is_stream && has_streams(s))
+        write_status(c, 503);
+    else if (a.body)
         write_answer(c, &a);
     else
         write_status(c, a.status);
+}
+
+/* Take the body, which has come. False: there is no memory for it. */
+static bool take_body(struct connection *c, struct evbuffer *in)
+{
+    size_t n = c->request.n_body;
+    free(c->body);
+    c->body = n > 0 ? calloc(1, n + 1) : NULL;
+    if (n > 0 && (!c->body || evbuffer_remove(in, c->body, n) != (int)n))
+        return false;
+    return true;
+}
+
+static int parse_head(const struct connection *c, const char *bytes, size_t n,
+                      struct tmk_http_request *ret, size_t *ret_used)
+{
+    size_t most = c->server->settings.body_most;
+    return most > 0 ? tmk_http_request_parse_post(bytes, n, most, ret, ret_used)
+                    : tmk_http_request_parse(bytes, n, ret, ret_used);
 }
 
 /* Look at what has come. */
 static void serve_input(struct connection *c)
 {
     struct evbuffer *in = bufferevent_get_input(c->bev);
-    size_t n = evbuffer_get_length(in), used = 0;
+    size_t n_all = evbuffer_get_length(in), n = n_all, used = 0;
+    if (n_all < c->n_wanted)
+        return;
     n = n < TMK_HTTP_HEAD_MOST ? n : TMK_HTTP_HEAD_MOST;
     const char *bytes = n ? (const char *)evbuffer_pullup(in, (ev_ssize_t)n) : NULL;
-    int status = bytes ? tmk_http_request_parse(bytes, n, &c->request, &used) : 0;
+    int status = bytes ? parse_head(c, bytes, n, &c->request, &used) : 0;
     if (status == 0) {
         if (n > 0 && c->has_answered) { /* no longer idle: a request has begun */
             c->has_answered = false;
@@ -230,6 +298,15 @@ static void serve_input(struct connection *c)
         }
         return;
     }
+    if (status == 200 && n_all - used < c->request.n_body) {
+        c->n_wanted = used + c->request.n_body;
+        if (c->has_answered) {
+            c->has_answered = false;
+            set_deadline(c, TMK_SERVER_REQUEST_S);
+        }
+        return;
+    }
+    c->n_wanted = 0;
     c->closes = status != 200 || !c->request.keeps_alive;
     bufferevent_disable(c->bev, EV_READ);
     if (status != 200) {
@@ -237,14 +314,17 @@ static void serve_input(struct connection *c)
         return;
     }
     evbuffer_drain(in, used);
-    serve_request(c);
+    if (take_body(c, in))
+        serve_request(c);
+    else
+        write_status(c, 500);
 }
 
 static void on_readable(struct bufferevent *bev, void *arg)
 {
     struct connection *c = arg;
     struct evbuffer *in = bufferevent_get_input(bev);
-    if (c->state == LINGERING)
+    if (c->state == LINGERING || c->state == STREAMING)
         evbuffer_drain(in, evbuffer_get_length(in));
     else if (c->state == READING)
         serve_input(c);
@@ -365,7 +445,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     TAILQ_INSERT_TAIL(&s->connections, c, link);
     s->n_connections++;
     bufferevent_setcb(bev, on_readable, on_written, on_event, c);
-    bufferevent_setwatermark(bev, EV_READ, 0, TMK_HTTP_HEAD_MOST);
+    bufferevent_setwatermark(bev, EV_READ, 0, TMK_HTTP_HEAD_MOST + s->settings.body_most);
     bufferevent_enable(bev, EV_READ | EV_WRITE);
     set_deadline(c, TMK_SERVER_REQUEST_S);
 }
@@ -387,18 +467,37 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
     event_add(s->pause, &time);
 }
 
-static void on_checked(evutil_socket_t fd, short what, void *arg)
+void tmk_server_ask_again(struct tmk_server *s)
 {
-    (void)fd;
-    (void)what;
-    struct tmk_server *s = arg;
     struct connection *c, *next;
-    tmk_http_auth_take(s->auth);
     for (c = TAILQ_FIRST(&s->connections); c; c = next) {
         next = TAILQ_NEXT(c, link);
         if (c->state == ASKING)
             serve_request(c);
     }
+}
+
+void tmk_server_push(struct tmk_server *s, const char *text, size_t n)
+{
+    struct connection *c, *next;
+    for (c = TAILQ_FIRST(&s->connections); c; c = next) {
+        next = TAILQ_NEXT(c, link);
+        if (c->state != STREAMING)
+            continue;
+        if (evbuffer_get_length(bufferevent_get_output(c->bev)) > STREAM_MOST)
+            close_connection(c);
+        else
+            bufferevent_write(c->bev, text, n);
+    }
+}
+
+static void on_checked(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct tmk_server *s = arg;
+    tmk_http_auth_take(s->auth);
+    tmk_server_ask_again(s);
 }
 
 /* ---- listening ---- */
@@ -551,6 +650,13 @@ const char *tmk_server_url(const struct tmk_server *s, char *buffer)
     snprintf(buffer, TMK_SERVER_URL_BYTES, "%s://%s%.60s%s:%s", s->tls ? "https" : "http",
              is_6 ? "[" : "", host, is_6 ? "]" : "", port);
     return buffer;
+}
+
+unsigned tmk_server_port(const struct tmk_server *s)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&s->address;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&s->address;
+    return ntohs(s->address.ss_family == AF_INET ? v4->sin_port : v6->sin6_port);
 }
 
 bool tmk_server_is_open_to_all(const struct tmk_server *s)

@@ -30,6 +30,9 @@ enum { MOST_BYTES = 12000, USUAL_ROUNDS = 60000 };
 static const char *const samples[] = {
     "GET /metrics HTTP/1.1\r\nHost: localhost:9742\r\nAccept: application/openmetrics-text;"
     "version=1.0.0;q=0.75,text/plain;q=0.5\r\nAuthorization: Basic cHJvbTpzZWNyZXQ=\r\n\r\n",
+    "POST /api/sql?pid=1 HTTP/1.1\r\nHost: [::1]:80\r\nCookie: a=1\r\nContent-Type: "
+    "application/sql\r\n"
+    "Content-Length: 8\r\n\r\nSELECT 1",
     "HEAD /healthz?x=1 HTTP/1.0\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
     "tls_server_config:\n  cert_file: \"a\\tb\"\n  key_file: 'it''s'\n  min_version: TLS12\n"
     "basic_auth_users:\n  prom: $2y$04$j1Su6h/VXpt53m4s1HL7Wua4uECFip/PPykMfXDFiqVETJJPX1UV2\n",
@@ -102,6 +105,24 @@ static void try_request(const char *bytes, size_t n)
     assert_int_equal(r.path[0], '/');
     assert_true(memchr(r.path, '\0', sizeof r.path) && memchr(r.accept, '\0', sizeof r.accept) &&
                 memchr(r.authorization, '\0', sizeof r.authorization));
+}
+
+static void try_post(const char *bytes, size_t n)
+{
+    enum { BODY_MOST = 1000 };
+    struct tmk_http_request r;
+    size_t used = 0;
+    int status = tmk_http_request_parse_post(bytes, n, BODY_MOST, &r, &used);
+    assert_true(status == 0 || status == 200 || (status >= 400 && status <= 505));
+    assert_true(status == 0 || strcmp(tmk_http_status_text(status), "Error") != 0);
+    if (status != 200)
+        return;
+    assert_in_range(used, 1, n);
+    assert_false(r.is_head);
+    assert_in_range(r.n_body, 0, r.is_post ? BODY_MOST : 0);
+    assert_true(memchr(r.query, '\0', sizeof r.query) && memchr(r.cookie, '\0', sizeof r.cookie) &&
+                memchr(r.host, '\0', sizeof r.host) &&
+                memchr(r.content_type, '\0', sizeof r.content_type));
 }
 
 static int check_series(void *arg, const struct tmk_prometheus_series *s)
@@ -178,6 +199,7 @@ static void test_random(void **unused)
         try_texts(exact, n);
         exact = realloc(exact, n ? n : 1);
         try_request(exact, n);
+        try_post(exact, n);
         try_config(exact, n);
         try_answer(exact, n);
         free(exact);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /** The page: takes its data out of itself and builds the sections. */
 import { unpack } from "./columns";
+import { Console } from "./console";
 import { fill, h, type Child } from "./dom";
 import { EmbeddedSource, type Source } from "./model";
 import { Moment } from "./moment";
+import { NodeView } from "./node";
+import { ServedSource } from "./served";
 import { State } from "./state";
 import { currentLanguage, setLanguage, t, type Key, type Language } from "./strings";
 import { Timeline } from "./timeline";
@@ -77,18 +80,89 @@ function contents(sections: HTMLElement[]): HTMLElement {
   }));
 }
 
+// ---- a served page
+
+/** The blocks of the moments looked at. */
+function wantMoments(state: State, source: ServedSource): void {
+  for (const ns of [state.view.cursor, state.view.other])
+    if (ns !== null && ns >= 0) source.wantMoment(ns);
+}
+
+const query = new URLSearchParams(location.search).has("pid") ? location.search.slice(1) : "";
+const badge = h("p.live", { role: "status", hidden: true });
+let sqlConsole: Console | null = null;
+
+/** What was typed stays when the page is built anew. */
+function consoleOf(source: ServedSource): HTMLElement {
+  void source;
+  return (sqlConsole ??= new Console(query)).element;
+}
+
+function tell(text: string | null, isLive: boolean): void {
+  badge.hidden = text === null;
+  badge.textContent = text ?? "";
+  badge.dataset.live = isLive ? "1" : "0";
+}
+
+/** Load the run again when the server says that it has changed; of several times, once more. */
+async function follow(): Promise<void> {
+  let state = -1, isLoading = false, isDue = false;
+  const load = async (): Promise<void> => {
+    if (isLoading) {
+      isDue = true;
+      return;
+    }
+    isLoading = true;
+    try {
+      do {
+        isDue = false;
+        const source = await ServedSource.load(query), y = window.scrollY;
+        build(source);
+        window.scrollTo(0, y);
+      } while (isDue);
+    } finally {
+      isLoading = false;
+    }
+  };
+  await load();
+  const events = new EventSource("api/events");
+  events.addEventListener("state", (e) => {
+    const now = JSON.parse((e as MessageEvent<string>).data) as { state: number; live: boolean };
+    tell(now.live ? t("live") : null, now.live);
+    if (state >= 0 && now.state !== state) load().catch(fail);
+    state = now.state;
+  });
+  events.addEventListener("error", () => tell(t("serverGone"), false));
+}
+
+async function followNode(): Promise<void> {
+  const view = new NodeView();
+  fill(root, h("header", {}, h("h1", {}, "tidemark")), badge, view.element);
+  await view.refresh();
+  document.documentElement.dataset.ready = "1";
+  const events = new EventSource("api/events");
+  events.addEventListener("state", () => tell(t("live"), true));
+  events.addEventListener("node", () => void view.refresh().catch(() => tell(t("serverGone"), false)));
+  events.addEventListener("error", () => tell(t("serverGone"), false));
+}
+
 function build(source: Source): void {
   const state = new State(source), p = source.process;
+  if (source instanceof ServedSource) {
+    source.onMore = () => state.change({ cursor: state.view.cursor });
+    state.listen(() => wantMoments(state, source));
+    wantMoments(state, source);
+  }
   const made: Child[] = [
     views.summary(source), source.devices.length > 0 && new Timeline(state).element,
     views.ooms(state), source.drawn.peak && new Moment(state).element,
     (p.leaks.length > 0 || p.steps.count > 0) && views.leaks(source), views.segments(state), views.whatif(source),
     views.steps(state), views.ranks(source), views.devices(source), views.marks(state),
-    views.quality(source),
+    views.quality(source), source instanceof ServedSource && consoleOf(source),
   ];
   const sections = made.filter((s): s is HTMLElement => s instanceof HTMLElement);
-  fill(root, header(state), contents(sections), h("main", {}, sections),
-    h("footer", {}, t("madeBy", source.report.tidemark)));
+  fill(root, header(state), badge, contents(sections), h("main", {}, sections),
+    h("footer", {}, t(source instanceof ServedSource ? "servedBy" : "madeBy", source.report.tidemark)));
   window.onhashchange = () => {
     state.read();
     state.change(state.view);
@@ -106,6 +180,8 @@ async function main(): Promise<void> {
   const asked = kept("language") ?? navigator.language;
   setLanguage(asked.startsWith("zh") ? "zh" : "en");
   applyTheme(kept("theme") ?? "auto");
+  const served = document.body.dataset.served;
+  if (served) return served === "node" && !query ? followNode() : follow();
   const data = document.getElementById("data")!;
   const { json, rest } = await unpack(data.textContent!.trim());
   data.remove();

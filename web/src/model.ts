@@ -64,16 +64,16 @@ interface Level { width: number; n: number; max: Float64Array; best: Int32Array;
 
 export class EmbeddedSource implements Source {
   readonly drawn: Drawn;
-  readonly blocks: Blocks;
+  protected readonly own: Blocks;
   readonly peakRows: PeakRows;
   private readonly columns: Columns;
   private readonly levels = new Map<number, Level[]>();
   private readonly frameStarts: Float64Array;
 
-  constructor(private readonly page: Page, rest: Uint8Array) {
+  constructor(protected readonly page: Page, rest: Uint8Array) {
     this.drawn = page.drawn;
     this.columns = new Columns(page.drawn.columns, rest);
-    this.blocks = this.readBlocks();
+    this.own = this.readBlocks();
     this.peakRows = this.readPeak();
     const lengths = this.column("stacks.n");
     this.frameStarts = new Float64Array(lengths.length + 1);
@@ -88,7 +88,8 @@ export class EmbeddedSource implements Source {
   get process(): Process { return this.report.processes[this.report.chosen]; }
   get whatif(): WhatIf | null { return this.page.whatif; }
   get devices(): string[] { return this.drawn.timeline.devices; }
-  get start(): number { return 0; }
+  get blocks(): Blocks { return this.own; }
+  get start(): number { return this.drawn.timeline.start_ns; }
   get end(): number { return Math.max(1, this.drawn.timeline.end_ns); }
   get offset(): number { return this.drawn.timeline.offset_ns; }
 
@@ -163,7 +164,7 @@ export class EmbeddedSource implements Source {
   private finest(device: number): Level {
     const n = this.drawn.timeline.bins;
     return {
-      n, width: this.end / n, best: Int32Array.from({ length: n }, (_, i) => i),
+      n, width: (this.end - this.start) / n, best: Int32Array.from({ length: n }, (_, i) => i),
       max: this.column(`bins.${device}.max`), min: this.column(`bins.${device}.min`),
       reserved: this.column(`bins.${device}.reserved`), used: this.column(`bins.${device}.used`),
     };
@@ -186,8 +187,8 @@ export class EmbeddedSource implements Source {
   }
 
   private cut(device: number, level: Level, from: number, to: number, by: Dimension): Bins {
-    const first = clamp(Math.floor(from / level.width), 0, level.n - 1);
-    const last = clamp(Math.ceil(to / level.width), first + 1, level.n);
+    const first = clamp(Math.floor((from - this.start) / level.width), 0, level.n - 1);
+    const last = clamp(Math.ceil((to - this.start) / level.width), first + 1, level.n);
     const layers = this.layersOf(device, by), at = this.column(`bins.${device}.at`);
     const n = last - first;
     const pick = (c: Float64Array) => {
@@ -196,7 +197,7 @@ export class EmbeddedSource implements Source {
       return out;
     };
     return {
-      start: first * level.width, width: level.width, n, exact: false,
+      start: this.start + first * level.width, width: level.width, n, exact: false,
       max: level.max.subarray(first, last), min: level.min.subarray(first, last), at: pick(at),
       reserved: level.reserved.subarray(first, last), used: level.used.subarray(first, last),
       keys: layers.map((l) => l.key), layers: layers.map((l) => pick(l.column)),

@@ -66,6 +66,13 @@ const en = {
   compare: "Compare with another moment", comparedWith: "compared with {0}", stopComparing: "Stop",
   change: "Change", next: "Next:", madeBy: "Made by tidemark {0}. This file needs no network and sends nothing.",
   failed: "This page cannot be shown: {0}", old: "the browser is too old; any browser of 2023 or later will do",
+  sql: "SQL", sqlRun: "Run", sqlHint: "Ctrl+Enter runs it. At most 1,000 rows and 10 s.",
+  sqlRows: "{0} rows in {1} s", sqlMore: "There are more.", sqlPeak: "At the peak", sqlSites: "Lines",
+  sqlSteps: "Steps", sqlLeaks: "Leaks", sqlProcesses: "Processes", live: "live", jobs: "Recorded processes",
+  usedHead: "Used", totalHead: "Total", allocatedHead: "Allocated", reservedHead: "Reserved", devices: "Devices",
+  servedBy: "Served by tidemark {0}.",
+  noJobs: "No process is recorded now.", command: "Command",
+  serverGone: "The server does not answer. What is shown is of its last answer.",
 };
 
 export type Key = keyof typeof en;
@@ -135,6 +142,13 @@ const zh: Record<Key, string> = {
   compare: "与另一时刻比较", comparedWith: "与{0}比较", stopComparing: "停止比较",
   change: "变化", next: "下一步：", madeBy: "由 tidemark {0} 生成。此文件不需要网络，也不发送任何内容。",
   failed: "无法显示此页面：{0}", old: "浏览器过旧；请使用 2023 年或更新的浏览器",
+  sql: "SQL", sqlRun: "运行", sqlHint: "Ctrl+Enter 运行。最多 1,000 行、10 秒。",
+  sqlRows: "{0} 行，用时 {1} 秒", sqlMore: "还有更多。", sqlPeak: "峰值时刻", sqlSites: "代码行",
+  sqlSteps: "步骤", sqlLeaks: "泄漏", sqlProcesses: "进程", live: "实时", jobs: "正在记录的进程",
+  usedHead: "已用", totalHead: "总计", allocatedHead: "已分配", reservedHead: "已预留", devices: "设备",
+  servedBy: "由 tidemark {0} 提供。",
+  noJobs: "当前没有被记录的进程。", command: "命令",
+  serverGone: "服务器没有响应。显示的是最后一次的结果。",
 };
 
 export type Language = "en" | "zh";

@@ -79,7 +79,7 @@ export interface Layer {
 
 export interface Drawn {
   timeline: {
-    offset_ns: number; end_ns: number; known_ns: number; bins: number; devices: string[];
+    offset_ns: number; start_ns: number; end_ns: number; known_ns: number; bins: number; devices: string[];
     layers: Layer[];
   };
   blocks: {

@@ -12,6 +12,7 @@ const struct tmk_command *const tmk_commands[] = {
     &tmk_cmd_env,
     &tmk_cmd_sweep,
     &tmk_cmd_report,
+    &tmk_cmd_serve,
     &tmk_cmd_explain,
     &tmk_cmd_peak,
     &tmk_cmd_leak,

@@ -12,6 +12,7 @@ extern const struct tmk_command tmk_cmd_env;
 extern const struct tmk_command tmk_cmd_ps;
 extern const struct tmk_command tmk_cmd_eval;
 extern const struct tmk_command tmk_cmd_report;
+extern const struct tmk_command tmk_cmd_serve;
 extern const struct tmk_command tmk_cmd_explain;
 extern const struct tmk_command tmk_cmd_peak;
 extern const struct tmk_command tmk_cmd_frag;

@@ -7,14 +7,18 @@
 #include <string.h>
 
 #include "cli/answers/health.h"
+#include "cli/answers/process_answer.h"
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/page/page_columns.h"
 #include "cli/page/page_parts.h"
 #include "cli/page/page_stacks.h"
 #include "kit/language.h"
+#include "kit/progress.h"
 #include "kit/tree.h"
+#include "model/run.h"
 #include "passes/oom/explain.h"
+#include "trace/replay.h"
 
 struct tmk_page_detail tmk_page_detail_halved(unsigned times)
 {
@@ -118,4 +122,62 @@ int tmk_page_data(const struct tmk_page_source *s, const struct tmk_page_detail 
     tmk_page_columns_fini(&columns);
     tmk_page_stacks_fini(&stacks);
     return status;
+}
+
+void tmk_page_window_data(struct tmk_process *p, const struct tmk_pyramid *y, char **ret_bytes,
+                          size_t *ret_n)
+{
+    struct tmk_page_detail detail = tmk_page_detail_halved(0);
+    struct tmk_process_answer about = {.p = p};
+    struct tmk_page_source source = {.pyramid = y};
+    struct tmk_page_columns columns = {0};
+    struct tmk_page_stacks stacks;
+    struct tmk_tree tree;
+    tmk_page_stacks_init(&stacks, p);
+    struct tmk_page_parts parts = {.source = &source,
+                                   .detail = &detail,
+                                   .about = &about,
+                                   .tree = &tree,
+                                   .columns = &columns,
+                                   .stacks = &stacks};
+    char *json = NULL;
+    size_t n_json = 0;
+    FILE *out = tmk_xmemstream(&json, &n_json);
+    tmk_tree_init_json(&tree, out, 0);
+    tmk_tree_object(&tree, NULL);
+    tmk_tree_u64(&tree, "page", 1);
+    tmk_tree_object(&tree, "drawn");
+    tmk_page_put_timeline(&parts);
+    tmk_page_put_blocks(&parts);
+    tmk_page_stacks_put(&stacks, &columns);
+    tmk_page_columns_json(&columns, &tree);
+    tmk_tree_end(&tree);
+    tmk_tree_end(&tree);
+    fclose(out);
+    *ret_bytes = join_bytes(json, n_json, &columns, ret_n);
+    free(json);
+    tmk_page_columns_fini(&columns);
+    tmk_page_stacks_fini(&stacks);
+}
+
+int tmk_page_sweep(struct tmk_process *p, uint64_t start_ns, uint64_t end_ns, uint32_t n_bins,
+                   bool shows_progress, struct tmk_pyramid **ret, struct tmk_error *err)
+{
+    struct tmk_progress progress;
+    struct tmk_replay rp;
+    int rc = tmk_pyramid_open_window(p, start_ns, end_ns, n_bins, ret);
+    if (rc < 0)
+        return rc;
+    const struct tmk_visitor visitors[] = {tmk_pyramid_visitor(*ret),
+                                           {.arg = &progress, .progress = tmk_progress_tell}};
+    if (shows_progress)
+        tmk_progress_init(&progress, stderr, p->file);
+    rc = tmk_process_sweep(p, visitors, shows_progress ? 2 : 1, &rp, err);
+    if (shows_progress)
+        tmk_progress_fini(&progress);
+    if (rc < 0)
+        return rc;
+    rc = tmk_pyramid_finish(*ret, &rp, err);
+    tmk_replay_fini(&rp);
+    return rc;
 }

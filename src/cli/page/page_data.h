@@ -33,4 +33,13 @@ struct tmk_page_detail tmk_page_detail_halved(unsigned times);
 int tmk_page_data(const struct tmk_page_source *s, const struct tmk_page_detail *d,
                   char **ret_bytes, size_t *ret_n);
 
+/* Make the bytes of a window: `drawn` has its timeline, its blocks and their stacks, and nothing
+ * else. */
+void tmk_page_window_data(struct tmk_process *p, const struct tmk_pyramid *y, char **ret_bytes,
+                          size_t *ret_n);
+
+/* Sweep a process for its page. Returns 0, TMK_ENOMEM or another TMK_E*. */
+int tmk_page_sweep(struct tmk_process *p, uint64_t start_ns, uint64_t end_ns, uint32_t n_bins,
+                   bool shows_progress, struct tmk_pyramid **ret, struct tmk_error *err);
+
 #endif

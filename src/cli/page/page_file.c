@@ -17,10 +17,8 @@
 #include "cli/output/xalloc.h"
 #include "cli/page/page_data.h"
 #include "kit/base64.h"
-#include "kit/progress.h"
 #include "model/run.h"
 #include "passes/pyramid/pyramid.h"
-#include "trace/replay.h"
 
 /* web/dist/page.js and page.css, built from web/. */
 extern const char tmk_page_program[];
@@ -29,25 +27,6 @@ extern const char tmk_page_style[];
 enum { MAX_HALVINGS = 6, SHELL_BYTES = 4096 };
 
 /* ---- data ---- */
-
-static int sweep_pyramid(struct tmk_process *p, struct tmk_pyramid **ret, struct tmk_error *err)
-{
-    struct tmk_progress progress;
-    struct tmk_replay rp;
-    int rc = tmk_pyramid_open(p, TMK_PAGE_BINS, ret);
-    if (rc < 0)
-        return rc;
-    const struct tmk_visitor visitors[] = {tmk_pyramid_visitor(*ret),
-                                           {.arg = &progress, .progress = tmk_progress_tell}};
-    tmk_progress_init(&progress, stderr, p->file);
-    rc = tmk_process_sweep(p, visitors, 2, &rp, err);
-    tmk_progress_fini(&progress);
-    if (rc < 0)
-        return rc;
-    rc = tmk_pyramid_finish(*ret, &rp, err);
-    tmk_replay_fini(&rp);
-    return rc;
-}
 
 static char *pack_bytes(const char *bytes, size_t n)
 {
@@ -90,7 +69,8 @@ int tmk_page_file_init(struct tmk_page_file *f, struct tmk_report_answer *report
     struct tmk_error err = {0};
     struct tmk_pyramid *y = NULL;
     *f = (struct tmk_page_file){.report = report};
-    int rc = sweep_pyramid(report->about.p, &y, &err);
+    struct tmk_process *p = report->about.p;
+    int rc = tmk_page_sweep(p, 0, p->end_ns, TMK_PAGE_BINS, true, &y, &err);
     int status = 0;
     if (rc < 0) {
         tmk_say("%s: %s", report->about.p->file, err.text[0] ? err.text : tmk_result_text(rc));

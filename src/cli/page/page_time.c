@@ -183,7 +183,8 @@ void tmk_page_put_timeline(struct tmk_page_parts *p)
     char name[24];
     tmk_tree_object(p->tree, "timeline");
     tmk_tree_u64(p->tree, "offset_ns", p->about->p->offset_ns);
-    tmk_tree_u64(p->tree, "end_ns", p->about->p->end_ns);
+    tmk_tree_u64(p->tree, "start_ns", tmk_pyramid_start_ns(p->source->pyramid));
+    tmk_tree_u64(p->tree, "end_ns", tmk_pyramid_end_ns(p->source->pyramid));
     tmk_tree_u64(p->tree, "known_ns", tmk_timeline_known_ns(t));
     tmk_tree_u64(p->tree, "bins", tmk_timeline_n_parts(t) / p->detail->merged_bins);
     tmk_tree_list(p->tree, "devices");

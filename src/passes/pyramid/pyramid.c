@@ -47,6 +47,7 @@ struct pyramid_keys {
 
 struct tmk_pyramid {
     const struct tmk_process *p;
+    uint64_t start_ns, end_ns;
     struct tmk_timeline *timeline;
     struct tmk_visitor bins;  /* the timeline's */
     uint32_t n_bins, at;      /* the bin under way */
@@ -121,7 +122,8 @@ static uint32_t first_bin(const struct tmk_pyramid *y, const struct tmk_timeline
                           const struct tmk_block *b)
 {
     uint64_t width = parts[0].end_ns - parts[0].start_ns + 1; /* of a bin, or more */
-    uint64_t bin = b->alloc_ns / width;                       /* in which it was born, or before */
+    uint64_t age = b->alloc_ns > y->start_ns ? b->alloc_ns - y->start_ns : 0;
+    uint64_t bin = age / width; /* in which it was born, or before */
     uint32_t low = bin <= y->at ? (uint32_t)bin : 0, high = y->at + 1;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -161,10 +163,11 @@ static void count_leaving(struct tmk_pyramid *y, uint32_t d, const struct tmk_bl
         .name = b->name,
         .device = b->device,
     };
+    bool was_there = free_ns >= y->start_ns; /* else it was gone before the first bin */
     uint32_t first = first_bin(y, parts_of(y, d), b);
     for (unsigned i = 0; i < N_DIMENSIONS; i++) {
         picked.keys[i] = key_of(y, i, b);
-        if (first <= y->at)
+        if (was_there && first <= y->at)
             count_in_spread(y, &y->devices[d]->spreads[i], picked.keys[i], first, b->size_bytes);
     }
     tmk_picked_blocks_offer(&y->picked, &picked);
@@ -373,6 +376,16 @@ const uint64_t *tmk_pyramid_bytes(const struct tmk_pyramid *y, uint32_t device_i
     return y->devices[device_i]->spreads[dimension_of(by)].strands[k].bytes;
 }
 
+uint64_t tmk_pyramid_start_ns(const struct tmk_pyramid *y)
+{
+    return y->start_ns;
+}
+
+uint64_t tmk_pyramid_end_ns(const struct tmk_pyramid *y)
+{
+    return y->end_ns;
+}
+
 const struct tmk_picked_blocks *tmk_pyramid_blocks(const struct tmk_pyramid *y)
 {
     return &y->picked;
@@ -382,16 +395,35 @@ const struct tmk_picked_blocks *tmk_pyramid_blocks(const struct tmk_pyramid *y)
 
 int tmk_pyramid_open(const struct tmk_process *p, uint32_t n_bins, struct tmk_pyramid **ret)
 {
+    return tmk_pyramid_open_window(p, 0, p->end_ns, n_bins, ret);
+}
+
+/* Single blocks are picked around the run's peak, or the middle of a window without it. */
+static uint64_t centre_of(const struct tmk_process *p, uint64_t start_ns, uint64_t end_ns)
+{
+    const struct tmk_step_row *peak = tmk_steps_peak(p, true, 0);
+    bool is_whole = start_ns == 0 && end_ns == p->end_ns;
+    if (peak && peak->peak_ns >= start_ns && peak->peak_ns <= end_ns)
+        return peak->peak_ns;
+    return is_whole ? end_ns : start_ns + (end_ns - start_ns) / 2;
+}
+
+int tmk_pyramid_open_window(const struct tmk_process *p, uint64_t start_ns, uint64_t end_ns,
+                            uint32_t n_bins, struct tmk_pyramid **ret)
+{
     struct tmk_pyramid *y = calloc(1, sizeof *y);
     if (!y)
         return TMK_ENOMEM;
-    const struct tmk_step_row *peak = tmk_steps_peak(p, true, 0);
     y->p = p;
+    y->start_ns = start_ns;
+    y->end_ns = end_ns;
     y->n_bins = n_bins;
-    int rc = tmk_timeline_open(0, p->end_ns, n_bins, &y->timeline);
+    int rc = tmk_timeline_open(start_ns, end_ns, n_bins, &y->timeline);
     if (rc == 0)
-        rc = tmk_picked_blocks_init(&y->picked, p->end_ns, peak ? peak->peak_ns : p->end_ns,
+        rc = tmk_picked_blocks_init(&y->picked, p->end_ns, centre_of(p, start_ns, end_ns),
                                     TMK_PICKED_WINDOW_BLOCKS);
+    y->picked.window_start = start_ns;
+    y->picked.window_end = end_ns;
     if (rc < 0) {
         tmk_pyramid_close(y);
         return rc;

@@ -26,10 +26,17 @@ struct tmk_pyramid;
 
 /* Returns 0 or TMK_ENOMEM. */
 int tmk_pyramid_open(const struct tmk_process *p, uint32_t n_bins, struct tmk_pyramid **ret);
+/* The same for a window of time, in which single blocks are picked first. */
+int tmk_pyramid_open_window(const struct tmk_process *p, uint64_t start_ns, uint64_t end_ns,
+                            uint32_t n_bins, struct tmk_pyramid **ret);
 struct tmk_pyramid *tmk_pyramid_close(struct tmk_pyramid *y);
 struct tmk_visitor tmk_pyramid_visitor(struct tmk_pyramid *y);
 /* Call it after the sweep. Returns 0 or TMK_ENOMEM. */
 int tmk_pyramid_finish(struct tmk_pyramid *y, const struct tmk_replay *rp, struct tmk_error *err);
+
+/* The time that it covers. */
+uint64_t tmk_pyramid_start_ns(const struct tmk_pyramid *y);
+uint64_t tmk_pyramid_end_ns(const struct tmk_pyramid *y);
 
 /* The bins, as parts, and the devices. Everything is borrowed until close. */
 const struct tmk_timeline *tmk_pyramid_timeline(const struct tmk_pyramid *y);
