@@ -64,7 +64,8 @@ static bool choose(const char *name, size_t n)
     if (length == 2 && strncasecmp(name, "en", 2) == 0)
         return true;
     for (size_t i = 0; i < TMK_N(languages); i++) {
-        if (strlen(languages[i].name) != length || strncasecmp(languages[i].name, name, length) ||
+        if (strlen(languages[i].name) != length ||
+            strncasecmp(languages[i].name, name, length) != 0 ||
             !is_of_countries(name, n, languages[i].countries) || !has_our_charset(name, n))
             continue;
         chosen = languages[i].catalogue;

@@ -81,7 +81,7 @@ static void put_steps(struct tmk_grid *g, struct tmk_area *area, const struct tm
         return;
     int n = snprintf(text, sizeof text, "%s", tmk_count_text(d->n_steps, count));
     if (d->step_ns)
-        n += snprintf(text + n, sizeof text - (size_t)n, _(_(", %s each")),
+        n += snprintf(text + n, sizeof text - (size_t)n, _(", %s each"),
                       tmk_time_text(d->step_ns, time));
     if (d->bytes_per_step > 0)
         snprintf(text + n, sizeof text - (size_t)n, _("; memory kept after a step GROWS by %s"),

@@ -330,8 +330,8 @@ static void add_cause_facts(struct tmk_table *t, const struct tmk_case *c)
         if (row->bytes > 0 && row->cause != TMK_CAUSE_DEMAND)
             add_fact(t,
                      i == 0        ? _("the cause")
-                     : row->counts ? _(N_("a cause too"))
-                                   : _(N_("not the cause")),
+                     : row->counts ? _("a cause too")
+                                   : _("not the cause"),
                      row->bytes, note);
     }
 }
