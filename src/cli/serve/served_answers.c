@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "cli/output/xalloc.h"
+#include "kit/language.h"
 #include "web/url_query.h"
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -59,7 +60,7 @@ static bool open_named(struct tmk_served_answers *a, const char *query, struct t
     char pid[24];
     uint64_t number;
     if (!tmk_url_query_number(query, "pid", &number)) {
-        tmk_serve_error(ret, 400, "no pid is named");
+        tmk_serve_error(ret, 400, _("no pid is named"));
         return false;
     }
     snprintf(pid, sizeof pid, "%" PRIu64, number);
@@ -69,7 +70,7 @@ static bool open_named(struct tmk_served_answers *a, const char *query, struct t
     if (tmk_served_run_open(&a->run, pid, NULL) == 0)
         return true;
     tmk_served_run_close(&a->run);
-    tmk_serve_error(ret, 404, "this process is not recorded");
+    tmk_serve_error(ret, 404, _("this process is not recorded"));
     return false;
 }
 
@@ -78,7 +79,7 @@ static void limit_body(struct tmk_served_body *b)
     if (b->n <= TMK_SERVED_BYTES_MOST)
         return;
     free(b->bytes);
-    tmk_serve_error(b, 500, "the answer is too large");
+    tmk_serve_error(b, 500, _("the answer is too large"));
 }
 
 static void make_answer(void *arg)

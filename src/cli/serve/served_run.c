@@ -15,6 +15,7 @@
 #include "cli/output/say.h"
 #include "cli/output/xalloc.h"
 #include "cli/page/page_data.h"
+#include "kit/language.h"
 #include "kit/tree.h"
 #include "model/watched.h"
 #include "passes/group.h"
@@ -170,7 +171,7 @@ void tmk_serve_timeline(struct tmk_served_run *s, const char *query, struct tmk_
             : width > WINDOW_BINS_MOST ? WINDOW_BINS_MOST
                                        : width;
     if (!read_window(p, query, &start, &end)) {
-        tmk_serve_error(ret, 400, "t0 is behind t1, or behind the end");
+        tmk_serve_error(ret, 400, _("t0 is behind t1, or behind the end"));
         return;
     }
     int rc = tmk_page_sweep(p, start, end, (uint32_t)width, false, &y, &err);
@@ -249,7 +250,7 @@ void tmk_serve_peak(struct tmk_served_run *s, const char *query, struct tmk_serv
         moment.kind = TMK_MOMENT_TIME;
     tmk_url_query_text(query, "by", name, sizeof name);
     if (!tmk_by_find(name, &by)) {
-        tmk_serve_error(ret, 400, "there is no such key");
+        tmk_serve_error(ret, 400, _("there is no such key"));
         return;
     }
     int rc = sweep_moment(s->report.about.p, &moment, &k, &err);
@@ -264,7 +265,7 @@ void tmk_serve_peak(struct tmk_served_run *s, const char *query, struct tmk_serv
         if (rc < 0)
             serve_failure(ret, rc, &err);
         else
-            tmk_serve_error(ret, 422, "nothing was allocated");
+            tmk_serve_error(ret, 422, _("nothing was allocated"));
     }
     tmk_peak_close(k);
 }
@@ -336,8 +337,9 @@ static void answer_statement(struct tmk_served_run *s, sqlite3_stmt *statement,
     if (rc == SQLITE_DONE)
         return;
     free(ret->bytes);
-    tmk_serve_error(
-        ret, 422, s->is_late ? "the query took too long" : sqlite3_errmsg(tmk_sql_handle(s->sql)));
+    tmk_serve_error(ret, 422,
+                    s->is_late ? _("the query took too long")
+                               : sqlite3_errmsg(tmk_sql_handle(s->sql)));
 }
 
 void tmk_serve_sql(struct tmk_served_run *s, const char *text, struct tmk_served_body *ret)
@@ -358,9 +360,10 @@ void tmk_serve_sql(struct tmk_served_run *s, const char *text, struct tmk_served
     if (rc == SQLITE_OK && statement && tmk_sql_allows(s->sql, statement))
         answer_statement(s, statement, ret);
     else if (tmk_sql_refusal(s->sql))
-        tmk_serve_error(ret, 422, "only statements that read are answered");
+        tmk_serve_error(ret, 422, _("only statements that read are answered"));
     else
-        tmk_serve_error(ret, 422, rc == SQLITE_OK ? "there is no statement" : sqlite3_errmsg(db));
+        tmk_serve_error(ret, 422,
+                        rc == SQLITE_OK ? _("there is no statement") : sqlite3_errmsg(db));
     sqlite3_finalize(statement);
     sqlite3_progress_handler(db, 0, NULL, NULL);
 }
