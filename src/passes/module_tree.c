@@ -51,7 +51,7 @@ static struct tmk_module_node *node_of(struct tmk_module_tree *t, struct tmk_mod
     if (number < t->n_nodes)
         return t->nodes[number];
     if ((number & (number + 1)) == 0) { /* 0, 1, 3, 7 ...: full */
-        void *more = realloc(t->nodes, (2 * (size_t)number + 2) * sizeof *t->nodes);
+        void *more = realloc(t->nodes, (2 * (size_t)number + 2) * sizeof(struct tmk_module_node *));
         if (!more)
             return NULL;
         t->nodes = more;
@@ -130,7 +130,7 @@ static int compare_names(const void *va, const void *vb)
     if (!a->name || !b->name)
         return (a->name == NULL) - (b->name == NULL);
     bool both = is_number(a->name) && is_number(b->name);
-    long x = both ? atol(a->name) : 0, y = both ? atol(b->name) : 0;
+    long x = both ? strtol(a->name, NULL, 10) : 0, y = both ? strtol(b->name, NULL, 10) : 0;
     return x != y ? (x > y ? 1 : -1) : strcmp(a->name, b->name);
 }
 
@@ -203,7 +203,7 @@ static void write_range(struct alike *a)
 
 static void join_group(struct alike *a, struct tmk_module_node *node)
 {
-    long number = atol(node->name);
+    long number = strtol(node->name, NULL, 10);
     a->n_siblings++;
     if (a->node) {
         merge_node(a->node, node);
@@ -287,7 +287,7 @@ static int add_own(struct tmk_module_tree *t, struct tmk_module_node *node)
 {
     struct tmk_module_node *own = tmk_arena_take(&t->memory, sizeof *own);
     struct tmk_module_node **children =
-        tmk_arena_take(&t->memory, (node->n_children + 1) * sizeof *children);
+        tmk_arena_take(&t->memory, (node->n_children + 1) * sizeof(struct tmk_module_node *));
     if (!own || !children)
         return TMK_ENOMEM;
     *own = (struct tmk_module_node){.name = node->name,
@@ -298,7 +298,7 @@ static int add_own(struct tmk_module_tree *t, struct tmk_module_node *node)
                                     .least_bytes = node->least_own,
                                     .most_bytes = node->most_own,
                                     .parent = node};
-    memcpy(children, node->children, node->n_children * sizeof *children);
+    memcpy(children, node->children, node->n_children * sizeof(struct tmk_module_node *));
     children[node->n_children++] = own;
     node->children = children;
     return 0;

@@ -193,7 +193,7 @@ static int compare_steps(const void *va, const void *vb)
     const struct tmk_peak_row *a = va, *b = vb;
     if (!a->key || !b->key)
         return (a->key != NULL) - (b->key != NULL);
-    long long x = atoll(a->key), y = atoll(b->key);
+    long long x = strtoll(a->key, NULL, 10), y = strtoll(b->key, NULL, 10);
     return (x > y) - (x < y);
 }
 
