@@ -116,7 +116,8 @@ int tmk_page_data(const struct tmk_page_source *s, const struct tmk_page_detail 
     size_t n_json = 0;
     FILE *out = tmk_xmemstream(&json, &n_json);
     int status = write_page_json(&parts, s, out);
-    fclose(out);
+    if (fclose(out) != 0)
+        tmk_die("out of memory");
     *ret_bytes = join_bytes(json, n_json, &columns, ret_n);
     free(json);
     tmk_page_columns_fini(&columns);
@@ -153,7 +154,8 @@ void tmk_page_window_data(struct tmk_process *p, const struct tmk_pyramid *y, ch
     tmk_page_columns_json(&columns, &tree);
     tmk_tree_end(&tree);
     tmk_tree_end(&tree);
-    fclose(out);
+    if (fclose(out) != 0)
+        tmk_die("out of memory");
     *ret_bytes = join_bytes(json, n_json, &columns, ret_n);
     free(json);
     tmk_page_columns_fini(&columns);
