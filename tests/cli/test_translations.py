@@ -152,6 +152,12 @@ def test_table_is_aligned():
     assert len({columns_of(re.match(r".*?[KMG]iB", row)[0]) for row in rows}) == 1
 
 
+def test_top():
+    """Chinese on a screen that has it; English, not question marks, on one in ASCII."""
+    assert re.search("[一-鿿]", tidemark("top", "--once", TIDEMARK_LANG="zh").stdout.decode())
+    assert "?" not in tidemark("top", "--once", TIDEMARK_LANG="zh", LC_ALL="C").stdout.decode()
+
+
 # ---- data
 
 DATA = [("peak", "a.tmk", "--json"), ("leak", "leak.tmk", "--json"), ("explain", OOM, "--json"), ("frag", OOM, "--json"),

@@ -19,6 +19,7 @@
 #include "cli/output/xalloc.h"
 #include "device/device.h"
 #include "kit/amount.h"
+#include "kit/language.h"
 #include "kit/tree.h"
 #include "model/run.h"
 #include "trace/layout.h"
@@ -188,6 +189,8 @@ static int run_top(const struct tmk_args *args)
     double interval_s = 1;
     if (interval && !parse_interval(interval, &interval_s))
         return TMK_EXIT_USAGE;
+    if (!tmk_screen_is_utf8()) /* a screen in ASCII has '?' for all else */
+        tmk_language_begin_data();
     if (tmk_args_get(args, "once"))
         return print_once(filter, json);
     if (json) {
