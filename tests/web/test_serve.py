@@ -228,6 +228,7 @@ def test_long_query_ends_and_blocks_nothing(served):
 
 
 def test_usage(run):
-    for arguments in ([run, "--live"], [], [run, "--port", "99999"], [run, "--base-path", "x"]):
+    for arguments in ([run, "--live"], [], [run, "--port", "99999"], [run, "--base-path", "x"],
+                      [run, "--port", "1", "--listen", "127.0.0.1:0"]):
         with pytest.raises(AssertionError, match="tidemark"):
             Served(*arguments)

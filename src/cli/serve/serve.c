@@ -373,6 +373,10 @@ int tmk_serve_run(const struct tmk_serve_settings *settings)
         tmk_say("--base-path: '%s' is not a path, such as /proxy/8000/", settings->base_path);
         return TMK_EXIT_USAGE;
     }
+    if (settings->port && settings->listen && names_port(settings->listen)) {
+        tmk_say("--listen %s names a port already; leave --port out", settings->listen);
+        return TMK_EXIT_USAGE;
+    }
     tmk_served_answers_init(&s.answers);
     int status = open_run(&s);
     if (status == 0)
