@@ -40,7 +40,7 @@ struct place {
 
 size_t tmk_wrap_line(const char *text, size_t width, const char **ret_rest)
 {
-    struct place best = {0}, full = {0};
+    struct place best = {0}, full = {.end = text};
     const char *at = text;
     size_t written = 0, columns, next_columns;
     for (uint32_t c = tmk_utf8_shown(&at, &columns), next; c != 0; c = next) {

@@ -551,9 +551,12 @@ static const char *short_cpp_text(const char *function, char *buffer)
 
 const char *tmk_frame_file(const char *file, char *buffer)
 {
-    unsigned number;
-    if (sscanf(file, "<ipython-input-%u-", &number) == 1) {
-        snprintf(buffer, TMK_FRAME_FILE_BYTES, "In [%u]", number);
+    static const char input[] = "<ipython-input-";
+    bool is_input = strncmp(file, input, strlen(input)) == 0;
+    const char *number = is_input ? file + strlen(input) : "";
+    size_t n = strspn(number, "0123456789");
+    if (n > 0 && n < TMK_FRAME_FILE_BYTES / 2 && number[n] == '-') {
+        snprintf(buffer, TMK_FRAME_FILE_BYTES, "In [%.*s]", (int)n, number);
         return buffer;
     }
     const char *slash = strrchr(file, '/'), *cell = strstr(file, "/ipykernel_");

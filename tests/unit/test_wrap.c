@@ -52,6 +52,9 @@ static void test_wrap(void **state)
                "e\xcc\x81"
                "e\xcc\x81|e\xcc\x81");
     check_wrap("a\x1b[31mb", 4, "a\xef\xbf\xbd[3|1mb");
+    const char *rest = NULL;
+    assert_int_equal(tmk_wrap_line("", 4, &rest), 0);
+    assert_string_equal(rest, "");
 }
 
 /* ---- tables ---- */
