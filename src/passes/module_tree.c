@@ -20,6 +20,10 @@
  * ranges. */
 enum { MOST_DEPTH = 48, MOST_RANGES = 4, LIST_BYTES = 96 };
 
+/* Fewer siblings are shown by name. Those with nothing in them take a line each, so more of them
+ * are. */
+enum { LEAST_FOLDED = 4, LEAST_FOLDED_FLAT = 13 };
+
 struct tmk_module_tree {
     struct tmk_arena memory;
     struct tmk_textmap paths;
@@ -164,6 +168,12 @@ static bool are_alike(const struct tmk_module_node *a, const struct tmk_module_n
     return true;
 }
 
+/* Whether neither has more than twice the bytes of the other. */
+static bool are_of_a_size(const struct tmk_module_node *a, const struct tmk_module_node *b)
+{
+    return a->bytes / 2 <= b->bytes && b->bytes / 2 <= a->bytes;
+}
+
 /* Adds a tree of the same shape. */
 static void merge_node(struct tmk_module_node *to, const struct tmk_module_node *from)
 {
@@ -182,7 +192,7 @@ static void merge_node(struct tmk_module_node *to, const struct tmk_module_node 
 
 /* A group of siblings that are alike; numbers come in their order. */
 struct alike {
-    struct tmk_module_node *node;
+    struct tmk_module_node *node; /* the first; the others are merged into it */
     uint32_t n_siblings, n_ranges;
     long first, last; /* of the range not yet written */
     struct tmk_text numbers;
@@ -201,58 +211,91 @@ static void write_range(struct alike *a)
                      (long long)a->last);
 }
 
-static void join_group(struct alike *a, struct tmk_module_node *node)
+static bool is_folded(const struct alike *a)
+{
+    return a->n_siblings >= (a->node->n_children > 0 ? LEAST_FOLDED : LEAST_FOLDED_FLAT);
+}
+
+/* Returns the number of each child's group, the caller's, and the groups. NULL: no memory. */
+static uint32_t *find_groups(const struct tmk_module_node *node, uint32_t n, struct alike *groups)
+{
+    uint32_t n_groups = 0, *group_of = calloc(n, sizeof *group_of);
+    for (uint32_t i = 0; group_of && i < n; i++) {
+        struct tmk_module_node *child = node->children[i];
+        uint32_t g = 0;
+        while (g < n_groups &&
+               !(are_alike(groups[g].node, child) && are_of_a_size(groups[g].node, child)))
+            g++;
+        if (g == n_groups)
+            groups[n_groups++].node = child;
+        groups[g].n_siblings++;
+        group_of[i] = g;
+    }
+    return group_of;
+}
+
+/* Merges a sibling into its group; the group's first one begins it. */
+static void join_group(struct alike *a, const struct tmk_module_node *node)
 {
     long number = strtol(node->name, NULL, 10);
-    a->n_siblings++;
-    if (a->node) {
+    if (node == a->node) {
+        a->first = number;
+        tmk_text_init(&a->numbers, a->text, sizeof a->text);
+    } else {
         merge_node(a->node, node);
         if (number != a->last + 1) {
             write_range(a);
             a->first = number;
         }
-    } else {
-        a->node = node;
-        a->first = number;
-        tmk_text_init(&a->numbers, a->text, sizeof a->text);
     }
     a->last = number;
 }
 
 static int name_group(struct tmk_module_tree *t, struct alike *a, uint32_t n_numbers)
 {
-    if (a->n_siblings < 2)
-        return 0;
     write_range(a);
     const char *name = a->n_siblings == n_numbers ? "*" : a->text;
     a->node->name = tmk_arena_text(&t->memory, name, strlen(name));
     return a->node->name ? 0 : TMK_ENOMEM;
 }
 
+/* Merges the groups that are large enough among the first `n` children. Returns how many children
+ * are left of these. */
+static uint32_t fold_groups(struct tmk_module_node *node, uint32_t n, struct alike *groups,
+                            const uint32_t *group_of)
+{
+    uint32_t n_left = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct tmk_module_node *child = node->children[i];
+        struct alike *a = &groups[group_of[i]];
+        if (is_folded(a))
+            join_group(a, child);
+        if (!is_folded(a) || child == a->node)
+            node->children[n_left++] = child;
+    }
+    return n_left;
+}
+
 /* Merges the children with numbers for names that are alike. They stand first and in order. */
 static int fold_numbers(struct tmk_module_tree *t, struct tmk_module_node *node)
 {
-    uint32_t n_numbers = 0, n_groups = 0;
+    uint32_t n_numbers = 0;
     while (n_numbers < node->n_children && is_number(node->children[n_numbers]->name))
         n_numbers++;
-    struct alike *groups = n_numbers > 1 ? calloc(n_numbers, sizeof *groups) : NULL;
-    if (n_numbers < 2 || !groups)
-        return n_numbers < 2 ? 0 : TMK_ENOMEM;
-    for (uint32_t i = 0; i < n_numbers; i++) {
-        uint32_t g = 0;
-        while (g < n_groups && !are_alike(groups[g].node, node->children[i]))
-            g++;
-        n_groups += g == n_groups;
-        join_group(&groups[g], node->children[i]);
+    if (n_numbers < LEAST_FOLDED)
+        return 0;
+    struct alike *groups = calloc(n_numbers, sizeof *groups);
+    uint32_t *group_of = groups ? find_groups(node, n_numbers, groups) : NULL;
+    int rc = group_of ? 0 : TMK_ENOMEM;
+    if (rc == 0) {
+        uint32_t n_left = fold_groups(node, n_numbers, groups, group_of);
+        for (uint32_t g = 0; g < n_numbers && groups[g].node && rc == 0; g++)
+            rc = is_folded(&groups[g]) ? name_group(t, &groups[g], n_numbers) : 0;
+        memmove(node->children + n_left, node->children + n_numbers,
+                (node->n_children - n_numbers) * sizeof(struct tmk_module_node *));
+        node->n_children -= n_numbers - n_left;
     }
-    int rc = 0;
-    for (uint32_t g = 0; g < n_groups && rc == 0; g++) {
-        rc = name_group(t, &groups[g], n_numbers);
-        node->children[g] = groups[g].node;
-    }
-    memmove(node->children + n_groups, node->children + n_numbers,
-            (node->n_children - n_numbers) * sizeof(struct tmk_module_node *));
-    node->n_children -= n_numbers - n_groups;
+    free(group_of);
     free(groups);
     return rc;
 }

@@ -2,11 +2,12 @@
 /* passes/module_tree.h - bytes by module as a tree: each module has what is its own and the sum of
  * all modules in it.
  *
- * Modules that repeat are folded: siblings with numbers for names become one node "*" when the
- * trees below them have the same shape, and the same holds for the modules in them. A node then
- * stands for `n` modules, with their sum, and the least and the most that one of them has. Where
- * only some of the siblings are alike, the name has their numbers: "0-30". A module that has
- * nothing but one module in it is joined with it: "model.layers.*".
+ * Modules that repeat are folded: four or more siblings with numbers for names become one node "*"
+ * when the trees below them have the same shape and none has more than twice the bytes of the
+ * first. Siblings without modules in them, as in a small nn.Sequential, keep their names up to
+ * twelve of them. A node then stands for `n` modules, with their sum, and the least and the most
+ * that one of them has. Where only some of the siblings are alike, the name has their numbers:
+ * "0-30". A module that has nothing but one module in it is joined with it: "model.layers.*".
  *
  * The sum of all nodes' own bytes is the sum of the rows, folded or not. */
 #ifndef TMK_PASSES_MODULE_TREE_H

@@ -32,6 +32,7 @@ BUILD = os.environ.get("TIDEMARK_BUILD", os.path.join(ROOT, "build"))
 SMALL = "--layers 1 --dim 8 --heads 1 --seq 8 --batch 1 --quiet"
 RUNS = {
     "a.tmk": "tidemark run -q -o a.tmk -- tinytrain --steps 12 --quiet",
+    "deep.tmk": "tidemark run -q -o deep.tmk -- tinytrain --steps 12 --layers 4 --quiet",
     "leak.tmk": "tidemark run -q -o leak.tmk -- tinytrain --steps 20 --leak 64KiB --quiet",
     "oom.tmk": "tidemark run -q -o oom.tmk -- tinytrain --spike 5 --capacity 12MiB --quiet",
     "killed.tmk": "tidemark run -q -o killed.tmk -- "

@@ -61,36 +61,67 @@ static void test_repeated(void **state)
     (void)state;
     static const struct tmk_peak_row rows[] = {
         ROW("m.layers.0.up", 10),  ROW("m.layers.1.up", 12),  ROW("m.layers.2.up", 11),
-        ROW("m.layers.0.down", 1), ROW("m.layers.1.down", 1), ROW("m.layers.2.down", 1),
-        ROW("m.layers.1", 7),
+        ROW("m.layers.3.up", 10),  ROW("m.layers.0.down", 1), ROW("m.layers.1.down", 1),
+        ROW("m.layers.2.down", 1), ROW("m.layers.3.down", 1), ROW("m.layers.1", 7),
     };
-    check_tree(rows, 7, true,
-               "m.layers.* x3 [11-20] 43/7 #0\n"
-               " up x3 [10-12] 33/3 #1\n"
-               " (own) x3 [0-7] 7/1 #2\n"
-               " down x3 [1-1] 3/3 #3\n");
+    check_tree(rows, 9, true,
+               "m.layers.* x4 [11-20] 54/9 #0\n"
+               " up x4 [10-12] 43/4 #1\n"
+               " (own) x4 [0-7] 7/1 #2\n"
+               " down x4 [1-1] 4/4 #3\n");
     check_tree(rows, 2, false, "m.layers 22/2 #0\n 1.up 12/1 #1\n 0.up 10/1 #2\n");
+    check_tree(rows, 3, true, "m.layers 33/3 #0\n 1.up 12/1 #1\n 2.up 11/1 #2\n 0.up 10/1 #3\n");
+}
+
+/* A small model without modules in its modules has them by name; a long one does not. */
+static void test_flat(void **state)
+{
+    (void)state;
+    enum { N = 13 };
+    struct tmk_peak_row rows[N];
+    char names[N][16];
+    for (int i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        rows[i] = (struct tmk_peak_row){.key = names[i], .bytes = 4, .n_blocks = 1};
+    }
+    check_tree(rows, 5, true, "0 4/1 #0\n1 4/1 #1\n2 4/1 #2\n3 4/1 #3\n4 4/1 #4\n");
+    check_tree(rows, N, true, "* x13 [4-4] 52/13 #0\n");
+}
+
+/* One that is more than twice as large as the others stands alone. */
+static void test_other_sizes(void **state)
+{
+    (void)state;
+    static const struct tmk_peak_row rows[] = {
+        ROW("l.0.a.x", 5), ROW("l.1.a.x", 6),  ROW("l.2.a.x", 50),
+        ROW("l.3.a.x", 3), ROW("l.4.a.x", 10), ROW("l.5.a.x", 5),
+    };
+    check_tree(rows, 6, true, "l 79/6 #0\n 2.a.x 50/1 #1\n 0,1,3-5.a.x x5 [3-10] 29/5 #2\n");
 }
 
 /* Trees in trees that repeat count all of them, so that n times "each" is the sum. */
 static void test_repeated_in_repeated(void **state)
 {
     (void)state;
-    static const struct tmk_peak_row rows[] = {ROW("l.0.e.0", 1), ROW("l.0.e.1", 1),
-                                               ROW("l.1.e.0", 1), ROW("l.1.e.1", 1),
-                                               ROW("l.2.e.0", 1), ROW("l.2.e.1", 1)};
-    check_tree(rows, 6, true, "l.*.e.* x6 [1-1] 6/6 #0\n");
+    struct tmk_peak_row rows[16];
+    char names[16][24];
+    for (int i = 0; i < 16; i++) {
+        snprintf(names[i], sizeof names[i], "l.%d.e.%d.x", i / 4, i % 4);
+        rows[i] = (struct tmk_peak_row){.key = names[i], .bytes = 1, .n_blocks = 1};
+    }
+    check_tree(rows, 16, true, "l.*.e.*.x x16 [1-1] 16/16 #0\n");
 }
 
 static void test_other_shapes(void **state)
 {
     (void)state;
     static const struct tmk_peak_row rows[] = {
-        ROW("l.0", 1),   ROW("l.1", 1),   ROW("l.2.x", 5), ROW("l.3", 1),
-        ROW("l.4.x", 5), ROW("l.5.x", 5), ROW("l.10", 1),  ROW("l.y", 1),
+        ROW("l.0.u.v", 1), ROW("l.1.u.v", 1),  ROW("l.2.x", 5),
+        ROW("l.3.u.v", 1), ROW("l.4.x", 5),    ROW("l.5.x", 5),
+        ROW("l.6.x", 5),   ROW("l.10.u.v", 1), ROW("l.y", 1),
     };
-    check_tree(rows, 8, true,
-               "l 20/8 #0\n 2,4,5.x x3 [5-5] 15/3 #1\n 0,1,3,10 x4 [1-1] 4/4 #2\n y 1/1 #3\n");
+    check_tree(rows, 9, true,
+               "l 25/9 #0\n 2,4-6.x x4 [5-5] 20/4 #1\n 0,1,3,10.u.v x4 [1-1] 4/4 #2\n y 1/1 #3\n");
 }
 
 /* A list of numbers does not grow without end. */
@@ -134,6 +165,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_flat),
+        cmocka_unit_test(test_other_sizes),
         cmocka_unit_test(test_repeated_in_repeated),
         cmocka_unit_test(test_other_shapes),
         cmocka_unit_test(test_many_ranges),

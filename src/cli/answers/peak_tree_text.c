@@ -22,7 +22,7 @@
 #include "passes/module_tree.h"
 #include "passes/peak.h"
 
-enum { N_COLUMNS = 6, EACH = 4, DEEPEST = 16 };
+enum { N_COLUMNS = 6, EACH = 2, DEEPEST = 16 };
 
 struct tree_table {
     const struct tmk_peak_answer *a;
@@ -78,10 +78,16 @@ static void add_name_cell(struct tree_table *p, const struct tmk_module_node *no
     free(count);
 }
 
-static void add_sums(struct tree_table *p, uint64_t bytes, uint64_t n_blocks)
+/* `node` is NULL where several that differ share the row. */
+static void add_sums(struct tree_table *p, const struct tmk_module_node *node, uint64_t bytes,
+                     uint64_t n_blocks)
 {
     char text[TMK_AMOUNT_BYTES];
     tmk_table_size(p->table, bytes);
+    if (p->has_each && node)
+        add_each_cell(p->table, node);
+    else if (p->has_each)
+        tmk_table_cell(p->table, "");
     tmk_table_count(p->table, n_blocks);
     tmk_table_cell(p->table, tmk_percent_text(bytes, tmk_peak_bytes(p->a->moment.peak), text));
 }
@@ -96,9 +102,7 @@ static void add_tree_bar(struct tree_table *p, uint64_t bytes, unsigned depth)
 static void add_module_row(struct tree_table *p, const struct tmk_module_node *node, unsigned depth)
 {
     add_name_cell(p, node, depth);
-    add_sums(p, node->bytes, node->n_blocks);
-    if (p->has_each)
-        add_each_cell(p->table, node);
+    add_sums(p, node, node->bytes, node->n_blocks);
     add_tree_bar(p, node->bytes, depth);
 }
 
@@ -122,9 +126,7 @@ static void add_hidden(struct tree_table *p, const struct tmk_module_node *node,
     char *text = tmk_xformat("%*s%s", 2 * (int)(depth < DEEPEST ? depth : DEEPEST), "", others);
     tmk_table_cell(p->table, text);
     tmk_table_paint(p->table, tmk_sheet_role(p->sheet, TMK_ROLE_DETAIL));
-    add_sums(p, bytes, n_blocks);
-    if (p->has_each)
-        tmk_table_cell(p->table, "");
+    add_sums(p, NULL, bytes, n_blocks);
     add_tree_bar(p, bytes, depth);
     free(text);
     free(others);
@@ -146,8 +148,8 @@ void tmk_peak_tree_text(const struct tmk_peak_answer *a, struct tmk_sheet *sheet
 {
     struct tmk_column columns[N_COLUMNS] = {
         {"module", TMK_LEFT, TMK_SHRINK}, {"size", TMK_RIGHT, TMK_FIXED},
-        {"blocks", TMK_RIGHT, TMK_FIXED}, {"share", TMK_RIGHT, TMK_FIXED},
-        {"each", TMK_RIGHT, TMK_FIXED},   {"", TMK_LEFT, TMK_BAR},
+        {"each", TMK_RIGHT, TMK_FIXED},   {"blocks", TMK_RIGHT, TMK_FIXED},
+        {"share", TMK_RIGHT, TMK_FIXED},  {"", TMK_LEFT, TMK_BAR},
     };
     struct tree_table p = {.a = a, .sheet = sheet};
     struct tmk_module_tree *tree;
@@ -156,7 +158,7 @@ void tmk_peak_tree_text(const struct tmk_peak_answer *a, struct tmk_sheet *sheet
     const struct tmk_module_node *root = tmk_module_tree_root(tree);
     p.has_each = has_folded(&p, root);
     if (!p.has_each)
-        columns[EACH] = columns[N_COLUMNS - 1];
+        memmove(&columns[EACH], &columns[EACH + 1], (N_COLUMNS - 1 - EACH) * sizeof *columns);
     p.table = tmk_table_open(columns, N_COLUMNS - !p.has_each);
     add_below(&p, root, 0);
     tmk_sheet_table(sheet, p.table);
