@@ -129,7 +129,7 @@ char *tmk_usage_script(const char *program)
     struct stat st;
     if (!ends_with(program, ".py") || stat(program, &st) != 0 || !S_ISREG(st.st_mode))
         return NULL;
-    return tmk_xformat("python %s", program);
+    return tmk_xformat("python3 %s", program);
 }
 
 /* Returns the command that reads a file or folder of this name; NULL: none does. */
@@ -183,13 +183,17 @@ static bool tell_reader(char **argv)
 int tmk_usage_unknown_command(char **argv)
 {
     const char *name = argv[0] + strspn(argv[0], "-");
-    if (tell_reader(argv))
-        return tmk_usage_see(NULL);
     char *script = tmk_usage_script(argv[0]);
     char *program = script ? NULL : tmk_locate_on_path(argv[0]);
+    bool is_command_line = program && argv[1] && !ends_with(argv[0], ".tmk");
+    if (!is_command_line && tell_reader(argv)) {
+        free(script);
+        free(program);
+        return tmk_usage_see(NULL);
+    }
     const char *nearest = tmk_command_find(name) ? name : tmk_nearest_command(name);
     if (script)
-        tell_to_run(argv[0], " python", argv);
+        tell_to_run(argv[0], " python3", argv);
     else if (nearest)
         tmk_say("there is no command '%s'; did you mean %s?", argv[0], nearest);
     else if (program)

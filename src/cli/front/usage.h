@@ -26,7 +26,7 @@ int tmk_usage_unknown_command(char **argv);
 int tmk_usage_no_manual(const char *name);
 
 /* Returns how to run a file that execvp() refuses and that looks like a Python script, as
- * "python train.py"; NULL for all others. The caller's, for free(). */
+ * "python3 train.py"; NULL for all others. The caller's, for free(). */
 char *tmk_usage_script(const char *program);
 
 #endif
