@@ -10,6 +10,7 @@
 #include "passes/imbalance/imbalance.h"
 #include "passes/oom/explain.h"
 #include "passes/oom/oom_case.h"
+#include "passes/oom/oom_causes.h"
 
 /* The cases of one process. */
 struct tmk_explain_process {
@@ -30,6 +31,8 @@ uint64_t tmk_explain_n_ooms(const struct tmk_explain_answer *a);
 /* Every case, or that there is none. */
 void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *sheet);
 /* Say in a few sentences what happened in one case. */
+/* "leak", "other processes": the cause in a title. */
+const char *tmk_cause_text(enum tmk_cause cause);
 void tmk_explain_reason_text(const struct tmk_case *c, struct tmk_sheet *sheet);
 /* The best fixes, numbered. */
 void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_sheet *sheet);

@@ -12,10 +12,11 @@
 #include "cli/front/target.h"
 #include "cli/output/sheet.h"
 #include "cli/output/source_line.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
 #include "kit/amount.h"
+#include "kit/arena.h"
 #include "kit/language.h"
-#include "kit/print.h"
 #include "kit/table.h"
 #include "model/run.h"
 #include "passes/leak/leak.h"
@@ -65,19 +66,23 @@ static void tell_request(const struct tmk_case *c, struct tmk_sheet *sheet)
                            .used_bytes = s->card_used_bytes,
                            .total_bytes = s->card_total_bytes,
                        });
-    tmk_sheet_text(sheet, "%s.", text);
+    tmk_sheet_verdict(sheet, s->kind == TMK_SCENE_OOM ? TMK_ROLE_BAD : TMK_ROLE_WARN, "%s.", text);
     if (line)
         tmk_sheet_code(sheet, line);
     free(text);
 }
 
+/* Tell when it was, and where in the program. */
 static void tell_place(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     const struct tmk_scene *s = &c->scene;
-    if (s->kind == TMK_SCENE_OOM && (s->stage || s->module))
-        tmk_sheet_text(sheet, "The request came in %s%s%s.", s->stage ? s->stage : "",
-                       s->module ? (s->stage ? _(" of module ") : _("module ")) : "",
-                       s->module ? s->module : "");
+    char time[TMK_AMOUNT_BYTES];
+    bool is_oom = s->kind == TMK_SCENE_OOM;
+    const char *stage = is_oom ? s->stage : NULL, *module = is_oom ? s->module : NULL;
+    tmk_sheet_text(sheet, "It happened after %s%s%s%s%s.",
+                   tmk_time_text(s->time_ns + c->p->offset_ns, time), stage ? _(", in ") : "",
+                   stage ? stage : "", module ? (stage ? _(" of module ") : _(", in module ")) : "",
+                   module ? module : "");
     if (s->kind == TMK_SCENE_RETRY)
         tmk_sheet_text(sheet, "Each such retry stops the GPU for a moment.");
 }
@@ -268,6 +273,11 @@ static void tell_demand(const struct tmk_case *c, struct tmk_sheet *sheet)
     tell_holders(c, sheet);
 }
 
+const char *tmk_cause_text(enum tmk_cause cause)
+{
+    return cause == TMK_CAUSE_OTHER_PROCESS ? _("other processes") : _(tmk_cause_name(cause));
+}
+
 void tmk_explain_reason_text(const struct tmk_case *c, struct tmk_sheet *sheet)
 {
     static void (*const tell[])(const struct tmk_case *, struct tmk_sheet *) = {
@@ -427,17 +437,16 @@ void tmk_explain_fixes_text(const struct tmk_case *c, uint32_t max, struct tmk_s
 static void write_explain_case(const struct tmk_case *c, const char *process,
                                struct tmk_sheet *sheet)
 {
-    static const char *const kinds[] = {[TMK_SCENE_OOM] = N_("OUT OF MEMORY"),
-                                        [TMK_SCENE_RETRY] = N_("NEARLY OUT OF MEMORY"),
-                                        [TMK_SCENE_FULL] = N_("NEARLY OUT OF MEMORY")};
-    char time[TMK_AMOUNT_BYTES];
-    char *heading =
-        tmk_xformat(_("%s%s%s after %s: %s"), _(kinds[c->scene.kind]), process ? _(" in ") : "",
-                    process ? process : "", tmk_time_text(c->scene.time_ns + c->p->offset_ns, time),
-                    _(tmk_cause_name(c->verdict.rows[0].cause)));
+    if (process)
+        tmk_sheet_heading(sheet, process);
+    else if (sheet->is_begun && !sheet->markdown)
+        fputc('\n', sheet->out);
+    tell_request(c, sheet);
+    char *heading = tmk_xformat(c->scene.kind == TMK_SCENE_OOM ? _("WHY IT RAN OUT: %s")
+                                                               : _("WHY IT NEARLY RAN OUT: %s"),
+                                tmk_cause_text(c->verdict.rows[0].cause));
     tmk_sheet_heading(sheet, heading);
     free(heading);
-    tell_request(c, sheet);
     tmk_explain_reason_text(c, sheet);
     write_evidence(c, sheet);
     if (c->n_fixes > 0) {
@@ -503,21 +512,31 @@ static void write_left_out(const struct tmk_explain_answer *a, struct tmk_sheet 
                        a->n, n_all);
 }
 
+/* The verdict on the run says what else there is. */
+static void write_no_case(const struct tmk_explain_answer *a, struct tmk_sheet *sheet)
+{
+    struct tmk_arena words = {0};
+    tmk_sheet_verdict(sheet, TMK_ROLE_PLAIN, "%s never ran out of memory, nor came near it.",
+                      tmk_run_path(a->run));
+    char *command =
+        tmk_xformat("tidemark report %s", tmk_xshell_word(&words, tmk_run_path(a->run)));
+    tmk_sheet_command(sheet, _("next: "), command);
+    free(command);
+    tmk_arena_fini(&words);
+}
+
 void tmk_explain_text(const struct tmk_explain_answer *a, struct tmk_sheet *sheet)
 {
     uint64_t n_cases = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        n_cases += tmk_explanation_n(a->processes[i].explanation);
+    if (n_cases == 0)
+        write_no_case(a, sheet);
     if (a->ranks && a->ranks->n_ranks > 0) {
         tmk_sheet_heading(sheet, "RANKS");
         tmk_ranks_verdict_text(a->ranks, sheet);
         write_left_out(a, sheet);
     }
-    for (uint32_t i = 0; i < a->n; i++) {
-        n_cases += tmk_explanation_n(a->processes[i].explanation);
+    for (uint32_t i = 0; i < a->n; i++)
         write_explain_process(a, i, sheet);
-    }
-    if (n_cases == 0 && sheet->is_begun)
-        fputc('\n', sheet->out);
-    if (n_cases == 0)
-        tmk_print(sheet->out, _("%s never ran out of memory, nor came near it.\n"),
-                  tmk_run_path(a->run));
 }

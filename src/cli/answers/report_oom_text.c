@@ -90,7 +90,7 @@ void tmk_report_why_text(const struct tmk_report_answer *r, struct tmk_sheet *sh
     char *title =
         tmk_xformat(_("WHY IT RAN OUT%s: %s"),
                     tmk_explanation_n_ooms(r->explanation) > 1 ? _(", THE FIRST TIME") : "",
-                    _(tmk_cause_name(c->verdict.rows[0].cause)));
+                    tmk_cause_text(c->verdict.rows[0].cause));
     tmk_sheet_heading(sheet, title);
     free(title);
     tmk_explain_reason_text(c, sheet);
