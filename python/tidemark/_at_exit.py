@@ -8,6 +8,7 @@ of it away. A run folder in which nothing was recorded is taken away again.
 """
 import atexit
 import functools
+import json
 import os
 import shlex
 import subprocess
@@ -18,6 +19,7 @@ from . import _program
 from ._words import log, show, words
 
 POST_MORTEM_S = 60.0  # it replays the trace
+VERDICT_S = 10.0  # so does it; the run can be asked later
 
 
 def is_quiet() -> bool:
@@ -75,7 +77,7 @@ class AtExit:
                        f"tidemark: 未能记录; 查看原因: tidemark report {name}\n"), sys.stderr)
             return
         post_mortem = self._post_mortem()
-        verb = "explain" if post_mortem else "report"
+        verb = "explain" if post_mortem else self._next_command()
         show(words(f"tidemark: recorded in {name}; next: tidemark {verb} {name}\n",
                    f"tidemark: 已记录到 {name}; 下一步: tidemark {verb} {name}\n") + post_mortem, sys.stderr)
 
@@ -88,6 +90,17 @@ class AtExit:
         except OSError:  # it has something in it
             return False
         return True
+
+    def _next_command(self) -> str:
+        """The verdict's: leak, explain or peak. "report" where the verdict takes too long."""
+        try:
+            done = subprocess.run(_program.command("report", self._folder, "--json"), stdin=subprocess.DEVNULL,
+                                  env=_program.environment(), capture_output=True, timeout=VERDICT_S, check=False)
+            words_of_it = shlex.split(json.loads(done.stdout)["health"]["next"])
+            return " ".join(word for word in words_of_it[1:] if word != self._folder)
+        except (_program.NoAnswer, OSError, subprocess.TimeoutExpired, ValueError, KeyError) as reason:
+            log.debug("no verdict: %s", reason)
+            return "report"
 
     def _post_mortem(self) -> str:
         """As `tidemark run` prints it; "" where memory has not run out."""

@@ -19,7 +19,7 @@ recorder, site = tidemark._lib, Site(b"train.py", b"step", 7, 0)
 def alloc(address, size):
     recorder.tidemark_record_alloc(256, ctypes.c_void_p(address), ctypes.c_uint64(size), ctypes.byref(site))
 """
-SAID = r"tidemark: recorded in (\S+[.]tmk); next: tidemark report \1\n"
+SAID = r"tidemark: recorded in (\S+[.]tmk); next: tidemark peak \1\n"
 
 
 def run_program(folder, rings, words, status=0, text=None, **variables):
@@ -168,7 +168,7 @@ def test_quiet(tmp_path, rings):
 def test_a_name_of_ones_own(tmp_path, rings):
     """Of a run that was there before, nothing is said unless this process has added to it."""
     said = run_script(tmp_path, rings, "alloc(4096, 7)", TIDEMARK_RUN=str(tmp_path / "my run.tmk")).stderr
-    assert said == "tidemark: recorded in 'my run.tmk'; next: tidemark report 'my run.tmk'\n"
+    assert said == "tidemark: recorded in 'my run.tmk'; next: tidemark peak 'my run.tmk'\n"
     assert run_script(tmp_path, rings, "", TIDEMARK_RUN=str(tmp_path / "my run.tmk")).stderr == ""
     assert run_script(tmp_path, rings, "", TIDEMARK_RUN=str(tmp_path / "another.tmk")).stderr == ""
     assert runs_in(tmp_path) == ["my run.tmk"] and n_processes(tmp_path) == 1
@@ -177,7 +177,7 @@ def test_a_name_of_ones_own(tmp_path, rings):
 def test_in_chinese(tmp_path, rings):
     said = run_script(tmp_path, rings, "alloc(4096, 7)", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1").stderr
     (run,) = runs_in(tmp_path)
-    assert said == f"tidemark: 已记录到 {run}; 下一步: tidemark report {run}\n"
+    assert said == f"tidemark: 已记录到 {run}; 下一步: tidemark peak {run}\n"
 
 
 # ---- what is left
