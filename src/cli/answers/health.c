@@ -352,6 +352,22 @@ static void tell_end(struct tmk_health *h, const struct tmk_process_answer *f)
     h->text = text;
 }
 
+/* Add that one rank needs far more than the others, whatever else the verdict is. */
+static void tell_imbalance(struct tmk_health *h, struct tmk_run *run, const struct tmk_imbalance *b)
+{
+    char label[40], size[TMK_AMOUNT_BYTES];
+    if (!b || !b->is_judged || !b->is_imbalanced || h->kind == TMK_HEALTH_RAN_OUT)
+        return;
+    const struct tmk_rank_row *row = &b->rows[b->highest];
+    char *text =
+        tmk_xformat(_("%s. Imbalanced: the peak of %s is %.2f times the ranks' median (%s)"),
+                    h->text, tmk_process_label(tmk_run_process(run, b->highest), label),
+                    (double)row->facts.peak_bytes / b->median_bytes,
+                    tmk_size_text(tmk_size_whole(b->median_bytes), size));
+    free(h->text);
+    h->text = text;
+}
+
 static bool is_damaged(const struct tmk_quality *q)
 {
     return q->n_bad_chunks > 0 || q->n_stray_bytes > 0 || q->header_damaged;
@@ -397,6 +413,7 @@ void tmk_health_init(struct tmk_health *h, struct tmk_run *run, const struct tmk
             judge_nothing(h, f);
     }
     tell_end(h, f);
+    tell_imbalance(h, run, ranks);
     h->next = next_command(h, run, f);
 }
 

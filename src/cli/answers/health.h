@@ -27,7 +27,7 @@ enum tmk_health_kind {
 
 struct tmk_health {
     enum tmk_health_kind kind;
-    char *text;                  /* a sentence without its full stop */
+    char *text;                  /* a sentence or two, without the last full stop */
     const struct tmk_process *p; /* the process that `site` is of */
     bool has_site;               /* the line that the sentence names */
     struct tmk_frame site;
