@@ -66,16 +66,45 @@ def test_changed_since(tmp_path):
     assert all("| kept.append(x)\n" in told(*command) for command in (["leak", run], ["report", run]))
     (tmp_path / "a.py").write_text("something_else()\nkept.append(x)\n", encoding="utf-8")
     assert json.loads(told("leak", "--json", run))["leaks"][0]["source"] is None
-    for command in (["leak", run], ["report", run], ["report", run, "--format", "md"]):
+    assert "    | (a.py has changed since)\n" in told("leak", run)
+    for command in (["report", run], ["report", run, "--format", "md"], ["peak", run, "--by", "line"]):
         text = told(*command)
-        assert "(a.py has changed since)" in text and "something_else" not in text, text
+        assert text.count("a.py has changed since; its lines are not shown.") == 1, text
+        assert "something_else" not in text and text.count("has changed since") == 1, text
+
+
+def test_changed_files_are_listed(tmp_path):
+    names = ["a.py", "ba.py"]
+    for name in names:
+        (tmp_path / name).write_text("kept.append(x)\n", encoding="utf-8")
+    run = record(tmp_path, [str(tmp_path / f"{name}:1") for name in names])
+    for name in names:
+        (tmp_path / name).write_text("changed()\n", encoding="utf-8")
+    said = re.search(r"\n  (.*) have changed since; their lines are not shown[.]\n", told("peak", run, "--by", "line"))
+    assert sorted(said[1].split(", ")) == ["a.py", "ba.py"]
+
+
+def test_places(tmp_path):
+    """A leak's line is named as the reader finds it: from here, from home, or by its folder."""
+    (tmp_path / "job").mkdir()
+    run = record(tmp_path, [str(tmp_path / "job" / "a.py:1")])
+
+    def place(folder, home):
+        done = subprocess.run([TIDEMARK, "leak", run], capture_output=True, text=True, check=False, timeout=20, cwd=folder,
+                              env={**os.environ, "HOME": str(home)})
+        return done.stdout.split("\n\n")[1].splitlines()[0]
+
+    assert place(tmp_path, "/nowhere") == "  job/a.py:1 f"
+    assert place("/", tmp_path) == "  ~/job/a.py:1 f"
+    assert place("/", "/nowhere") == "  job/a.py:1 f"
+    assert place(tmp_path / "job", tmp_path) == "  a.py:1 f"
 
 
 def test_cells_of_notebooks(tmp_path):
     """IPython names a cell by its number, Jupyter by what is in it: there the number is not known."""
     run = record(tmp_path, ["<ipython-input-12-0123456789ab>:3", "/tmp/ipykernel_71/2203.py:5"])
     text = told("leak", run)
-    assert "\n  In [12]:3 f\n" in text and "\n  /tmp/ipykernel_71/2203.py:5 f\n" in text
+    assert "\n  In [12]:3 f\n" in text and "\n  ipykernel_71/2203.py:5 f\n" in text
     page = told("report", run)
     assert "  In [12]:3 f " in page and "  ipykernel_71/2203.py:5 f " in page
     (first, second) = json.loads(told("leak", "--json", run))["leaks"]

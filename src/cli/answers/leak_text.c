@@ -228,10 +228,11 @@ static void say_remarks(const struct tmk_leak_answer *f)
     say_stepless(f);
     if (n_small > 0) {
         char size[TMK_AMOUNT_BYTES];
-        char *text = tmk_xformat(_("%" PRIu64 " line%s more grow%s steadily, by less than %s over "
+        bool is_more = tmk_leak_verdict_of(f) == TMK_LEAK_FOUND;
+        char *text = tmk_xformat(_("%" PRIu64 " line%s%s grow%s steadily, by less than %s over "
                                    "the run; --threshold 0 shows %s."),
-                                 n_small, n_small == 1 ? "" : "s", n_small == 1 ? "s" : "",
-                                 tmk_size_text(f->threshold_bytes, size),
+                                 n_small, n_small == 1 ? "" : "s", is_more ? _(" more") : "",
+                                 n_small == 1 ? "s" : "", tmk_size_text(f->threshold_bytes, size),
                                  n_small == 1 ? _("it") : _("them"));
         tmk_sheet_wrap(stdout, text, "  ");
         free(text);
@@ -370,9 +371,7 @@ static void show_leak(const struct tmk_leak_answer *f, const struct tmk_leak_pro
 {
     char text[TMK_FRAME_TEXT_BYTES], label[40], words[TMK_LEAK_WORDS_BYTES];
     const char *site =
-        leak->has_site
-            ? tmk_frame_text(&leak->site, leak->site.file && leak->site.file[0] == '<', text)
-            : _("a line that is not known");
+        leak->has_site ? tmk_frame_place_text(&leak->site, text) : _("a line that is not known");
     tmk_print(stdout, "\n  %s%s%s%s\n", site, f->n > 1 ? " [" : "",
               f->n > 1 ? tmk_process_label(item->p, label) : "", f->n > 1 ? "]" : "");
     say_source(item->p, leak);
@@ -398,7 +397,7 @@ static void show_cycles(const struct tmk_leak_answer *f, const struct tmk_leak_p
         if (i == 0)
             tmk_print(stdout,
                       _("\n  Not a leak, but it grows for some steps and then falls back:\n"));
-        tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_text(&c->site, false, text) : "-");
+        tmk_print(stdout, "  %s\n", c->has_site ? tmk_frame_place_text(&c->site, text) : "-");
         say_wrapped("", "%s at once; %s. To keep it low: %s.", tmk_size_text(c->bytes, size),
                     tmk_keeper_text(c->keeper), tmk_leak_advice(c));
     }
@@ -422,7 +421,7 @@ static void show_doubts(const struct tmk_leak_answer *f)
             if (n == 1)
                 tmk_print(stdout, _("\n  Not judged a leak, but it grew:\n"));
             tmk_print(stdout, "  %s%s%s%s\n",
-                      doubt->has_site ? tmk_frame_text(&doubt->site, false, text) : "-",
+                      doubt->has_site ? tmk_frame_place_text(&doubt->site, text) : "-",
                       f->n > 1 ? " [" : "", f->n > 1 ? tmk_process_label(f->items[i].p, label) : "",
                       f->n > 1 ? "]" : "");
             say_doubt(doubt);

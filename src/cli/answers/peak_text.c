@@ -18,6 +18,7 @@
 #include "kit/arena.h"
 #include "kit/language.h"
 #include "kit/table.h"
+#include "kit/utf8.h"
 #include "model/run.h"
 #include "passes/group.h"
 #include "passes/peak.h"
@@ -62,6 +63,8 @@ struct peak_table {
     struct tmk_sheet *sheet;
     struct tmk_table *table;
     bool has_sources; /* the last column has the lines' texts, else bars */
+    size_t source_columns;
+    char changed[TMK_CHANGED_FILES_BYTES]; /* files whose lines are not shown */
     struct tmk_column columns[N_COLUMNS];
 };
 
@@ -131,11 +134,12 @@ static void add_key_cell(struct tmk_table *t, const struct tmk_peak_answer *a,
 }
 
 /* Returns the text of a row's line; "" where it is not there. */
-static const char *source_of(const struct tmk_peak_answer *a, const struct tmk_peak_row *row,
-                             char *buffer)
+static const char *source_of(struct peak_table *p, const struct tmk_peak_row *row, char *buffer)
 {
     struct tmk_frame site;
-    const char *text = site_of(a, row, &site) ? tmk_source_text(a->moment.p, &site, buffer) : NULL;
+    const char *text = site_of(p->a, row, &site)
+                           ? tmk_source_cell(p->a->moment.p, &site, buffer, p->changed)
+                           : NULL;
     return text ? text : "";
 }
 
@@ -160,11 +164,12 @@ static void add_bar(struct peak_table *p, const char *key, uint64_t bytes)
 
 static void add_peak_row(struct peak_table *p, const struct tmk_peak_row *row)
 {
-    char source[TMK_SOURCE_LINE_BYTES];
+    char source[TMK_SOURCE_LINE_BYTES + 4] = "";
     add_key_cell(p->table, p->a, row);
     add_figures(p, row->bytes, row->n_blocks);
     if (p->has_sources) {
-        tmk_table_cell(p->table, source_of(p->a, row, source));
+        source_of(p, row, source);
+        tmk_table_cell(p->table, tmk_source_cut(source, p->source_columns));
         tmk_table_paint(p->table, tmk_sheet_role(p->sheet, TMK_ROLE_DETAIL));
     } else if (p->a->by != TMK_BY_STACK) {
         add_bar(p, row->key, row->bytes);
@@ -197,13 +202,31 @@ static int compare_steps(const void *va, const void *vb)
     return (x > y) - (x < y);
 }
 
+/* Find whether there are lines to show, and the columns that are left for them: the other cells are
+ * the indent, the sizes, the blocks, the shares and what is between. */
+static void measure_sources(struct peak_table *p, uint64_t n_shown)
+{
+    enum { OTHER_CELLS = 33 };
+    char source[TMK_SOURCE_LINE_BYTES], name[TMK_FRAME_TEXT_BYTES];
+    size_t longest = 0;
+    for (uint64_t i = 0; i < n_shown; i++) {
+        struct tmk_frame site;
+        if (source_of(p, &p->a->rows[i], source)[0] == '\0')
+            continue;
+        p->has_sources = true;
+        if (site_of(p->a, &p->a->rows[i], &site)) {
+            size_t width = tmk_utf8_width(tmk_frame_text(&site, true, name));
+            longest = width > longest ? width : longest;
+        }
+    }
+    p->source_columns = tmk_source_columns(longest + OTHER_CELLS, tmk_sheet_width(p->sheet));
+}
+
 /* Stacks need the room of the bars. */
 static void open_peak_table(struct peak_table *p, uint64_t n_shown)
 {
     const struct tmk_peak_answer *a = p->a;
-    char source[TMK_SOURCE_LINE_BYTES];
-    for (uint64_t i = 0; i < n_shown && !p->has_sources; i++)
-        p->has_sources = source_of(a, &a->rows[i], source)[0] != '\0';
+    measure_sources(p, n_shown);
     const struct tmk_column bars = {"", TMK_LEFT, TMK_BAR};
     const struct tmk_column sources = {"source", TMK_LEFT, TMK_SHRINK};
     const struct tmk_column columns[] = {
@@ -232,6 +255,7 @@ static void print_peak_table(const struct tmk_peak_answer *a, struct tmk_sheet *
     if (n_shown < a->n_rows)
         add_others(&p, a->rows + n_shown, a->n_rows - n_shown);
     tmk_sheet_table(sheet, p.table);
+    tmk_source_changed_text(sheet, p.changed);
     free(shown);
 }
 

@@ -48,7 +48,7 @@ static void write_growth_evidence(const struct tmk_process *p, const struct tmk_
     char site[TMK_FRAME_TEXT_BYTES], words[TMK_LEAK_WORDS_BYTES], source[TMK_SOURCE_LINE_BYTES];
     char library[TMK_FRAME_TEXT_BYTES];
     struct tmk_frame f;
-    const char *text = leak->has_site ? tmk_source_text(p, &leak->site, source) : NULL;
+    const char *text = leak->has_site ? tmk_source_line(p, &leak->site, source) : NULL;
     bool is_called = leak->has_site && tmk_stack_library_line(p, leak->stack, &f);
     tmk_frame_text(leak->has_site ? &leak->site : NULL, true, site);
     char *item = tmk_xformat(_("%s%s%s%s%s%s: %s."), site, text ? ", `" : "", text ? text : "",

@@ -43,7 +43,8 @@ struct shares {
     enum tmk_by by;
     const struct tmk_peak_row *rows;
     uint64_t n, whole;
-    bool has_sources; /* the last column has the lines' texts, else bars */
+    bool has_sources;                      /* the last column has the lines' texts, else bars */
+    char changed[TMK_CHANGED_FILES_BYTES]; /* files whose lines are not shown */
     struct tmk_column columns[5];
 };
 
@@ -76,36 +77,20 @@ static char *row_name(const struct shares *s, const struct tmk_peak_row *row)
 }
 
 /* Returns the text of a row's line; "" where it is not there. */
-static const char *row_source(const struct shares *s, const struct tmk_peak_row *row, char *buffer)
+static const char *row_source(struct shares *s, const struct tmk_peak_row *row, char *buffer)
 {
     struct tmk_frame site;
     const char *found = s->by == TMK_BY_SITE && tmk_stack_site(s->f->p, row->stack, &site)
-                            ? tmk_source_text(s->f->p, &site, buffer)
+                            ? tmk_source_cell(s->f->p, &site, buffer, s->changed)
                             : NULL;
     return found ? found : "";
-}
-
-/* Cut a line of code to the columns that the other cells leave: a table would wrap it. The buffer
- * has room for four bytes more than the text. */
-static const char *cut_source(char *text, size_t columns)
-{
-    const char *at = text;
-    size_t width = 0, n;
-    for (const char *end = at; *end; at = end, width += n) {
-        tmk_utf8_shown(&end, &n);
-        if (width + n > columns - (*end ? 3 : 0)) {
-            memcpy(text + (at - text), "...", 4);
-            break;
-        }
-    }
-    return text;
 }
 
 /* The columns that are left for the lines' texts beside the names, sizes and shares. */
 static size_t source_columns(const struct shares *s, uint64_t n_shown,
                              const struct tmk_sheet *sheet)
 {
-    enum { OTHER_CELLS = 23, LEAST = 16 };
+    enum { OTHER_CELLS = 23 };
     size_t longest = 0, width = tmk_sheet_width(sheet);
     if (sheet->markdown)
         return SIZE_MAX;
@@ -114,7 +99,7 @@ static size_t source_columns(const struct shares *s, uint64_t n_shown,
         longest = tmk_utf8_width(name) > longest ? tmk_utf8_width(name) : longest;
         free(name);
     }
-    return longest + OTHER_CELLS + LEAST < width ? width - longest - OTHER_CELLS : LEAST;
+    return tmk_source_columns(longest + OTHER_CELLS, width);
 }
 
 /* The table borrows its columns. */
@@ -147,7 +132,7 @@ static void write_shares(struct tmk_sheet *sheet, struct shares *s, uint64_t max
         char *name = row_name(s, &s->rows[i]), source[TMK_SOURCE_LINE_BYTES + 4] = "";
         row_source(s, &s->rows[i], source);
         add_share_row(t, s, name, s->rows[i].bytes, s->rows[i].n_blocks,
-                      cut_source(source, columns));
+                      tmk_source_cut(source, columns));
         free(name);
     }
     for (uint64_t i = shown; i < s->n; i++) {
@@ -162,6 +147,7 @@ static void write_shares(struct tmk_sheet *sheet, struct shares *s, uint64_t max
     if (!sheet->markdown)
         fputc('\n', sheet->out);
     tmk_sheet_table(sheet, t);
+    tmk_source_changed_text(sheet, s->changed);
 }
 
 void tmk_report_shares_text(const struct tmk_process_answer *f, enum tmk_by by,

@@ -29,7 +29,7 @@ static void write_verdict(const struct tmk_report_answer *r, struct tmk_sheet *s
 {
     char source[TMK_SOURCE_LINE_BYTES];
     const struct tmk_health *h = &r->health;
-    const char *text = h->has_site ? tmk_source_text(h->p, &h->site, source) : NULL;
+    const char *text = h->has_site ? tmk_source_line(h->p, &h->site, source) : NULL;
     tmk_sheet_verdict(sheet, tmk_health_role(h->kind), "%s.", h->text);
     if (text)
         tmk_sheet_code(sheet, text);

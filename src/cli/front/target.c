@@ -124,7 +124,7 @@ struct tmk_process *tmk_target_pick(struct tmk_run *run, const char *rank)
             best = tmk_run_process(run, i);
     char label[40];
     if (n > 1)
-        tmk_say("of %" PRIu32 " processes, the one with the largest peak: %s (%s)", n,
+        tmk_say("%" PRIu32 " processes; this is the one with the largest peak: %s (%s)", n,
                 tmk_process_label(best, label), best->file);
     return best;
 }

@@ -3,6 +3,7 @@
 #include "cli/output/source_line.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #include "base/array.h"
 #include "kit/language.h"
+#include "kit/utf8.h"
 
 enum { MAX_FILE_BYTES = 16 << 20 };
 
@@ -114,4 +116,93 @@ const char *tmk_source_text(const struct tmk_process *p, const struct tmk_frame 
     snprintf(buffer, TMK_SOURCE_LINE_BYTES, _("(%.80s has changed since)"),
              slash ? slash + 1 : frame->file);
     return buffer;
+}
+
+/* Adds a name to a list, once; "..." where there is no room. */
+static void add_changed_file(char *changed, const char *name)
+{
+    size_t n = strlen(changed), length = strlen(name);
+    for (const char *at = changed; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == changed || at[-1] == ' ') && (at[length] == '\0' || at[length] == ','))
+            return;
+    if (n + length + sizeof ", , ..." <= TMK_CHANGED_FILES_BYTES)
+        snprintf(changed + n, TMK_CHANGED_FILES_BYTES - n, "%s%s", n ? ", " : "", name);
+    else if (n < 3 || strcmp(changed + n - 3, "...") != 0)
+        snprintf(changed + n, TMK_CHANGED_FILES_BYTES - n, "%s...", n ? ", " : "");
+}
+
+const char *tmk_source_cell(const struct tmk_process *p, const struct tmk_frame *frame,
+                            char *buffer, char *changed)
+{
+    bool is_new;
+    const char *found = find_line(p, frame, buffer, &is_new);
+    if (is_new) {
+        const char *slash = strrchr(frame->file, '/');
+        add_changed_file(changed, slash ? slash + 1 : frame->file);
+    }
+    return found;
+}
+
+void tmk_source_changed_text(struct tmk_sheet *sheet, const char *changed)
+{
+    bool are_many = strstr(changed, ", ") != NULL;
+    if (changed[0] && are_many)
+        tmk_sheet_text(sheet, "%s have changed since; their lines are not shown.", changed);
+    else if (changed[0])
+        tmk_sheet_text(sheet, "%s has changed since; its lines are not shown.", changed);
+}
+
+size_t tmk_source_columns(size_t others, size_t width)
+{
+    enum { LEAST = 16 };
+    return others + LEAST < width ? width - others : LEAST;
+}
+
+const char *tmk_source_cut(char *text, size_t columns)
+{
+    const char *at = text;
+    size_t width = 0, n;
+    for (const char *end = at; *end; at = end, width += n) {
+        tmk_utf8_shown(&end, &n);
+        if (width + n > columns - (*end ? 3 : 0)) {
+            memcpy(text + (at - text), "...", 4);
+            break;
+        }
+    }
+    return text;
+}
+
+/* Returns what follows `folder` in an absolute path; NULL: the path is not below it. */
+static const char *path_below(const char *path, const char *folder)
+{
+    size_t n = folder ? strlen(folder) : 0;
+    while (n > 0 && folder[n - 1] == '/')
+        n--;
+    return n > 0 && strncmp(path, folder, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
+}
+
+/* Returns the path's last two parts. */
+static const char *name_with_parent(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *at = slash ? slash : path;
+    while (at > path && at[-1] != '/')
+        at--;
+    return at;
+}
+
+const char *tmk_frame_place_text(const struct tmk_frame *frame, char *buffer)
+{
+    struct tmk_frame f = *frame;
+    char here[PATH_MAX], home[TMK_FRAME_TEXT_BYTES];
+    bool is_absolute = f.file && f.file[0] == '/';
+    const char *below = is_absolute && getcwd(here, sizeof here) ? path_below(f.file, here) : NULL;
+    const char *at_home = is_absolute && !below ? path_below(f.file, getenv("HOME")) : NULL;
+    if (below)
+        f.file = below;
+    else if (at_home) {
+        snprintf(home, sizeof home, "~/%s", at_home);
+        f.file = home;
+    } else if (is_absolute)
+        f.file = name_with_parent(f.file);
+    return tmk_frame_text(&f, f.file && f.file[0] == '<', buffer);
 }
