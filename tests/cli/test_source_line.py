@@ -84,6 +84,15 @@ def test_changed_files_are_listed(tmp_path):
     assert sorted(said[1].split(", ")) == ["a.py", "ba.py"]
 
 
+def test_colours_of_a_leak(tmp_path):
+    """The line is dim; what makes it so is not part of its text."""
+    (tmp_path / "a.py").write_text("kept.append(x)\n", encoding="utf-8")
+    run = record(tmp_path, [str(tmp_path / "a.py:1")])
+    said = subprocess.run([TIDEMARK, "leak", run], capture_output=True, text=True, check=False, timeout=20,
+                          env={**os.environ, "CLICOLOR_FORCE": "1", "NO_COLOR": ""}).stdout
+    assert "\n    \x1b[2m| kept.append(x)\x1b[0m\n" in said and said.startswith("\x1b[1m\x1b[31mleak: ")
+
+
 def test_places(tmp_path):
     """A leak's line is named as the reader finds it: from here, from home, or by its folder."""
     (tmp_path / "job").mkdir()

@@ -189,6 +189,7 @@ static void say_leak_verdict(const struct tmk_leak_answer *f)
     enum tmk_role role = verdict == TMK_LEAK_FOUND   ? TMK_ROLE_BAD
                          : verdict == TMK_LEAK_CLEAN ? TMK_ROLE_GOOD
                                                      : TMK_ROLE_WARN;
+    fputs(tmk_role_on(stdout, TMK_ROLE_STRONG), stdout);
     fputs(tmk_role_on(stdout, role), stdout);
     say_leak_verdict_words(f);
     fputs(tmk_role_off(stdout, role), stdout);
@@ -358,9 +359,11 @@ static void say_source(const struct tmk_process *p, const struct tmk_leak *leak)
 {
     char text[TMK_FRAME_TEXT_BYTES], made[TMK_FRAME_TEXT_BYTES], source[TMK_SOURCE_LINE_BYTES];
     struct tmk_frame library;
-    if (leak->has_site && tmk_source_text(p, &leak->site, source))
-        tmk_print(stdout, "    %s| %s%s\n", tmk_role_on(stdout, TMK_ROLE_DETAIL), source,
-                  tmk_role_off(stdout, TMK_ROLE_DETAIL));
+    if (leak->has_site && tmk_source_text(p, &leak->site, source)) {
+        printf("    %s", tmk_role_on(stdout, TMK_ROLE_DETAIL));
+        tmk_print(stdout, "| %s", source);
+        puts(tmk_role_off(stdout, TMK_ROLE_DETAIL));
+    }
     if (leak->has_site && tmk_stack_library_line(p, leak->stack, &library))
         say_wrapped("made in", "%s, called from %s", tmk_frame_text(&library, true, made),
                     tmk_frame_text(&leak->site, true, text));

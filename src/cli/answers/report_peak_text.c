@@ -13,7 +13,9 @@
 #include "cli/output/say.h"
 #include "cli/output/sheet.h"
 #include "cli/output/source_line.h"
+#include "cli/output/terminal.h"
 #include "cli/output/xalloc.h"
+#include "draw/palette.h"
 #include "kit/amount.h"
 #include "kit/language.h"
 #include "kit/table.h"
@@ -39,6 +41,7 @@ static const char *const share_titles[] = {
 
 /* The blocks of a moment in groups. */
 struct shares {
+    const struct tmk_sheet *sheet;
     const struct tmk_process_answer *f;
     enum tmk_by by;
     const struct tmk_peak_row *rows;
@@ -48,19 +51,26 @@ struct shares {
     struct tmk_column columns[5];
 };
 
+/* `raw_key` is the key without translation; NULL: it is of several rows. */
 static void add_share_row(struct tmk_table *t, const struct shares *s, const char *key,
-                          uint64_t bytes, uint64_t n_blocks, const char *source)
+                          const char *raw_key, uint64_t bytes, uint64_t n_blocks,
+                          const char *source)
 {
-    char percent[TMK_AMOUNT_BYTES];
+    char percent[TMK_AMOUNT_BYTES], hue[TMK_HUE_BYTES];
+    bool has_hue = s->by == TMK_BY_CATEGORY || s->by == TMK_BY_COMPONENT || s->by == TMK_BY_STAGE;
     tmk_table_cell(t, key);
     tmk_table_size(t, bytes);
     if (!s->has_sources)
         tmk_table_count(t, n_blocks);
     tmk_table_cell(t, tmk_percent_text(bytes, s->whole, percent));
-    if (s->has_sources)
+    if (s->has_sources) {
         tmk_table_cell(t, source);
-    else
-        tmk_table_bar(t, bytes, s->whole);
+        tmk_table_paint(t, tmk_sheet_role(s->sheet, TMK_ROLE_DETAIL));
+        return;
+    }
+    tmk_table_bar(t, bytes, s->whole);
+    if (has_hue && raw_key && s->sheet->colour) /* the colours of the pictures and of `peak` */
+        tmk_table_paint(t, tmk_hue_code(true, tmk_palette_of(raw_key), hue));
 }
 
 /* Returns what a row is called. A line of code is called by its file without the folders, which are
@@ -131,7 +141,7 @@ static void write_shares(struct tmk_sheet *sheet, struct shares *s, uint64_t max
     for (uint64_t i = 0; i < shown; i++) {
         char *name = row_name(s, &s->rows[i]), source[TMK_SOURCE_LINE_BYTES + 4] = "";
         row_source(s, &s->rows[i], source);
-        add_share_row(t, s, name, s->rows[i].bytes, s->rows[i].n_blocks,
+        add_share_row(t, s, name, s->rows[i].key, s->rows[i].bytes, s->rows[i].n_blocks,
                       tmk_source_cut(source, columns));
         free(name);
     }
@@ -141,7 +151,7 @@ static void write_shares(struct tmk_sheet *sheet, struct shares *s, uint64_t max
     }
     if (s->n > shown) {
         char *others = tmk_xformat(_("%" PRIu64 " others"), s->n - shown);
-        add_share_row(t, s, others, bytes, n_blocks, "");
+        add_share_row(t, s, others, NULL, bytes, n_blocks, "");
         free(others);
     }
     if (!sheet->markdown)
@@ -154,7 +164,7 @@ void tmk_report_shares_text(const struct tmk_process_answer *f, enum tmk_by by,
                             const struct tmk_peak_row *rows, uint64_t n, uint64_t whole,
                             bool is_full, struct tmk_sheet *sheet)
 {
-    struct shares s = {.f = f, .by = by, .rows = rows, .n = n, .whole = whole};
+    struct shares s = {.sheet = sheet, .f = f, .by = by, .rows = rows, .n = n, .whole = whole};
     if (n > 1 || (n == 1 && rows[0].key))
         write_shares(sheet, &s, is_full ? MAX_ROWS : FEW_ROWS);
 }
