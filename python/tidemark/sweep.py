@@ -109,7 +109,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     running.add_argument("--no_pictures", action="store_true", help="files and tables only")
     running.add_argument("--dry_run", action="store_true", help="list the configurations in order, run none")
     running.add_argument("--capacity", type=bytes_of, default=None, metavar="SIZE",
-                         help="say what would fit on such a card: 24GiB (this device's)")
+                         help="say what would fit on such a GPU: 24GiB (this device's)")
 
 
 # ---- what can be run here
@@ -210,7 +210,7 @@ def _check_device(given: argparse.Namespace, device: Device) -> None:
         raise SweepError("--limit_memory is for GPUs, and there is none here")
     n = device.n_gpus
     if given.devices is not None and n == 0:
-        raise SweepError("--devices: there is no card here; for several at once on the CPU: --jobs N")
+        raise SweepError("--devices: there is no GPU here; for several at once on the CPU: --jobs N")
     if given.ranks > 1 and device.is_gpu and given.ranks > n:
         raise SweepError(f"--ranks {given.ranks}: each rank needs a GPU of its own, and there "
                          f"{'is one' if n == 1 else f'are {n}'}")
@@ -305,7 +305,7 @@ def _check_same(given: argparse.Namespace, training: List[str]) -> None:
     differs = [f"{name} was {then.get(name, 'not given')}, is {now.get(name, 'not given')}"
                for name in {**then, **now} if then.get(name) != now.get(name)]
     if differs:
-        raise SweepError(f"{given.results_dir} is of another sweep: {'; '.join(differs)}. Give another --results_dir, "
+        raise SweepError(f"{given.results_dir} belongs to another sweep: {'; '.join(differs)}. Give another --results_dir, "
                          "or go on with that one by --resume")
 
 

@@ -175,7 +175,7 @@ static void explain_no_library(const struct tmk_devices *d, struct tmk_driver *d
         explain_driver_state(driver, TMK_DRIVER_NO_LIBRARY,
                              "the module is loaded, but there is no libnvidia-ml.so.1");
     else if (has_card(d))
-        explain_driver_state(driver, TMK_DRIVER_NOT_LOADED, "a card is there, but no driver");
+        explain_driver_state(driver, TMK_DRIVER_NOT_LOADED, "a GPU is there, but no driver");
 }
 
 static void explain_mismatch(struct tmk_driver *driver)
@@ -207,7 +207,7 @@ static void explain_start(const struct tmk_devices *d, struct tmk_driver *driver
                 "the module is loaded, but its device files cannot be seen from here");
         else if (has_card(d))
             explain_driver_state(driver, TMK_DRIVER_NOT_LOADED,
-                                 "a card is there, but its module is not loaded");
+                                 "a GPU is there, but its module is not loaded");
         break;
     default:
         snprintf(text, sizeof text, "NVML does not start: %s (%d)", nvml->error_text(code), code);
@@ -350,7 +350,7 @@ static int nvml_open(struct tmk_devices *d, struct tmk_error *err)
     unsigned n = 0;
     int code = nvml->count(&n);
     if (code != TMK_NVML_OK)
-        snprintf(driver->reason, sizeof driver->reason, "NVML does not count the cards: %s (%d)",
+        snprintf(driver->reason, sizeof driver->reason, "NVML does not count the GPUs: %s (%d)",
                  nvml->error_text(code), code);
     for (unsigned i = 0; i < n && i < TMK_DEVICES_MOST; i++)
         add_nvml_card(d, nvml, i);

@@ -51,7 +51,7 @@ static const struct {
                                    "tidemark frag RUN and tidemark whatif RUN"}}},
     [TMK_GROWTH_OTHER_PROCESS] =
         {.text = "other_process",
-         .advice = {{TMK_RISK_LOW, "another process takes the card: tidemark top shows which"}}},
+         .advice = {{TMK_RISK_LOW, "another process uses the GPU: tidemark top shows which"}}},
     [TMK_GROWTH_NEARLY_FULL] =
         {.text = "nearly_full",
          .advice = {{TMK_RISK_MEDIUM,

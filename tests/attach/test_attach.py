@@ -41,7 +41,7 @@ def test_says_what_next(shop):
     said, _, _ = shop.attach(target.pid)
     lines = said.splitlines()
     assert re.fullmatch(rf"tidemark: process {target.pid} \(attach_target\) is watched now, after "
-                        r"[\d.]+ .?s; one thread of it was held for [\d.]+ .?s", lines[0])
+                        r"[\d.]+ .?s; one of its threads was stopped for [\d.]+ .?s", lines[0])
     assert "no torch in it, nor Python" in said
     assert lines[-2:] == ["tidemark: the run is run1.tmk; next: tidemark report run1.tmk",
                           f"tidemark: until it ends, or: tidemark detach {target.pid}"]

@@ -73,7 +73,7 @@ def fixture_machine(tmp_path):
 
 def test_no_card(machine):
     rows = machine.rows()
-    assert rows["NVIDIA driver"] == ("ok", "no NVIDIA card here", None)
+    assert rows["NVIDIA driver"] == ("ok", "no NVIDIA GPU here", None)
     assert rows["host memory"] == ("ok", "4.00 GiB of 16.00 GiB used", None)
     assert rows["memory limit"] == ("ok", "none by a control group", None)
     assert rows["torch"] == ("ok", "none for a Python: there is none on PATH", None)
@@ -87,7 +87,7 @@ def test_eight_cards(machine):
         machine.write(f"proc/{100 + i}/status", f"Name:\tpython\nNSpid:\t{100 + i}\t{i + 1}\n")
     rows = machine.rows()
     assert rows["NVIDIA driver"] == ("ok", "580.95.05", None)
-    assert rows["NVML"] == ("ok", "580.95.05, runs CUDA up to 13.0, 8 cards", None)
+    assert rows["NVML"] == ("ok", "580.95.05, runs CUDA up to 13.0, 8 GPUs", None)
     assert rows["device 3"] == (
         "ok", "NVIDIA A100, 3.00 GiB of 80.00 GiB used by 1 process, reserved 512.0 MiB; "
         "compute mode default; MIG off", None)
@@ -117,11 +117,11 @@ def test_parts(machine):
     (f"process 7 {71 * GIB}\n", "ok", None),
     (f"process 7 5\nhidden {GIB}\n", "ok", None),
     (f"process 7 5\nhidden {3 * GIB}\n", "fair",
-     "3.00 GiB are held by processes that cannot be seen from here; in a container: start it with "
+     "3.00 GiB are used by processes that cannot be seen from here; in a container: start it with "
      "--pid=host"),
     (f"process 7 -\nhidden {3 * GIB}\n", "ok", None),
     ("fail nvmlDeviceGetHandleByIndex_v2 15\n", "bad",
-     "see what dmesg says of it; a lost card needs a restart of the machine"),
+     "see what dmesg says of it; a lost GPU needs a restart of the machine"),
 ])
 def test_card_in_trouble(machine, details, grade, advice):
     machine.cards = f"device {80 * GIB} A100\n{details}"
@@ -142,7 +142,7 @@ def test_amd(machine):
     machine.write("sys/class/drm/card1/device/mem_info_vram_used", f"{GIB}\n")
     machine.write("sys/class/drm/card1/device/product_name", "AMD Instinct MI210\n")
     rows = machine.rows("--python", machine.python("None"))
-    assert rows["AMD card1"] == (
+    assert rows["AMD GPU1"] == (
         "ok", "AMD Instinct MI210, 1.00 GiB of 64.00 GiB used by 0 processes", None)
     assert rows["torch"][0] == "fair" and "install one for ROCm" in rows["torch"][2]
 
@@ -168,18 +168,18 @@ def test_driver_in_trouble(machine, code, grade, text, advice):
 
 def test_driver_without_cards(machine):
     machine.cards = "fail nvmlSystemGetDriverVersion 999\nfail nvmlSystemGetCudaDriverVersion 999\n"
-    assert machine.rows()["NVML"] == ("fair", "580.95.05, 0 cards",
+    assert machine.rows()["NVML"] == ("fair", "580.95.05, 0 GPUs",
                                       "see what nvidia-smi says, and dmesg | grep NVRM")
     machine.cards += "fail nvmlDeviceGetCount_v2 4\n"
     assert machine.rows()["NVML"][:2] == (
-        "bad", "NVML does not count the cards: Insufficient Permissions (4)")
+        "bad", "NVML does not count the GPUs: Insufficient Permissions (4)")
 
 
 def test_driver_not_loaded(machine):
     machine.write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n")
     machine.write("sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n")
     assert machine.rows()["NVIDIA driver"] == (
-        "fair", "a card is there, but its module is not loaded",
+        "fair", "a GPU is there, but its module is not loaded",
         "install NVIDIA's driver; if it is installed: sudo modprobe nvidia")
 
 
@@ -235,7 +235,7 @@ def test_host_in_trouble(machine):
     ("'14.0'", "bad", "the driver runs CUDA up to 13.0: update it, or install a torch for CUDA "
      "13.0 or older"),
     ("None", "fair",
-     "it cannot use the card here: install one for CUDA (pytorch.org, Get Started)"),
+     "it cannot use the GPU here: install one for CUDA (pytorch.org, Get Started)"),
 ])
 def test_torch_against_driver(machine, cuda, grade, advice):
     machine.cards = f"device {80 * GIB} A100\n"
@@ -371,7 +371,7 @@ def in_namespaces(*flags):
         "seccomp": "unknown: there is no /proc, which counts filters",
         "container": "unknown: there is no /proc here",
         "memory limit": "unknown: there is no /proc",
-        "NVIDIA driver": "unknown: no driver, and there is no /sys to find a card in",
+        "NVIDIA driver": "unknown: no driver, and there is no /sys to find a GPU in",
         "/dev/shm": "there is no /dev/shm: DataLoader workers and NCCL need it, too",
         "recording": "not tried: without /proc the recorder cannot see seccomp filters, and records "
                      "nothing"}),

@@ -272,7 +272,7 @@ def test_types_that_are_not_scanned(tmp_path):
     assert found["training_estimate"]["full"][0]["trained_parameters"] == 192 + 12 + 10 + 2  # neither scales nor F3_X
     said = " ".join(model(path).stdout.split())
     assert "F3_X (unknown)" in said
-    assert "Not looked at, since of a type that is not scanned: float4, float8_e8m0, float6_e2m3, " \
+    assert "Not checked, since the type is not scanned: float4, float8_e8m0, float6_e2m3, " \
            "float6_e3m2, float8_e4m3fnuz, float8_e5m2fnuz, F3_X." in said
     write_safetensors(path, {"odd": ("F4", (3,), bytes(2))})
     done = model(path)

@@ -311,7 +311,7 @@ def test_timeout_and_retry(folder):
     assert not sleepers(folder)
     assert [cells(folder / "s")[i]["outcome"] for i in (0, 1)] == ["done", "timeout"]
     other = sweep(f"{line} 'true {{a}}'", folder, 2)
-    assert "is of another sweep: the command differs" in other.stderr
+    assert "belongs to another sweep: the command differs" in other.stderr
     assert "    now:  sh -c true {a}\n" in other.stderr
     assert "have ended already" in sweep("--resume s", folder, 1).stderr
     gentle = "trap 'sleep 0.2; echo asked; exit 1' TERM; while :; do sleep 0.05; done"
@@ -330,7 +330,7 @@ def test_hopeless(folder):
     assert outcomes["64"] == "hopeless"
     assert "not tried: by what was measured it needs at least" in done.stderr
     done = sweep("-o t -p a=1 --skip-hopeless -- true", folder)
-    assert "no device has told what it has; give --capacity too" in done.stderr
+    assert "the memory of no device is known; give --capacity too" in done.stderr
 
 
 def test_secrets(folder):

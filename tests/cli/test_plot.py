@@ -308,7 +308,7 @@ def test_names_are_only_texts(runs):
     ("a.tmk -o p.gif", 2, "'p.gif' is not the name of a picture: it should end in .png, .svg or .pdf"),
     ("a.tmk -o nowhere/p.png", 1, "No such file or directory"),
     ("a.tmk --kind pie -o p.png", 2, "--kind"),
-    ("a.tmk --kind overview -o p.png", 2, "--kind overview is of a sweep, and a.tmk is a run"),
+    ("a.tmk --kind overview -o p.png", 2, "--kind overview draws a sweep, and a.tmk is a run"),
     ("a.tmk --kind ranks --by module -o p.png", 2, "--by is not for --kind ranks"),
     ("a.tmk --kind components --by category -o p.png", 2, "it takes component|module|stage"),
     ("a.tmk --kind ranks --steps 1 -o p.png", 2, "--steps is not for --kind ranks"),

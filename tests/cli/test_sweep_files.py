@@ -157,7 +157,7 @@ def test_side_by_side(tmp_path):
     journal.write_text(journal.read_text().replace('"options": []', '"options": ["--jobs=2"]'))
     shown = " ".join(write_files(tmp_path).split())
     assert load(tmp_path, "memory_profile_results.json")["device_overhead"] is None
-    note = ("All of a card is counted as free. What the CUDA context and others take of it is not known, as several "
+    note = ("All of a GPU is counted as free. What the CUDA context and others take of it is not known, as several "
             "configurations ran at once.")
     assert note in shown and note in (tmp_path / "index.html").read_text()
 
@@ -331,7 +331,7 @@ def test_console_says_it_as_the_seed_does(sweep):
     assert "1 cell ran out of memory though by the fit it would have fitted" in text
     assert re.search(r"within 0\.01 % \(the middle one; the worst 0\.01 %\), and what the allocator reserves within "
                      r"[\d.]+ % \(the worst [\d.]+ %\)\.", text)
-    assert "512.0 MiB of each card are left to the CUDA context and others." in text
+    assert "512.0 MiB of each GPU are left to the CUDA context and others." in text
 
 
 class Page(html.parser.HTMLParser):

@@ -221,7 +221,7 @@ def test_driver_in_trouble(machine):
     machine.put(machine.state, "fail nvmlInit_v2 4\n")
     done = machine.run("profile", "--duration", "0.05")
     assert done.returncode == 0 and "host (" in done.stdout
-    assert done.stderr == ("tidemark: NVIDIA's cards cannot be asked: this user may not open "
+    assert done.stderr == ("tidemark: NVIDIA's GPUs cannot be queried: this user may not open "
                            "/dev/nvidiactl; see: tidemark doctor\n")
 
 

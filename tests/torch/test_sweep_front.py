@@ -131,7 +131,7 @@ def test_defaults(front):
     ("--ranks 3 --devices all", "four", "2,3", "--ranks 3: each rank needs a GPU of its own, and there are 2"),
     ("--ranks 2 --devices 0,3", "four", "2,3", "--devices: 0 is not among those of CUDA_VISIBLE_DEVICES=2,3; name"),
     ("--ranks 2 --devices 0,7", "four", None, "--devices: there is no device '7'; there is: 0, 1, 2, 3"),
-    ("--devices all", "four", "", "--devices: there is no card here"),
+    ("--devices all", "four", "", "--devices: there is no GPU here"),
 ])
 def test_devices(front, words, machine, visible, expected):
     """Ranks get cards by their ids; only those that a cluster has given to the job."""
@@ -236,7 +236,7 @@ def test_another_sweep_in_the_folder(front, tmp_path):
     status, lines, said = front(words.replace("8 16", "8").replace("--num_steps 2", "--num_steps 3") +
                                 " --gradient_checkpointing --repeats 2")
     assert status == 2 and lines == []
-    assert "error: there is of another sweep: --seq_lengths was 8 16, is 8; --num_steps was 2, is 3; --repeats was 1, " \
+    assert "error: there belongs to another sweep: --seq_lengths was 8 16, is 8; --num_steps was 2, is 3; --repeats was 1, " \
         "is 2; --gradient_checkpointing was not given, is on. Give another --results_dir, or go on with that one by " \
         "--resume\n" in said
 

@@ -41,7 +41,7 @@ def test_blocks_born_since(script, args, tmp_path, rings, counter):
     job.until(3)
     said = tidemark("attach", job.process.pid, "-o", run, rings=rings)
     n_before = log.read_text().count("\n")  # or fewer
-    assert re.search(r"is watched now, after .*; one thread of it was held for", said)
+    assert re.search(r"is watched now, after .*; one of its threads was stopped for", said)
     losses = job.end()
     alone = subprocess.run([PYTHON, str(slow), *args, "--steps", "60"], env=environment(),
                            capture_output=True, text=True, check=True, timeout=120).stdout

@@ -315,7 +315,7 @@ static void test_start_fails(void **state)
     tree_file(&f->tree, "0x10de\n", "sys/bus/pci/devices/0000:01:00.0/vendor");
     tree_file(&f->tree, "0x030200\n", "sys/bus/pci/devices/0000:01:00.0/class");
     assert_broken(f, not_loaded, TMK_DRIVER_NOT_LOADED,
-                  "a card is there, but its module is not loaded");
+                  "a GPU is there, but its module is not loaded");
     tree_file(&f->tree, module_text, "proc/driver/nvidia/version");
     assert_broken(f, not_loaded, TMK_DRIVER_HIDDEN,
                   "the module is loaded, but its device files cannot be seen from here");
@@ -337,7 +337,7 @@ static void test_no_library(void **state)
     assert_broken(f, NULL, TMK_DRIVER_ABSENT, "");
     tree_file(&f->tree, "0x10de\n", "sys/bus/pci/devices/0000:01:00.0/vendor");
     tree_file(&f->tree, "0x030000\n", "sys/bus/pci/devices/0000:01:00.0/class");
-    assert_broken(f, NULL, TMK_DRIVER_NOT_LOADED, "a card is there, but no driver");
+    assert_broken(f, NULL, TMK_DRIVER_NOT_LOADED, "a GPU is there, but no driver");
     tree_file(&f->tree, module_text, "proc/driver/nvidia/version");
     assert_broken(f, NULL, TMK_DRIVER_NO_LIBRARY,
                   "the module is loaded, but there is no libnvidia-ml.so.1");

@@ -28,7 +28,7 @@ struct tmk_process_answer {
     uint64_t peak_bytes, peak_ns; /* trace time */
     int64_t peak_step;
     bool has_reserved;       /* known at the peak */
-    uint64_t reserved_bytes; /* held of the device then, blocks and cache */
+    uint64_t reserved_bytes; /* reserved on the device then, blocks and cache */
 
     struct tmk_peak *peak;
     struct tmk_timeline *timeline;

@@ -73,7 +73,7 @@ static void write_account(const struct tmk_process_answer *f, const struct tmk_d
     if (a->used_bytes == TMK_BYTES_UNKNOWN)
         tmk_sheet_text(
             sheet,
-            "The driver told nothing about %s (no NVML). The process had this from it at the end:",
+            "The driver says nothing about %s (no NVML). The process had this from it at the end:",
             device);
     else
         tmk_sheet_text(sheet, "%s: %s of %s were in use when this process used most, after %s.",

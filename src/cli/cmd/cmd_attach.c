@@ -199,7 +199,7 @@ static void say_attached(const struct attach *a, const struct tmk_injected *done
     struct tmk_arena words = {0};
     int pid = (int)a->subject.pid;
     tmk_watched_name((uint32_t)pid, name);
-    tmk_say("process %d (%s) is watched now, after %s; one thread of it was held for %s", pid,
+    tmk_say("process %d (%s) is watched now, after %s; one of its threads was stopped for %s", pid,
             a->subject.name, tmk_time_text(done->total_ns, total),
             tmk_time_text(done->longest_held_ns, held));
     if (tmk_args_get(a->args, "verbose"))

@@ -292,7 +292,7 @@ static void check_filters(struct tmk_doctor_row *r)
         tmk_doctor_say(r, TMK_GRADE_BAD,
                        "a filter kills for calls of the recorder: nothing is recorded");
     else if (strcmp(said, TMK_FILTERS_TRUST) == 0)
-        tmk_doctor_say(r, TMK_GRADE_FAIR, "filters are not looked at (" TMK_FILTERS_VARIABLE ")");
+        tmk_doctor_say(r, TMK_GRADE_FAIR, "filters are not checked (" TMK_FILTERS_VARIABLE ")");
     else
         tmk_doctor_say(r, TMK_GRADE_GOOD, "%s filter%s around this, tried: the recorder works",
                        said, strcmp(said, "1") == 0 ? "" : "s");

@@ -157,7 +157,7 @@ static const struct tmk_option options[] = {
 static const char *const description[] = {
     "For each request that failed: what happened, the cause, the evidence in bytes, and what "
     "would have helped, best first. A job that came near an OOM is explained the same way: the "
-    "driver refused memory and torch made room, or 95 % of the GPU was in use.",
+    "driver failed a request and torch made room, or 95 % of the GPU was in use.",
     "demand\tthe job needs more memory than there is",
     "fragmentation\tenough memory was free, in pieces that are too small",
     "leak\tmore is kept after every step",

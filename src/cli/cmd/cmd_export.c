@@ -230,7 +230,7 @@ static int ask_moment(struct job *j)
         if (strcmp(what, whats[i]) == 0)
             j->x.what = (enum tmk_export_what)i;
     if (at && j->x.what != TMK_EXPORT_AT) {
-        tmk_say("--at says when, --what %s is of the whole run: give one of them", what);
+        tmk_say("--at says when, --what %s covers the whole run: give one of them", what);
         return TMK_EXIT_USAGE;
     }
     j->shown.p = j->x.p;

@@ -147,7 +147,7 @@ static int plot_run(const struct kind *kind, const struct tmk_args *args, struct
     int status = kind->is_of_all ? tmk_target_open(args->operands[0], &plot->run)
                                  : tmk_target_open_one(args, &plot->run, &plot->p);
     if (status == 0 && !kind->draw) {
-        tmk_say("--kind %s is of a sweep, and %s is a run", kind->name, args->operands[0]);
+        tmk_say("--kind %s draws a sweep, and %s is a run", kind->name, args->operands[0]);
         status = TMK_EXIT_USAGE;
     }
     if (status == 0 && kind->is_of_all)

@@ -77,7 +77,7 @@ static void say_nvml(struct tmk_doctor_row *row, const struct tmk_driver *driver
     if (driver->cuda_version)
         snprintf(cuda, sizeof cuda, _(", runs CUDA up to %u.%u"), driver->cuda_version / 1000,
                  driver->cuda_version % 1000 / 10);
-    tmk_doctor_say(row, TMK_GRADE_GOOD, "%s%s, %u card%s", version_text(driver->library_version),
+    tmk_doctor_say(row, TMK_GRADE_GOOD, "%s%s, %u GPU%s", version_text(driver->library_version),
                    cuda, n_cards, plural_ending(n_cards));
     if (driver->reason[0])
         tmk_doctor_say(row, TMK_GRADE_BAD, "%s", driver->reason);
@@ -93,10 +93,10 @@ static void add_nvidia(struct tmk_doctor *d, const struct tmk_devices *devices,
     const struct tmk_driver *driver = tmk_devices_driver(devices, TMK_DEVICE_NVIDIA);
     struct tmk_doctor_row *row = tmk_doctor_add(d, "NVIDIA driver");
     if (driver->state == TMK_DRIVER_ABSENT) {
-        tmk_doctor_say(row, TMK_GRADE_GOOD, "no NVIDIA card here");
+        tmk_doctor_say(row, TMK_GRADE_GOOD, "no NVIDIA GPU here");
         if (access(roots->sys, X_OK) < 0)
             tmk_doctor_say(row, TMK_GRADE_FAIR,
-                           "unknown: no driver, and there is no %s to find a card in", roots->sys);
+                           "unknown: no driver, and there is no %s to find a GPU in", roots->sys);
         return;
     }
     if (driver->state == TMK_DRIVER_NOT_LOADED) {
@@ -226,7 +226,7 @@ static void judge_card(struct tmk_doctor_row *row, const struct card *card)
     } else if (card->hidden_bytes > 1ull << 30) {
         row->grade = TMK_GRADE_FAIR;
         tmk_doctor_fix(row,
-                       "%s are held by processes that cannot be seen from here; in a "
+                       "%s are used by processes that cannot be seen from here; in a "
                        "container: start it with --pid=host",
                        tmk_size_text(card->hidden_bytes, size));
     }
@@ -244,7 +244,7 @@ static struct tmk_doctor_row *name_card(struct tmk_doctor *d, const struct tmk_d
                                         const struct tmk_device *device)
 {
     if (device->kind == TMK_DEVICE_AMD)
-        return tmk_doctor_add(d, "AMD card%u", device->number);
+        return tmk_doctor_add(d, "AMD GPU%u", device->number);
     if (device->mig == TMK_MIG_PART)
         return tmk_doctor_add(d, "device %u:%u", tmk_devices_get(devices, device->card)->number,
                               device->number);
@@ -258,8 +258,7 @@ static void add_doctor_card(struct tmk_doctor *d, struct tmk_devices *devices, u
     struct tmk_doctor_row *row = name_card(d, devices, card.device);
     if (tmk_devices_memory(devices, index, &card.memory, &err) < 0) {
         tmk_doctor_say(row, TMK_GRADE_BAD, "%s", err.text);
-        tmk_doctor_fix(row,
-                       "see what dmesg says of it; a lost card needs a restart of the machine");
+        tmk_doctor_fix(row, "see what dmesg says of it; a lost GPU needs a restart of the machine");
         return;
     }
     card.has_processes = tmk_devices_processes(devices, index, &card.processes, NULL) == 0;
@@ -364,7 +363,7 @@ static void judge_torch(struct tmk_doctor_row *row, const struct tmk_torch_versi
     else if ((has_nvidia && !torch->cuda[0]) || (has_amd && !has_nvidia && !torch->hip[0])) {
         row->grade = TMK_GRADE_FAIR;
         tmk_doctor_fix(row,
-                       "it cannot use the card%s here: install one for %s (pytorch.org, Get "
+                       "it cannot use the GPU%s here: install one for %s (pytorch.org, Get "
                        "Started)",
                        plural_ending(tmk_devices_count(devices) - 1), has_nvidia ? "CUDA" : "ROCm");
     }

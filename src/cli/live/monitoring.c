@@ -126,7 +126,7 @@ static void say_broken_driver(const struct tmk_devices *d)
     const struct tmk_driver *driver = tmk_devices_driver(d, TMK_DEVICE_NVIDIA);
     char buffer[REASON_BYTES];
     if (driver->state != TMK_DRIVER_READY && driver->state != TMK_DRIVER_ABSENT)
-        tmk_say("NVIDIA's cards cannot be asked: %s; see: tidemark doctor",
+        tmk_say("NVIDIA's GPUs cannot be queried: %s; see: tidemark doctor",
                 make_text_harmless(driver->reason, buffer));
 }
 

@@ -399,7 +399,7 @@ static double draw_title(const struct timeline_drawing *d)
     bool has_several = tmk_ooms_n(d->layers.ooms) > 1; /* else its own text is enough */
     char *warning = has_several ? tmk_plot_ooms_text(d->plot, d->layers.ooms) : NULL;
     char *title = tmk_plot_title(d->plot, "%s by %s, at most %s",
-                                 d->layers.holdings ? "held of the device" : "allocated", d->by,
+                                 d->layers.holdings ? "reserved on the device" : "allocated", d->by,
                                  tmk_size_text(d->layers.most_bytes, size));
     double top = tmk_picture_title(&d->picture, title, NULL, warning);
     free(title);

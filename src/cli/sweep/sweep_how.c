@@ -86,7 +86,7 @@ static int take_sweep_devices(struct tmk_sweep_plan *p, const struct tmk_devices
         const struct tmk_device *device = tmk_devices_get(d, s->items[i]);
         bool is_amd = device->kind == TMK_DEVICE_AMD;
         if (device->kind == TMK_DEVICE_HOST) {
-            tmk_say("--devices: there is no card here; for several at once on the CPU: --jobs N");
+            tmk_say("--devices: there is no GPU here; for several at once on the CPU: --jobs N");
             return TMK_EXIT_USAGE;
         }
         if (!is_device_allowed(d, s->items[i]))

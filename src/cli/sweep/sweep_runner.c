@@ -297,7 +297,7 @@ static void say_cells_begin(const struct sweep_runner *run)
     if (n_out > 0)
         excluded_text(run, excluded, sizeof excluded);
     if (run->r->n_bad_lines)
-        tmk_say("%u lines of %s cannot be read; what they told is measured again",
+        tmk_say("%u lines of %s cannot be read; these configurations are measured again",
                 run->r->n_bad_lines, TMK_SWEEP_JOURNAL);
     if (run->p->goes_on && pending == 0)
         tmk_say("all %u configurations in %s have ended already%s", run->n, run->r->folder,
@@ -321,7 +321,7 @@ static void say_cells_end(struct sweep_runner *run)
     } else if (run->status != 0 && run->status != 126 && run->status != 127) {
         tmk_say("given up; to go on: %s", run->p->resume);
     } else if (run->p->skip_hopeless && runner_capacity(run) == 0) {
-        tmk_say("--skip-hopeless: no device has told what it has; give --capacity too");
+        tmk_say("--skip-hopeless: the memory of no device is known; give --capacity too");
     }
 }
 

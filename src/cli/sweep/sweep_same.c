@@ -28,9 +28,10 @@ static void say_texts(const char *what, const char *const *texts, uint32_t n, co
 
 static int say_differs(const struct tmk_results *then, const char *what)
 {
-    tmk_say("%s is of another sweep: %s differs. Give another folder with -o, or go on with that "
-            "one by: tidemark sweep --resume %s",
-            then->folder, _(what), tmk_xshell_word(then->arena, then->folder));
+    tmk_say(
+        "%s belongs to another sweep: %s differs. Give another folder with -o, or go on with that "
+        "one by: tidemark sweep --resume %s",
+        then->folder, _(what), tmk_xshell_word(then->arena, then->folder));
     return TMK_EXIT_USAGE;
 }
 

@@ -288,11 +288,11 @@ static const char *say_overhead(const struct tmk_sweep_answer *v, char *buffer, 
     if (overhead == 0 || (overhead == TMK_BYTES_UNKNOWN && !v->reserved))
         return NULL;
     if (overhead != TMK_BYTES_UNKNOWN)
-        snprintf(buffer, n, _("%s of each card are left to the CUDA context and others."),
+        snprintf(buffer, n, _("%s of each GPU are left to the CUDA context and others."),
                  tmk_size_text(overhead, size));
     else
         snprintf(buffer, n,
-                 _("All of a card is counted as free. What the CUDA context and others take of it "
+                 _("All of a GPU is counted as free. What the CUDA context and others take of it "
                    "is not known%s."),
                  v->advice.is_side_by_side ? _(", as several configurations ran at once") : "");
     return buffer;

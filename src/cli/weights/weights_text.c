@@ -253,9 +253,9 @@ static void say_unseen(struct tmk_sheet *sheet, const struct tmk_weights_answer 
         else if (tmk_textmap_put(&types, tmk_weight_dtype(t), &number) < 0)
             tmk_die("out of memory");
     }
-    say_weight_names(sheet, "Not looked at, since of a type that is not scanned", &types);
+    say_weight_names(sheet, "Not checked, since the type is not scanned", &types);
     if (n_others > 0)
-        tmk_sheet_text(sheet, "Some tensors were not looked at (expanded or without data).");
+        tmk_sheet_text(sheet, "Some tensors were not checked (expanded or without data).");
     tmk_textmap_fini(&types);
 }
 
@@ -265,7 +265,7 @@ static void show_numbers(struct tmk_sheet *sheet, const struct tmk_weights_answe
     char zero[TMK_AMOUNT_BYTES], denormal[TMK_AMOUNT_BYTES];
     tmk_sheet_heading(sheet, "Numbers");
     if (!a->results) {
-        tmk_sheet_text(sheet, "Not looked at (--no-scan).");
+        tmk_sheet_text(sheet, "Not checked (--no-scan).");
         return;
     }
     for (uint64_t i = 0; i < a->weights.n; i++) {
