@@ -56,7 +56,7 @@ enum tmk_role tmk_health_role(enum tmk_health_kind kind)
 static char *of_process(struct tmk_run *run, const struct tmk_process *p)
 {
     char label[40];
-    return tmk_run_n_processes(run) > 1 ? tmk_xformat(_(" of %s"), tmk_process_label(p, label))
+    return tmk_run_n_processes(run) > 1 ? tmk_xformat(_(" of %.40s"), tmk_process_label(p, label))
                                         : tmk_xstrdup("");
 }
 
@@ -328,7 +328,7 @@ char *tmk_steps_text(const struct tmk_process_answer *f, bool with_trend)
     return tmk_xformat(_("%s step%s%s%s%s%s%s"), tmk_count_text(d.n_steps, count),
                        d.n_steps == 1 ? "" : "s", d.mean_ns ? _(", ") : _(", not finished"),
                        d.mean_ns ? tmk_time_text(d.mean_ns, time) : "", d.mean_ns ? _(" each") : "",
-                       with_trend ? "; " : "",
+                       with_trend ? _("; ") : "",
                        with_trend ? tmk_leakage_text(f->leakage, d.trend, words) : "");
 }
 

@@ -183,8 +183,8 @@ static void add_why_part(char *text, size_t room, const char *lead,
     char size[TMK_AMOUNT_BYTES];
     size_t n = strlen(text);
     if (part->key)
-        snprintf(text + n, room - n, _("%s%s %.100s, %s more"), n ? "; " : "", lead, _(part->key),
-                 tmk_size_text(part->more_bytes, size));
+        snprintf(text + n, room - n, _("%s%s %.100s, %s more"), n ? _("; ") : "", lead,
+                 _(part->key), tmk_size_text(part->more_bytes, size));
 }
 
 static void tell_why(struct rank_teller *t)

@@ -83,7 +83,7 @@ static void smaller_batch(struct tmk_fixing *f)
         "gradients over %d parts to train the same. The step needs %s%s; %s of it scales with "
         "the batch.",
         percent, percent * 32 / 100 ? percent * 32 / 100 : 1, (99 + percent) / percent,
-        c->need.is_estimate ? "about " : _("at least "), tmk_size_text(c->need.bytes, need),
+        c->need.is_estimate ? _("about ") : _("at least "), tmk_size_text(c->need.bytes, need),
         tmk_size_text(c->need.scaling_bytes, size));
 }
 
