@@ -109,6 +109,15 @@ def test_follows_a_job(browser, folder):
         first = browser.js(events)
         browser.until(f"{events} !== {json.dumps(first)}")
         browser.shot("served_live")
+        box = "document.querySelector('input[type=search]')"
+        browser.js(f"{box}.focus()")
+        first = browser.js(events)
+        size = int(served.sql("SELECT count(*) FROM allocations")[2].split(b"[[")[1].split(b"]")[0])
+        while int(served.sql("SELECT count(*) FROM allocations")[2].split(b"[[")[1].split(b"]")[0]) == size:
+            pass  # the server has read the run anew
+        assert browser.js(f"document.activeElement === {box}") and browser.js(events) == first
+        browser.js(f"{box}.blur()")
+        browser.until(f"{events} !== {json.dumps(first)}")
         job.end()
         browser.until("document.querySelector('.live').hidden")
         assert browser.logs()[0] == []

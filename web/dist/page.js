@@ -1,7 +1,7 @@
 "use strict";(()=>{var Q=class{constructor(e,t){this.places=e;this.bytes=t}made=new Map;get(e){let t=this.made.get(e);if(!t){let s=this.places[e];
 t=s?Qe(this.bytes,s):new Float64Array(0),this.made.set(e,t)}return t}};function Qe(r,[e,,t,s]){let n=new Float64Array(t),
-i=e,o=0;for(let a=0;a<t;a++){let h=0,u=1,d;do d=r[i++],h+=(d&127)*u,u*=128;while(d>127);s===1&&(o+=h%2===0?h/2:-(h+1)/2,
-h=o),n[a]=h}return n}function Ze(r){let e=atob(r),t=new Uint8Array(e.length);for(let s=0;s<t.length;s++)t[s]=e.charCodeAt(
+i=e,o=0;for(let a=0;a<t;a++){let u=0,h=1,d;do d=r[i++],u+=(d&127)*h,h*=128;while(d>127);s===1&&(o+=u%2===0?u/2:-(u+1)/2,
+u=o),n[a]=u}return n}function Ze(r){let e=atob(r),t=new Uint8Array(e.length);for(let s=0;s<t.length;s++)t[s]=e.charCodeAt(
 s);return t}function de(r){let e=new DataView(r.buffer,r.byteOffset).getUint32(0,!0);return{json:JSON.parse(new TextDecoder().
 decode(r.subarray(4,4+e))),rest:r.subarray(4+e)}}async function Ee(r){let e=new Blob([Ze(r)]).stream(),t=new Response(e.
 pipeThrough(new DecompressionStream("deflate")));return de(new Uint8Array(await t.arrayBuffer()))}function me(r,e){e==null||e===!1||(Array.isArray(e)?e.forEach(t=>me(r,t)):r.append(e instanceof Node?e:String(e)))}function c(r,e={},...t){
@@ -10,10 +10,10 @@ typeof a=="function"?i.addEventListener(o,a):a===!0?i.setAttribute(o,""):a!==voi
 return me(i,t),i}function y(r,...e){r.replaceChildren(),me(r,e)}function k(r,e,t=[]){let s=n=>t.includes(n)?{class:"n"}:
 {};return c("div.scroll",{},c("table",{},c("thead",{},c("tr",{},r.map((n,i)=>c("th",{scope:"col",...s(i)},n)))),c("tbody",
 {},e.map(n=>c("tr",{},n.map((i,o)=>c("td",s(o),i)))))))}function T(r,e){let t=c("i");return t.style.width=`${Math.max(0,
-Math.min(1,r))*100}%`,t.style.background=e,c("span.bar",{"aria-hidden":"true"},t)}function F(r){let e=c("i.swatch",{"ari\
+Math.min(1,r))*100}%`,t.style.background=e,c("span.bar",{"aria-hidden":"true"},t)}function P(r){let e=c("i.swatch",{"ari\
 a-hidden":"true"});return e.style.background=r,e}function E(r,e){let t=window.devicePixelRatio||1,s=r.parentElement.clientWidth,
 n=Math.max(1,Math.round(s*t)),i=Math.max(1,Math.round(e*t));(r.width!==n||r.height!==i)&&(r.width=n,r.height=i,r.style.width=
-`${s}px`,r.style.height=`${e}px`);let o=r.getContext("2d");return o.setTransform(t,0,0,t,0,0),o.clearRect(0,0,s,e),o}function B(r){
+`${s}px`,r.style.height=`${e}px`);let o=r.getContext("2d");return o.setTransform(t,0,0,t,0,0),o.clearRect(0,0,s,e),o}function F(r){
 let e=!1;return()=>{e||(e=!0,requestAnimationFrame(()=>{e=!1,r()}))}}function g(r){return getComputedStyle(document.documentElement).
 getPropertyValue(r).trim()}var Z=[["parameter","#49b477"],["buffer","#a0580f"],["optimizer_state","#d9a420"],["gradient","#1a71e3"],["input","#1378\
 85"],["activation","#d6604d"],["kv_cache","#5e6356"],["autograd_detail","#62b5e8"],["temporary","#764c9a"],["embedding",
@@ -148,31 +148,31 @@ this.drawn.timeline.known_ns<=e&&s<=Math.max(0,e)&&n>=Math.min(t,this.end)}level
 [this.finest(e)];t[t.length-1].n>1;)t.push(it(t[t.length-1]));this.levels.set(e,t)}return t}finest(e){let t=this.drawn.timeline.
 bins;return{n:t,width:(this.end-this.start)/t,best:Int32Array.from({length:t},(s,n)=>n),max:this.column(`bins.${e}.max`),
 min:this.column(`bins.${e}.min`),reserved:this.column(`bins.${e}.reserved`),used:this.column(`bins.${e}.used`)}}bins(e,t,s,n,i){
-let o=this.levelsOf(e),a=(s-t)/Math.max(1,n),h=o[0];for(let u of o)u.width<=a*1.01&&(h=u);return h===o[0]&&h.width>a&&this.
-hasAll(t,s)?this.exactBins(e,t,s,n,i):this.cut(e,h,t,s,i)}layersOf(e,t){return this.drawn.timeline.layers.filter(n=>n.device===
+let o=this.levelsOf(e),a=(s-t)/Math.max(1,n),u=o[0];for(let h of o)h.width<=a*1.01&&(u=h);return u===o[0]&&u.width>a&&this.
+hasAll(t,s)?this.exactBins(e,t,s,n,i):this.cut(e,u,t,s,i)}layersOf(e,t){return this.drawn.timeline.layers.filter(n=>n.device===
 e&&n.by===t).map(n=>({key:{key:n.key,others:n.others},column:this.column(n.column)})).sort((n,i)=>Oe(n.key,t)-Oe(i.key,t))}cut(e,t,s,n,i){
-let o=O(Math.floor((s-this.start)/t.width),0,t.n-1),a=O(Math.ceil((n-this.start)/t.width),o+1,t.n),h=this.layersOf(e,i),
-u=this.column(`bins.${e}.at`),d=a-o,m=f=>{let b=new Float64Array(d);for(let x=0;x<d;x++)b[x]=f[t.best[o+x]];return b};return{
-start:this.start+o*t.width,width:t.width,n:d,exact:!1,max:t.max.subarray(o,a),min:t.min.subarray(o,a),at:m(u),reserved:t.
-reserved.subarray(o,a),used:t.used.subarray(o,a),keys:h.map(f=>f.key),layers:h.map(f=>m(f.column))}}exactBins(e,t,s,n,i){
-let o=this.layersOf(e,i),a=o.map(b=>b.key.key),h=this.cut(e,this.levelsOf(e)[0],t,s,i),u=Math.max(1,Math.round(n)),d=(s-
-t)/u,m=new ve(this,e,i,a,o.findIndex(b=>b.key.others>0)),f={start:t,width:d,n:u,exact:!0,max:new Float64Array(u),min:new Float64Array(
-u),at:new Float64Array(u),reserved:new Float64Array(u),used:new Float64Array(u),keys:o.map(b=>b.key),layers:o.map(()=>new Float64Array(
-u))};m.fill(f);for(let b=0;b<u;b++){let x=O(Math.floor((t+b*d-h.start)/h.width),0,h.n-1);f.reserved[b]=h.reserved[x],f.used[b]=
-h.used[x]}return f}};function it(r){let e=Math.ceil(r.n/2),t={n:e,width:r.width*2,max:new Float64Array(e),min:new Float64Array(
+let o=O(Math.floor((s-this.start)/t.width),0,t.n-1),a=O(Math.ceil((n-this.start)/t.width),o+1,t.n),u=this.layersOf(e,i),
+h=this.column(`bins.${e}.at`),d=a-o,m=f=>{let b=new Float64Array(d);for(let x=0;x<d;x++)b[x]=f[t.best[o+x]];return b};return{
+start:this.start+o*t.width,width:t.width,n:d,exact:!1,max:t.max.subarray(o,a),min:t.min.subarray(o,a),at:m(h),reserved:t.
+reserved.subarray(o,a),used:t.used.subarray(o,a),keys:u.map(f=>f.key),layers:u.map(f=>m(f.column))}}exactBins(e,t,s,n,i){
+let o=this.layersOf(e,i),a=o.map(b=>b.key.key),u=this.cut(e,this.levelsOf(e)[0],t,s,i),h=Math.max(1,Math.round(n)),d=(s-
+t)/h,m=new ve(this,e,i,a,o.findIndex(b=>b.key.others>0)),f={start:t,width:d,n:h,exact:!0,max:new Float64Array(h),min:new Float64Array(
+h),at:new Float64Array(h),reserved:new Float64Array(h),used:new Float64Array(h),keys:o.map(b=>b.key),layers:o.map(()=>new Float64Array(
+h))};m.fill(f);for(let b=0;b<h;b++){let x=O(Math.floor((t+b*d-u.start)/u.width),0,u.n-1);f.reserved[b]=u.reserved[x],f.used[b]=
+u.used[x]}return f}};function it(r){let e=Math.ceil(r.n/2),t={n:e,width:r.width*2,max:new Float64Array(e),min:new Float64Array(
 e),best:new Int32Array(e),reserved:new Float64Array(e),used:new Float64Array(e)};for(let s=0;s<e;s++){let n=2*s,i=Math.min(
 2*s+1,r.n-1),o=r.max[i]>r.max[n]?i:n;t.max[s]=r.max[o],t.best[s]=r.best[o],t.min[s]=Math.min(r.min[n],r.min[i]),t.reserved[s]=
 Math.max(r.reserved[n],r.reserved[i]),t.used[s]=Math.max(r.used[n],r.used[i])}return t}function Oe(r,e){return r.others>
-0?2e3:e==="module"?0:_e(r.key)}var ve=class{layer;changes=[];constructor(e,t,s,n,i){let o=e.blocks,a=o.keys[s],h=i<0?0:i,
-u=new Map(n.map((d,m)=>[d,m]));this.layer=new Int16Array(o.n).fill(-1);for(let d=0;d<o.n;d++)o.device[d]===t&&(this.layer[d]=
-u.get(e.text(a[d]))??h);this.source=e}source;gather(e,t,s){let n=this.source.blocks,i=0;for(let o=0;o<n.n&&n.alloc[o]<=t;o++)
+0?2e3:e==="module"?0:_e(r.key)}var ve=class{layer;changes=[];constructor(e,t,s,n,i){let o=e.blocks,a=o.keys[s],u=i<0?0:i,
+h=new Map(n.map((d,m)=>[d,m]));this.layer=new Int16Array(o.n).fill(-1);for(let d=0;d<o.n;d++)o.device[d]===t&&(this.layer[d]=
+h.get(e.text(a[d]))??u);this.source=e}source;gather(e,t,s){let n=this.source.blocks,i=0;for(let o=0;o<n.n&&n.alloc[o]<=t;o++)
 this.layer[o]<0||n.free[o]<e||(n.alloc[o]<e?(s[this.layer[o]]+=n.size[o],i+=n.size[o]):this.changes.push({ns:n.alloc[o],
 block:o,isFree:!1}),n.free[o]<=t&&this.changes.push({ns:n.free[o],block:o,isFree:!0}));return this.changes.sort((o,a)=>o.
 ns-a.ns||Number(a.isFree)-Number(o.isFree)),i}fill(e){let t=this.source.blocks,s=new Float64Array(e.layers.length),n=e.start+
-e.n*e.width,i=this.gather(e.start,n,s),o=0;for(let a=0;a<e.n;a++){let h=a+1===e.n?1/0:e.start+(a+1)*e.width;for(e.max[a]=
-e.min[a]=i,e.at[a]=e.start+a*e.width,s.forEach((u,d)=>{e.layers[d][a]=u});o<this.changes.length&&this.changes[o].ns<h;o++){
-let u=this.changes[o],d=u.isFree?-t.size[u.block]:t.size[u.block];if(i+=d,s[this.layer[u.block]]+=d,i<e.min[a]&&(e.min[a]=
-i),!(i<=e.max[a])){e.max[a]=i,e.at[a]=u.ns;for(let m=0;m<s.length;m++)e.layers[m][a]=s[m]}}}}};function te(r,e){let t=r.
+e.n*e.width,i=this.gather(e.start,n,s),o=0;for(let a=0;a<e.n;a++){let u=a+1===e.n?1/0:e.start+(a+1)*e.width;for(e.max[a]=
+e.min[a]=i,e.at[a]=e.start+a*e.width,s.forEach((h,d)=>{e.layers[d][a]=h});o<this.changes.length&&this.changes[o].ns<u;o++){
+let h=this.changes[o],d=h.isFree?-t.size[h.block]:t.size[h.block];if(i+=d,s[this.layer[h.block]]+=d,i<e.min[a]&&(e.min[a]=
+i),!(i<=e.max[a])){e.max[a]=i,e.at[a]=h.ns;for(let m=0;m<s.length;m++)e.layers[m][a]=s[m]}}}}};function te(r,e){let t=r.
 report.explain?.ooms.find(n=>n.device===e)?.evidence.limit;if(typeof t=="number")return t;let s=r.process;return s.ooms.
 find(n=>n.device===e&&n.capacity)?.capacity??s.accounting.find(n=>n.device===e&&n.total)?.total??null}function O(r,e,t){
 return r<e?e:r>t?t:r}async function j(r,e){let t=await fetch(r,e===void 0?{}:{method:"POST",headers:{"Content-Type":"application/sql"},body:e});
@@ -181,9 +181,9 @@ return de(new Uint8Array(await(await j(r)).arrayBuffer()))}var rt=120,ot=6,W=cla
 t,s);this.query=n;this.drawn.strings.forEach((i,o)=>this.numbers.set(i,o+1))}windows=[];stacks=new Map;joined=null;wanted=null;moment=null;moments=new Set;asking=!1;timer=0;nextStack=1<<
 24;numbers=new Map;onMore=()=>{};static async load(t){let{json:s,rest:n}=await $e(`api/page${t&&`?${t}`}`);return new r(
 s,n,t)}hasAll(t,s){return super.hasAll(t,s)||this.windows.some(n=>n.all&&n.from<=t&&n.to>=s)}get blocks(){return this.joined??
-this.own}frames(t){return this.stacks.get(t)??super.frames(t)}bins(t,s,n,i,o){let a=(n-s)/Math.max(1,i),h=(this.end-this.
-start)/this.drawn.timeline.bins;if(super.hasAll(s,n)||a>=h*.7)return super.bins(t,s,n,i,o);let u=this.windows.find(d=>d.
-from<=s&&d.to>=n&&(d.all||(d.to-d.from)/d.source.drawn.timeline.bins<=a*2));if(!u)this.want(s,n,i);else if(!u.all)return u.
+this.own}frames(t){return this.stacks.get(t)??super.frames(t)}bins(t,s,n,i,o){let a=(n-s)/Math.max(1,i),u=(this.end-this.
+start)/this.drawn.timeline.bins;if(super.hasAll(s,n)||a>=u*.7)return super.bins(t,s,n,i,o);let h=this.windows.find(d=>d.
+from<=s&&d.to>=n&&(d.all||(d.to-d.from)/d.source.drawn.timeline.bins<=a*2));if(!h)this.want(s,n,i);else if(!h.all)return h.
 source.bins(t,s,n,i,o);return super.bins(t,s,n,i,o)}wantMoment(t){this.hasAll(t,t)||this.moments.has(t)||(this.moments.add(
 t),this.moment=t,this.askWanted())}want(t,s,n){let i=Math.max(1e3,s-t);this.wanted={from:Math.max(0,Math.floor(t-i/4)),to:Math.
 ceil(s+i/4),pixels:n},!(this.asking||this.timer)&&(this.timer=window.setTimeout(()=>{this.timer=0,this.askWanted()},rt))}async askWanted(){
@@ -191,11 +191,11 @@ if(this.asking)return;let t=this.moment,s=t===null?this.wanted:{from:Math.floor(
 null&&(this.wanted=null),this.moment=null,this.asking=!0;try{let n=Math.min(4096,Math.max(16,Math.round(s.pixels*1.5))),
 {json:i,rest:o}=await $e(`api/timeline?t0=${s.from}&t1=${s.to}&width=${n}${this.query&&`&${this.query}`}`);this.take(i,o),
 this.onMore()}catch{}finally{this.asking=!1}(this.wanted||this.moment!==null)&&this.askWanted()}}take(t,s){let n=new q({
-...this.page,drawn:t.drawn},s),i=n.drawn,o=n.start,a=n.end,h=i.blocks.window_start_ns!==null&&i.blocks.window_start_ns<=
-o&&i.blocks.window_end_ns!==null&&i.blocks.window_end_ns>=a;this.windows.unshift({from:o,to:a,source:n,all:h}),this.windows.
+...this.page,drawn:t.drawn},s),i=n.drawn,o=n.start,a=n.end,u=i.blocks.window_start_ns!==null&&i.blocks.window_start_ns<=
+o&&i.blocks.window_end_ns!==null&&i.blocks.window_end_ns>=a;this.windows.unshift({from:o,to:a,source:n,all:u}),this.windows.
 length=Math.min(this.windows.length,ot),this.join()}numberOf(t){if(t===null)return 0;let s=this.numbers.get(t);return s===
 void 0&&(s=this.drawn.strings.push(t),this.numbers.set(t,s)),s}join(){let t=new Set,s=[],n=(i,o)=>{for(let a=0;a<i.n;a++){
-let h=`${i.alloc[a]} ${i.address[a]} ${i.size[a]} ${i.device[a]} ${i.free[a]}`;t.has(h)||s.push({b:i,i:a,w:o}),t.add(h)}};
+let u=`${i.alloc[a]} ${i.address[a]} ${i.size[a]} ${i.device[a]} ${i.free[a]}`;t.has(u)||s.push({b:i,i:a,w:o}),t.add(u)}};
 n(this.own,null);for(let i of this.windows)n(i.source.blocks,i);s.sort((i,o)=>i.b.alloc[i.i]-o.b.alloc[o.i]),this.joined=
 this.gather(s)}stackOf(t,s,n){if(!(n>0))return 0;let i=s.get(n);return i===void 0&&(i=this.nextStack++,this.stacks.set(i,
 t.source.frames(n)),s.set(n,i)),i}gather(t){let s=new Map(this.windows.map(o=>[o,new Map]));this.stacks.clear();let n=o=>Float64Array.
@@ -223,39 +223,39 @@ json(),this.show(this.result)}catch(e){y(this.answer,c("p.verdict.bad",{role:"al
 e)))}}show(e){let t=e.columns.map((s,n)=>n).filter(s=>e.rows.every(n=>typeof n[s]!="string"));this.csv.hidden=!1,y(this.
 answer,k(e.columns,e.rows.map(s=>s.map(at)),t),c("p.faint",{},l("sqlRows",e.rows.length,e.seconds.toFixed(3)),e.more?` ${l(
 "sqlMore")}`:""))}save(){if(!this.result)return;let e=URL.createObjectURL(new Blob([lt(this.result)],{type:"text/csv"}));
-c("a",{href:e,download:"tidemark.csv"}).click(),setTimeout(()=>URL.revokeObjectURL(e),1e3)}};var Fe=["B","KiB","MiB","GiB","TiB","PiB"];function p(r){if(r==null)return"-";let e=0,t=Math.abs(r);for(;t>=1023.95&&e<Fe.
-length-1;)t/=1024,e++;let s=e===0?0:e>=3?2:1;return`${r<0?"-":""}${t.toFixed(s)} ${Fe[e]}`}function ne(r){return r==null?
-"-":r<1024?`${r} B`:`${p(r)} (${w(r)} B)`}function w(r){return r==null?"-":Math.round(r).toLocaleString("en-US")}function P(r,e){
+c("a",{href:e,download:"tidemark.csv"}).click(),setTimeout(()=>URL.revokeObjectURL(e),1e3)}};var Pe=["B","KiB","MiB","GiB","TiB","PiB"];function p(r){if(r==null)return"-";let e=0,t=Math.abs(r);for(;t>=1023.95&&e<Pe.
+length-1;)t/=1024,e++;let s=e===0?0:e>=3?2:1;return`${r<0?"-":""}${t.toFixed(s)} ${Pe[e]}`}function ne(r){return r==null?
+"-":r<1024?`${r} B`:`${p(r)} (${w(r)} B)`}function w(r){return r==null?"-":Math.round(r).toLocaleString("en-US")}function B(r,e){
 if(!(e>0))return"-";let t=100*r/e;return t>0&&t<1?"<1 %":`${Math.round(t)} %`}function R(r){if(r==null)return"-";if(r<1e3)
 return`${r.toFixed(0)} ns`;if(r<1e6)return`${(r/1e3).toFixed(2)} \xB5s`;if(r<1e9)return`${(r/1e6).toFixed(2)} ms`;if(r<12e10)
 return`${(r/1e9).toFixed(2)} s`;let e=Math.round(r/1e9),t=Math.floor(e/60);return t<60?`${t} min ${e%60} s`:`${Math.floor(
 t/60)} h ${t%60} min`}function A(r,e,t=r){let[s,n]=t>=1e9?["s",1e9]:t>=1e6?["ms",1e6]:t>=1e3?["\xB5s",1e3]:["ns",1],i=Math.
 max(0,Math.min(9,Math.ceil(-Math.log10(Math.max(1,e)/n)-1e-9)));return`${(r/n).toFixed(i)} ${s}`}function L(r){return A(
 r,r>=1e9?1e6:r>=1e6?1e4:10)}function I(r,e){let t=r/Math.max(1,e),s=10**Math.floor(Math.log10(t)),n=t/s;return s*(n<=1?1:
-n<=2?2:n<=5?5:10)}function ie(r,e){return 2**Math.max(0,Math.ceil(Math.log2(Math.max(1,r/Math.max(1,e)))))}function Be(r,e=2){
+n<=2?2:n<=5?5:10)}function ie(r,e){return 2**Math.max(0,Math.ceil(Math.log2(Math.max(1,r/Math.max(1,e)))))}function Fe(r,e=2){
 let t=r.split("/");return t.length<=e?r:t.slice(-e).join("/")}function C(r){return r.find(e=>e.kind===0)??r.find(e=>e.kind===1)??r[0]??null}function H(r){return r?r.file?`${r.file}${r.
 line?`:${r.line}`:""}${r.function?` ${r.function}`:""}`:r.function??"?":"?"}function be(r,e,t){let s=r.blocks,n=[];for(let o=0;o<
 s.n&&s.alloc[o]<=t;o++)s.free[o]>t&&s.device[o]===e&&n.push(o);let i=o=>Float64Array.from(n,a=>o[a]);return{n:n.length,bytes:i(
 s.size),blocks:new Float64Array(n.length).fill(1),stack:i(s.stack),tensor:i(s.tensor),keys:{category:i(s.keys.category),
 module:i(s.keys.module),component:i(s.keys.component),stage:i(s.keys.stage)}}}function re(r,e,t,s){let n=new Map,i=new Map,
-o=a=>{let h=i.get(a);return h===void 0&&(h=a>0?H(C(r.frames(a))):null,i.set(a,h)),h};for(let a=0;a<e.n;a++){if(s&&!s(a))
-continue;let h=t==="line"?o(e.stack[a]):r.text(t==="tensor"?e.tensor[a]:e.keys[t][a]),u=n.get(h);u||n.set(h,u={key:h,bytes:0,
-blocks:0,stack:e.stack[a]}),u.bytes+=e.bytes[a],u.blocks+=e.blocks[a]}return[...n.values()].sort((a,h)=>h.bytes-a.bytes||
-ct(a.key,h.key))}function ct(r,e){return r===null||e===null?+(r===null)-+(e===null):r<e?-1:r>e?1:0}var D=class{constructor(e,t){
+o=a=>{let u=i.get(a);return u===void 0&&(u=a>0?H(C(r.frames(a))):null,i.set(a,u)),u};for(let a=0;a<e.n;a++){if(s&&!s(a))
+continue;let u=t==="line"?o(e.stack[a]):r.text(t==="tensor"?e.tensor[a]:e.keys[t][a]),h=n.get(u);h||n.set(u,h={key:u,bytes:0,
+blocks:0,stack:e.stack[a]}),h.bytes+=e.bytes[a],h.blocks+=e.blocks[a]}return[...n.values()].sort((a,u)=>u.bytes-a.bytes||
+ct(a.key,u.key))}function ct(r,e){return r===null||e===null?+(r===null)-+(e===null):r<e?-1:r>e?1:0}var D=class{constructor(e,t){
 this.source=e;this.query=t.toLowerCase()}texts=new Map;stacks=new Map;query;has(e){return e!==null&&e.toLowerCase().includes(
 this.query)}text(e){let t=this.texts.get(e);return t===void 0&&this.texts.set(e,t=this.has(this.source.text(e))),t}stack(e){
 let t=this.stacks.get(e);return t===void 0&&(t=this.source.frames(e).some(s=>this.has(s.file)||this.has(s.function)||this.
-has(H(s))),this.stacks.set(e,t)),t}row(e,t){return this.text(e.tensor[t])||this.text(e.keys.module[t])||this.stack(e.stack[t])}};var K=20,ht=40;function Pe(r,e,t,s){return{name:r,kind:e,bytes:0,matches:!1,parent:t,children:new Map,source:s}}function ut(r,e,t,s){
-let n=r;n.bytes+=t;for(let[i,o,a]of e){let h=n.children.get(i);h||n.children.set(i,h=Pe(i,o,n,a)),h.bytes+=t,h.matches||=
-s,n=h}}function dt(r,e,t,s,n){let i=Pe(l("total"),3,null,null),o=n?new D(r,n):null,a=new Map,h=u=>{let d=a.get(u);return d||
-(d=r.frames(u).filter(m=>!s||m.kind===0).reverse().slice(0,ht).map(m=>[H(m),m.kind,m.source]),d.length===0&&(d=[[l("noSt\
-ack"),2,null]]),a.set(u,d)),d};for(let u=0;u<e.n;u++){let d=t?(r.text(e.keys.module[u])?.split(".")??[l("unknown")]).map(
-m=>[m,4,null]):h(e.stack[u]);ut(i,d,e.bytes[u],o!==null&&o.row(e,u))}return i}var oe=class{constructor(e){this.state=e;let t=c(
+has(H(s))),this.stacks.set(e,t)),t}row(e,t){return this.text(e.tensor[t])||this.text(e.keys.module[t])||this.stack(e.stack[t])}};var K=20,ut=40;function Be(r,e,t,s){return{name:r,kind:e,bytes:0,matches:!1,parent:t,children:new Map,source:s}}function ht(r,e,t,s){
+let n=r;n.bytes+=t;for(let[i,o,a]of e){let u=n.children.get(i);u||n.children.set(i,u=Be(i,o,n,a)),u.bytes+=t,u.matches||=
+s,n=u}}function dt(r,e,t,s,n){let i=Be(l("total"),3,null,null),o=n?new D(r,n):null,a=new Map,u=h=>{let d=a.get(h);return d||
+(d=r.frames(h).filter(m=>!s||m.kind===0).reverse().slice(0,ut).map(m=>[H(m),m.kind,m.source]),d.length===0&&(d=[[l("noSt\
+ack"),2,null]]),a.set(h,d)),d};for(let h=0;h<e.n;h++){let d=t?(r.text(e.keys.module[h])?.split(".")??[l("unknown")]).map(
+m=>[m,4,null]):u(e.stack[h]);ht(i,d,e.bytes[h],o!==null&&o.row(e,h))}return i}var oe=class{constructor(e){this.state=e;let t=c(
 "div.plot",{},this.canvas,this.tip);this.element=c("div",{},this.tools,t,this.way),this.fillTools(),this.canvas.addEventListener(
 "click",s=>this.open(this.boxAt(s))),this.canvas.addEventListener("pointermove",s=>this.point(s)),this.canvas.addEventListener(
 "pointerleave",()=>{this.tip.hidden=!0}),this.canvas.addEventListener("keydown",s=>this.key(s)),new ResizeObserver(this.
 redraw).observe(t)}element;canvas=c("canvas",{tabindex:0,role:"img","data-plot":"icicle"});tip=c("div.tip",{hidden:!0});tools=c(
-"div.tools");way=c("p.faint.note",{"aria-live":"polite"});boxes=[];root;top;rows=null;byModule=!1;ownOnly=!1;redraw=B(()=>this.
+"div.tools");way=c("p.faint.note",{"aria-live":"polite"});boxes=[];root;top;rows=null;byModule=!1;ownOnly=!1;redraw=F(()=>this.
 draw());show(e){this.rows=e,this.root=dt(this.state.source,e,this.byModule,this.ownOnly,this.state.view.query),this.top=
 this.root,this.redraw()}fillTools(){let e=(t,s,n)=>c("button",{type:"button","aria-pressed":String(s),click:()=>{n(),this.
 fillTools(),this.rows&&this.show(this.rows)}},t);y(this.tools,c("div.choices",{role:"group","aria-label":l("icicle")},e(
@@ -268,12 +268,12 @@ i&&(e.preventDefault(),this.open(i[e.key]??null))}open(e){e&&(this.top=e===this.
 let t=this.canvas.getBoundingClientRect(),s=e.clientX-t.left,n=e.clientY-t.top;return this.boxes.find(i=>s>=i.x&&s<i.x+i.
 w&&n>=i.y&&n<i.y+K)?.node??null}point(e){let t=this.boxAt(e),s=this.canvas.getBoundingClientRect();if(this.tip.hidden=t===
 null,!t)return;y(this.tip,c("b",{},t.name),t.source&&c("code.source",{},t.source),c("div.row",{},c("span",{},l("size")),
-c("b",{},p(t.bytes))),c("div.row",{},c("span",{},l("share")),c("span",{},P(t.bytes,this.root.bytes))));let n=e.clientX-s.
+c("b",{},p(t.bytes))),c("div.row",{},c("span",{},l("share")),c("span",{},B(t.bytes,this.root.bytes))));let n=e.clientX-s.
 left,i=n>s.width/2;this.tip.style.left=i?"":`${n+14}px`,this.tip.style.right=i?`${s.width-n+14}px`:"",this.tip.style.top=
 `${e.clientY-s.top+16}px`}layOut(e){this.boxes=[];let t=[];for(let i=this.top.parent;i;i=i.parent)t.unshift(i);t.forEach(
-(i,o)=>this.boxes.push({node:i,x:0,y:o*K,w:e}));let s=t.length,n=(i,o,a,h)=>{s=Math.max(s,h),this.boxes.push({node:i,x:o,
-y:h*K,w:a});let u=o;for(let d of[...i.children.values()].sort((m,f)=>f.bytes-m.bytes)){let m=a*d.bytes/i.bytes;m>=1&&n(d,
-u,m,h+1),u+=m}};return this.top.bytes>0&&n(this.top,0,e,t.length),(s+1)*K}colour(e){return e.kind===3?g("--rest"):e.kind===
+(i,o)=>this.boxes.push({node:i,x:0,y:o*K,w:e}));let s=t.length,n=(i,o,a,u)=>{s=Math.max(s,u),this.boxes.push({node:i,x:o,
+y:u*K,w:a});let h=o;for(let d of[...i.children.values()].sort((m,f)=>f.bytes-m.bytes)){let m=a*d.bytes/i.bytes;m>=1&&n(d,
+h,m,u+1),h+=m}};return this.top.bytes>0&&n(this.top,0,e,t.length),(s+1)*K}colour(e){return e.kind===3?g("--rest"):e.kind===
 4?e.name===l("unknown")?g("--rest"):pt(e.name):`color-mix(in srgb, ${g(e.kind===0?"--own":e.kind===1?"--library":"--inne\
 r")} ${100-mt(e.name)}%, #000)`}draw(){if(!this.element.isConnected||!this.root)return;let e=this.canvas.parentElement.clientWidth,
 t=this.layOut(e),s=E(this.canvas,t),n=this.state.view.query;s.font="12px system-ui, sans-serif",s.textBaseline="middle";
@@ -285,15 +285,15 @@ top.name}, ${p(this.top.bytes)}. `+[...this.top.children.values()].sort((i,o)=>o
 31,e)+r.charCodeAt(t)>>>0;return e%4*8}function pt(r){return`color-mix(in srgb, ${S(r)} 78%, #000)`}function ft(r){if(r.
 kind>2)return r.name;let[e,...t]=r.name.split(" "),s=t.join(" "),n=e.slice(e.lastIndexOf("/")+1);return s?`${s}  ${n}`:n}
 function vt(r,e,t){if(r.measureText(e).width<=t)return e;let s=0,n=e.length;for(;s<n;){let i=s+n+1>>1;r.measureText(`${e.
-slice(0,i)}\u2026`).width<=t?s=i:n=i-1}return s>1?`${e.slice(0,s)}\u2026`:""}function bt(r,e,t,s,n){let i=[];for(let a=0;a<r.n&&r.alloc[a]<=s;a++){if(r.free[a]<t||r.device[a]!==e)continue;let h=Math.
-min(r.free[a],s)-Math.max(r.alloc[a],t);i.push({block:a,area:r.size[a]*Math.max(h,(s-t)/4e3)})}i.sort((a,h)=>h.area-a.area);
-let o=i.slice(0,n).map(a=>a.block).sort((a,h)=>a-h);return{chosen:o,hidden:i.length-o.length}}function Re(r,e,t,s,n=1200){
-let{chosen:i,hidden:o}=bt(r,e,t,s,n),a=i.flatMap((u,d)=>[{ns:Math.max(r.alloc[u],t),i:d,isFree:!1},...r.free[u]<s?[{ns:r.
-free[u],i:d,isFree:!0}]:[]]);a.sort((u,d)=>u.ns-d.ns||Number(d.isFree)-Number(u.isFree)||u.i-d.i);let h=i.map(u=>({block:u,
-from:Math.max(r.alloc[u],t),to:Math.min(r.free[u],s),times:[],levels:[]}));return{strips:h,hidden:o,top:yt(r,h,a)}}function yt(r,e,t){
+slice(0,i)}\u2026`).width<=t?s=i:n=i-1}return s>1?`${e.slice(0,s)}\u2026`:""}function bt(r,e,t,s,n){let i=[];for(let a=0;a<r.n&&r.alloc[a]<=s;a++){if(r.free[a]<t||r.device[a]!==e)continue;let u=Math.
+min(r.free[a],s)-Math.max(r.alloc[a],t);i.push({block:a,area:r.size[a]*Math.max(u,(s-t)/4e3)})}i.sort((a,u)=>u.area-a.area);
+let o=i.slice(0,n).map(a=>a.block).sort((a,u)=>a-u);return{chosen:o,hidden:i.length-o.length}}function Re(r,e,t,s,n=1200){
+let{chosen:i,hidden:o}=bt(r,e,t,s,n),a=i.flatMap((h,d)=>[{ns:Math.max(r.alloc[h],t),i:d,isFree:!1},...r.free[h]<s?[{ns:r.
+free[h],i:d,isFree:!0}]:[]]);a.sort((h,d)=>h.ns-d.ns||Number(d.isFree)-Number(h.isFree)||h.i-d.i);let u=i.map(h=>({block:h,
+from:Math.max(r.alloc[h],t),to:Math.min(r.free[h],s),times:[],levels:[]}));return{strips:u,hidden:o,top:yt(r,u,a)}}function yt(r,e,t){
 let s=[],n=0,i=0;for(let o of t){let a=r.size[e[o.i].block];if(!o.isFree){e[o.i].times.push(o.ns),e[o.i].levels.push(n),
-s.push(o.i),n+=a,i=Math.max(i,n);continue}let h=s.indexOf(o.i);if(!(h<0)){s.splice(h,1),n-=a;for(let u=h;u<s.length;u++){
-let d=e[s[u]],m=d.levels[d.levels.length-1]-a;d.times[d.times.length-1]===o.ns?d.levels[d.levels.length-1]=m:(d.times.push(
+s.push(o.i),n+=a,i=Math.max(i,n);continue}let u=s.indexOf(o.i);if(!(u<0)){s.splice(u,1),n-=a;for(let h=u;h<s.length;h++){
+let d=e[s[h]],m=d.levels[d.levels.length-1]-a;d.times[d.times.length-1]===o.ns?d.levels[d.levels.length-1]=m:(d.times.push(
 o.ns),d.levels.push(m))}}}return i}function ye(r,e,t,s){for(let n of e.strips){if(t<n.from||t>n.to)continue;let i=n.times.
 length-1;for(;i>0&&n.times[i]>t;)i--;if(s>=n.levels[i]&&s<n.levels[i]+r.size[n.block])return n}return null}var Ce=14,v={left:70,right:10,top:18,bottom:24};function gt(r,e){let t=0;return r.map(s=>{if(s.others>0)return S("other");
 if(s.key===null||e!=="module")return S(s.key);let n=t++,i=_[n%_.length];return n<_.length?i:`color-mix(in srgb, ${i} 55%\
@@ -304,12 +304,12 @@ this.listen(t),this.fillTools(),e.listen(s=>{("by"in s||"strips"in s||"device"in
 this.redraw).observe(t)}element;canvas=c("canvas",{tabindex:0,role:"img","data-plot":"timeline"});overlay=c("canvas.over\
 lay",{"aria-hidden":"true"});overview=c("canvas.overview",{"aria-hidden":"true"});tip=c("div.tip",{hidden:!0});legend=c(
 "div.legend");tools=c("div.tools");note=c("p.faint.note");chosen=c("div.chosen",{hidden:!0,"aria-live":"polite"});values=c(
-"details",{toggle:()=>this.fillValues()});bins;colours=[];strips=null;top=1;hover=null;redraw=B(()=>this.draw());rehover=B(
-()=>this.drawHover());source;fillTools(){let e=this.state.view,t=this.state,s=(a,h,u)=>c("button",{type:"button","aria-p\
-ressed":String(h),click:u},a),n=c("div.choices",{role:"group","aria-label":l("by")},$.map(a=>s(l(a),e.by===a&&!e.strips,
+"details",{toggle:()=>this.fillValues()});bins;colours=[];strips=null;top=1;hover=null;redraw=F(()=>this.draw());rehover=F(
+()=>this.drawHover());source;fillTools(){let e=this.state.view,t=this.state,s=(a,u,h)=>c("button",{type:"button","aria-p\
+ressed":String(u),click:h},a),n=c("div.choices",{role:"group","aria-label":l("by")},$.map(a=>s(l(a),e.by===a&&!e.strips,
 ()=>t.change({by:a,strips:!1}))),s(l("blocks"),e.strips,()=>t.change({strips:!0}))),i=this.source.devices.length<2?null:
-c("select",{"aria-label":l("deviceLabel"),change:a=>t.change({device:a.target.selectedIndex})},this.source.devices.map((a,h)=>c(
-"option",{selected:h===e.device},a))),o=(a,h,u)=>c("button",{type:"button","aria-label":a,title:a,click:u},h);y(this.tools,
+c("select",{"aria-label":l("deviceLabel"),change:a=>t.change({device:a.target.selectedIndex})},this.source.devices.map((a,u)=>c(
+"option",{selected:u===e.device},a))),o=(a,u,h)=>c("button",{type:"button","aria-label":a,title:a,click:h},u);y(this.tools,
 n,i,c("div.choices",{role:"group"},o(l("zoomIn"),"+",()=>this.zoom(.5)),o(l("zoomOut"),"\u2212",()=>this.zoom(2)),o(l("l\
 eft"),"\u2190",()=>this.pan(-.3)),o(l("right"),"\u2192",()=>this.pan(.3)),o(l("toPeak"),l("toPeak"),()=>this.toPeak()),o(
 l("all"),l("all"),()=>t.change({from:this.source.start,to:this.source.end}))))}toPeak(){let e=this.source.drawn.peak,t=this.
@@ -328,7 +328,7 @@ this.hover=null,this.rehover()}),e.addEventListener("dblclick",()=>this.state.ch
 end})),e.addEventListener("wheel",o=>this.wheel(o,i(o)),{passive:!1}),this.canvas.addEventListener("keydown",o=>this.key(
 o)),this.listenOverview()}brush=null;wheel(e,t){let s=e.shiftKey||Math.abs(e.deltaX)>Math.abs(e.deltaY);!s&&e.deltaY>0&&
 this.state.isWhole||(e.preventDefault(),s?this.pan((e.deltaX||e.deltaY)/this.plotWidth()):this.zoom(Math.exp(O(e.deltaY,
--200,200)/300),this.timeAt(t)))}pinch(e,t,s){let n=[...e].find(([h])=>h!==t)[1],i=e.get(t),o=Math.abs(i-n),a=Math.abs(s-
+-200,200)/300),this.timeAt(t)))}pinch(e,t,s){let n=[...e].find(([u])=>u!==t)[1],i=e.get(t),o=Math.abs(i-n),a=Math.abs(s-
 n);o>10&&a>10&&this.zoom(o/a,this.timeAt((s+n)/2))}key(e){let{from:t,to:s,cursor:n}=this.state.view,o={"+":()=>this.zoom(
 .6),"=":()=>this.zoom(.6),"-":()=>this.zoom(1/.6),0:()=>this.state.change({from:this.source.start,to:this.source.end}),Home:()=>this.
 state.change({from:this.source.start,to:this.source.end}),p:()=>this.toPeak(),b:()=>this.state.change({strips:!this.state.
@@ -356,30 +356,30 @@ e),this.drawLines(e),e.restore(),this.drawMarks(e),this.drawOverview(),this.draw
 now();if(clearTimeout(this.timer),e-this.told<200){this.timer=window.setTimeout(()=>this.tellSoon(),200);return}this.told=
 e,this.fillLegend(),this.describe()}told=-1/0;timer=0;drawGrid(e){let{from:t,to:s}=this.state.view,n=this.plotWidth(),i=this.
 plotHeight();e.font="11px system-ui, sans-serif",e.strokeStyle=g("--grid"),e.fillStyle=g("--faint"),e.lineWidth=1,e.textAlign=
-"right",e.textBaseline="middle";let o=ie(this.top,5);for(let u=0;u<=this.top;u+=o){let d=Math.round(this.yOf(u))+.5;z(e,
-v.left,d,v.left+n,d),e.fillText(p(u),v.left-6,d)}e.textAlign="center",e.textBaseline="top";let a=I(s-t,n/85),h=this.source.
-offset;for(let u=Math.ceil((t+h)/a)*a;u<=s+h;u+=a){let d=Math.round(this.xOf(u-h))+.5;z(e,d,v.top+i,d,v.top+i+4),e.fillText(
-A(u,a,s+h),O(d,v.left+20,v.left+n-24),v.top+i+7)}this.drawSteps(e)}drawSteps(e){let t=this.source.column("steps.start"),
-s=this.source.column("steps.step"),{from:n,to:i}=this.state.view,o=ge(t,n),a=ge(t,i);if(a-o>this.plotWidth())return;let h=this.
-source.process.ooms.map(u=>this.xOf(u.time_ns-this.source.offset));e.textAlign="left",e.textBaseline="bottom";for(let u=o,
-d=-1/0,m=-1/0;u<a;u++){let f=Math.round(this.xOf(t[u]))+.5,b=u+1<t.length?this.xOf(t[u+1]):1/0;f-d<12||b-f<12||(z(e,f,v.
-top-4,f,v.top+this.plotHeight()),d=f,!(f-m<60||b-f<40||f>v.left+this.plotWidth()-50||h.some(x=>Math.abs(x-f-25)<45))&&(e.
-fillText(`${l("step")} ${s[u]}`,f+3,v.top),m=f))}}drawLayers(e){let t=this.bins,s=t.n,n=new Float64Array(s),i=new Float64Array(
+"right",e.textBaseline="middle";let o=ie(this.top,5);for(let h=0;h<=this.top;h+=o){let d=Math.round(this.yOf(h))+.5;z(e,
+v.left,d,v.left+n,d),e.fillText(p(h),v.left-6,d)}e.textAlign="center",e.textBaseline="top";let a=I(s-t,n/85),u=this.source.
+offset;for(let h=Math.ceil((t+u)/a)*a;h<=s+u;h+=a){let d=Math.round(this.xOf(h-u))+.5;z(e,d,v.top+i,d,v.top+i+4),e.fillText(
+A(h,a,s+u),O(d,v.left+20,v.left+n-24),v.top+i+7)}this.drawSteps(e)}drawSteps(e){let t=this.source.column("steps.start"),
+s=this.source.column("steps.step"),{from:n,to:i}=this.state.view,o=ge(t,n),a=ge(t,i);if(a-o>this.plotWidth())return;let u=this.
+source.process.ooms.map(h=>this.xOf(h.time_ns-this.source.offset));e.textAlign="left",e.textBaseline="bottom";for(let h=o,
+d=-1/0,m=-1/0;h<a;h++){let f=Math.round(this.xOf(t[h]))+.5,b=h+1<t.length?this.xOf(t[h+1]):1/0;f-d<12||b-f<12||(z(e,f,v.
+top-4,f,v.top+this.plotHeight()),d=f,!(f-m<60||b-f<40||f>v.left+this.plotWidth()-50||u.some(x=>Math.abs(x-f-25)<45))&&(e.
+fillText(`${l("step")} ${s[h]}`,f+3,v.top),m=f))}}drawLayers(e){let t=this.bins,s=t.n,n=new Float64Array(s),i=new Float64Array(
 s+1);for(let o=0;o<=s;o++)i[o]=this.xOf(t.start+o*t.width);t.layers.forEach((o,a)=>{e.fillStyle=this.colours[a],e.beginPath();
-for(let h=0;h<s;h++){let u=this.yOf(n[h]+o[h]);e.lineTo(i[h],u),e.lineTo(i[h+1],u)}for(let h=s-1;h>=0;h--){let u=this.yOf(
-n[h]);e.lineTo(i[h+1],u),e.lineTo(i[h],u)}e.fill();for(let h=0;h<s;h++)n[h]+=o[h]})}drawStrips(e,t){let s=this.source.blocks,
-n=this.state.view.by,i=s.keys[n],o=new Map(this.bins.keys.map((h,u)=>[h.others?"\0":h.key,this.colours[u]])),a=this.state.
+for(let u=0;u<s;u++){let h=this.yOf(n[u]+o[u]);e.lineTo(i[u],h),e.lineTo(i[u+1],h)}for(let u=s-1;u>=0;u--){let h=this.yOf(
+n[u]);e.lineTo(i[u+1],h),e.lineTo(i[u],h)}e.fill();for(let u=0;u<s;u++)n[u]+=o[u]})}drawStrips(e,t){let s=this.source.blocks,
+n=this.state.view.by,i=s.keys[n],o=new Map(this.bins.keys.map((u,h)=>[u.others?"\0":u.key,this.colours[h]])),a=this.state.
 view.query?new D(this.source,this.state.view.query):null;this.fillTotal(e,g("--rest")),e.lineWidth=.5,e.strokeStyle=g("-\
--surface");for(let h of t.strips){let u=this.source.text(i[h.block]);e.globalAlpha=a&&!a.row(s,h.block)?.15:1,e.fillStyle=
-o.get(u)??o.get("\0")??S(u),this.stripPath(e,h),e.fill(),s.size[h.block]/this.top*this.plotHeight()>5&&e.stroke()}e.globalAlpha=
+-surface");for(let u of t.strips){let h=this.source.text(i[u.block]);e.globalAlpha=a&&!a.row(s,u.block)?.15:1,e.fillStyle=
+o.get(h)??o.get("\0")??S(h),this.stripPath(e,u),e.fill(),s.size[u.block]/this.top*this.plotHeight()>5&&e.stroke()}e.globalAlpha=
 1}stripPath(e,t){let s=this.source.blocks.size[t.block];e.beginPath();for(let n=0;n<t.times.length;n++){let i=this.yOf(t.
 levels[n]);e.lineTo(this.xOf(t.times[n]),i),e.lineTo(this.xOf(n+1<t.times.length?t.times[n+1]:t.to),i)}for(let n=t.times.
 length-1;n>=0;n--){let i=this.yOf(t.levels[n]+s);e.lineTo(this.xOf(n+1<t.times.length?t.times[n+1]:t.to),i),e.lineTo(this.
 xOf(t.times[n]),i)}e.closePath()}fillTotal(e,t){let s=this.bins;e.fillStyle=t,e.beginPath(),e.moveTo(this.xOf(s.start),this.
 yOf(0));for(let n=0;n<s.n;n++)e.lineTo(this.xOf(s.start+n*s.width),this.yOf(s.max[n])),e.lineTo(this.xOf(s.start+(n+1)*s.
 width),this.yOf(s.max[n]));e.lineTo(this.xOf(s.start+s.n*s.width),this.yOf(0)),e.fill()}series(e,t,s){let n=this.bins;e.
-beginPath();let i=!1;for(let o=0;o<n.n;o++){if(t[o]-s<0){i=!1;continue}let a=this.xOf(n.start+o*n.width),h=this.yOf(t[o]-
-s);i?e.lineTo(a,h):e.moveTo(a,h),e.lineTo(this.xOf(n.start+(o+1)*n.width),h),i=!0}e.stroke()}drawLines(e){e.lineWidth=1,
+beginPath();let i=!1;for(let o=0;o<n.n;o++){if(t[o]-s<0){i=!1;continue}let a=this.xOf(n.start+o*n.width),u=this.yOf(t[o]-
+s);i?e.lineTo(a,u):e.moveTo(a,u),e.lineTo(this.xOf(n.start+(o+1)*n.width),u),i=!0}e.stroke()}drawLines(e){e.lineWidth=1,
 e.strokeStyle=g("--least"),this.strips||this.series(e,this.bins.min,0),e.lineWidth=1.5,e.strokeStyle=g("--reserved"),this.
 series(e,this.bins.reserved,1),e.setLineDash([5,3]),e.strokeStyle=g("--device"),this.series(e,this.bins.used,1);let t=this.
 limit();t!==null&&t<=this.top&&(e.strokeStyle=g("--bad"),e.setLineDash([8,4]),z(e,v.left,this.yOf(t),v.left+this.plotWidth(),
@@ -390,11 +390,11 @@ a+5,s),e.lineTo(a-5,s),e.fill())}for(let o of this.source.process.ooms){let a=th
 source.devices[this.state.view.device]||(e.strokeStyle=e.fillStyle=g("--bad"),e.lineWidth=1.5,z(e,a,v.top,a,s),e.fillText(
 "OOM",O(a,v.left+14,v.left+this.plotWidth()-14),v.top-2))}let i=this.state.view.cursor;i!==null&&n(this.xOf(i))&&(e.strokeStyle=
 g("--accent"),e.lineWidth=2,z(e,this.xOf(i),v.top,this.xOf(i),s))}drawOverview(){let t=E(this.overview,40),s=this.plotWidth(),
-n=this.state.view,i=this.source.bins(n.device,this.source.start,this.source.end,s,n.by),o=1;for(let u=0;u<i.n;u++)o=Math.
-max(o,i.max[u]);t.fillStyle=g("--rest");for(let u=0;u<i.n;u++){let d=v.left+u/i.n*s,m=40-i.max[u]/o*36;t.fillRect(d,m,Math.
-max(1,s/i.n+.3),40-m)}let a=v.left+n.from/this.source.end*s,h=v.left+n.to/this.source.end*s;t.fillStyle=g("--shade"),t.fillRect(
-v.left,0,a-v.left,40),t.fillRect(h,0,v.left+s-h,40),t.strokeStyle=g("--accent"),t.lineWidth=2,t.strokeRect(a,1,Math.max(
-2,h-a),38)}drawHover(){let e=E(this.overlay,this.height),t=this.hover,s=t&&this.bins&&t.x>=v.left&&t.x<=v.left+this.plotWidth();
+n=this.state.view,i=this.source.bins(n.device,this.source.start,this.source.end,s,n.by),o=1;for(let h=0;h<i.n;h++)o=Math.
+max(o,i.max[h]);t.fillStyle=g("--rest");for(let h=0;h<i.n;h++){let d=v.left+h/i.n*s,m=40-i.max[h]/o*36;t.fillRect(d,m,Math.
+max(1,s/i.n+.3),40-m)}let a=v.left+n.from/this.source.end*s,u=v.left+n.to/this.source.end*s;t.fillStyle=g("--shade"),t.fillRect(
+v.left,0,a-v.left,40),t.fillRect(u,0,v.left+s-u,40),t.strokeStyle=g("--accent"),t.lineWidth=2,t.strokeRect(a,1,Math.max(
+2,u-a),38)}drawHover(){let e=E(this.overlay,this.height),t=this.hover,s=t&&this.bins&&t.x>=v.left&&t.x<=v.left+this.plotWidth();
 if(this.tip.hidden=!s,!t||!s)return;e.strokeStyle=g("--text"),e.globalAlpha=.6,z(e,t.x,v.top,t.x,v.top+this.plotHeight()),
 this.brush!==null&&(e.fillStyle=g("--accent"),e.globalAlpha=.2,e.fillRect(Math.min(this.brush,t.x),v.top,Math.abs(t.x-this.
 brush),this.plotHeight()));let n=this.timeAt(t.x),i=this.levelAt(t.y),o=this.strips?ye(this.source.blocks,this.strips,n,
@@ -404,25 +404,25 @@ clientWidth-t.x+14}px`:"",this.tip.style.top=`${Math.min(t.y,60)}px`}stepAt(e){l
 source.column("steps.end"),n=ge(t,e+1)-1;return n>=0&&e<=s[n]?this.source.column("steps.step")[n]:null}when(e){let t=this.
 stepAt(e),{from:s,to:n}=this.state.view,i=A(e+this.source.offset,(n-s)/1e3);return t===null?i:`${i} \xB7 ${l("step")} ${t}`}binTip(e,t){
 let s=this.bins,n=this.binAt(e),i=this.source.process.marks.filter(d=>Math.abs(this.xOf(d.time_ns-this.source.offset)-this.
-xOf(e))<5),o=s.layers.map((d,m)=>({k:m,value:d[n]})).filter(d=>d.value>0),a=0,h=-1;for(let d of o)t>=a&&t<a+d.value&&(h=
-d.k),a+=d.value;o.sort((d,m)=>m.value-d.value);let u=o.slice(0,9);return[c("b",{},this.when(s.exact?e:s.at[n])),...i.map(
+xOf(e))<5),o=s.layers.map((d,m)=>({k:m,value:d[n]})).filter(d=>d.value>0),a=0,u=-1;for(let d of o)t>=a&&t<a+d.value&&(u=
+d.k),a+=d.value;o.sort((d,m)=>m.value-d.value);let h=o.slice(0,9);return[c("b",{},this.when(s.exact?e:s.at[n])),...i.map(
 d=>c("div.mark",{},`\u25B2 ${d.name??""} ${d.text}`)),c("div.row",{},c("span",{},l("allocated")),c("b",{"data-value":"al\
-located"},p(s.max[n]))),...this.strips?[]:u.map(d=>c(d.k===h?"div.row.under":"div.row",{},c("span",{},F(this.colours[d.k]),
+located"},p(s.max[n]))),...this.strips?[]:h.map(d=>c(d.k===u?"div.row.under":"div.row",{},c("span",{},P(this.colours[d.k]),
 U(s.keys[d.k])),c("span",{},p(d.value)))),...s.reserved[n]>0?[c("div.row",{},c("span",{},l("reserved")),c("span",{},p(s.
 reserved[n]-1)))]:[],...s.used[n]>0?[c("div.row",{},c("span",{},l("used")),c("span",{},p(s.used[n]-1)))]:[]]}blockTip(e){
-let t=this.source.blocks,s=this.source.frames(t.stack[e]),n=this.source.text(t.tensor[e]),i=this.source.offset,o=(h,u)=>u===
-null?[]:[c("div.row",{},c("span",{},h),c("span",{},u))],a=t.free[e]===1/0?l("stillAlive"):R(t.free[e]-t.alloc[e]);return[
-c("b",{},n??l("block")),...o(l("size"),p(t.size[e])),...$.flatMap(h=>o(l(h),this.source.text(t.keys[h][e]))),...o(l("all\
+let t=this.source.blocks,s=this.source.frames(t.stack[e]),n=this.source.text(t.tensor[e]),i=this.source.offset,o=(u,h)=>h===
+null?[]:[c("div.row",{},c("span",{},u),c("span",{},h))],a=t.free[e]===1/0?l("stillAlive"):R(t.free[e]-t.alloc[e]);return[
+c("b",{},n??l("block")),...o(l("size"),p(t.size[e])),...$.flatMap(u=>o(l(u),this.source.text(t.keys[u][e]))),...o(l("all\
 ocatedAt"),A(t.alloc[e]+i,Math.max(1,(this.state.view.to-this.state.view.from)/1e3))),...o(l("lifetime"),a),...o(l("step"),
 t.step[e]>0?String(t.step[e]-1):null),c("code",{},s.length?H(C(s)):l("noStack")),...C(s)?.source?[c("code.source",{},C(s).
 source)]:[]]}wholeStack(e){return c("ol.stack",{},this.source.frames(this.source.blocks.stack[e]).map(t=>c("li",{},c(t.kind===
-0?"code.own":"code",{},H(t)),t.source&&c("code.source",{},t.source))))}fillLegend(){let e=this.bins,t=(h,u)=>c("span",{},
-c(`i.${h}`),u),s=e.keys.map((h,u)=>({k:h,i:u,most:Math.max(...e.layers[u])})).filter(h=>h.most>0),n=s.map(h=>h.most).sort(
-(h,u)=>u-h)[Ce-1]??0,i=s.filter(h=>h.most>=n).slice(0,Ce),o=h=>h.some(u=>u>0),a=this.limit();y(this.legend,i.reverse().map(
-({k:h,i:u})=>c("span",{},F(this.colours[u]),U(h))),s.length>i.length&&c("span",{},`+ ${s.length-i.length}`),this.strips&&
-c("span",{},F(g("--rest")),l("smaller")),o(e.reserved)&&t("line-reserved",l("reserved")),o(e.used)&&t("line-used",l("use\
+0?"code.own":"code",{},H(t)),t.source&&c("code.source",{},t.source))))}fillLegend(){let e=this.bins,t=(u,h)=>c("span",{},
+c(`i.${u}`),h),s=e.keys.map((u,h)=>({k:u,i:h,most:Math.max(...e.layers[h])})).filter(u=>u.most>0),n=s.map(u=>u.most).sort(
+(u,h)=>h-u)[Ce-1]??0,i=s.filter(u=>u.most>=n).slice(0,Ce),o=u=>u.some(h=>h>0),a=this.limit();y(this.legend,i.reverse().map(
+({k:u,i:h})=>c("span",{},P(this.colours[h]),U(u))),s.length>i.length&&c("span",{},`+ ${s.length-i.length}`),this.strips&&
+c("span",{},P(g("--rest")),l("smaller")),o(e.reserved)&&t("line-reserved",l("reserved")),o(e.used)&&t("line-used",l("use\
 d")),a!==null&&t("line-limit",`${l("limit")} ${p(a)}`),!this.strips&&!e.exact&&t("line-least",l("least")))}describe(){let e=this.
-bins,{from:t,to:s}=this.state.view,n=this.source.offset,i=0;for(let h=1;h<e.n;h++)e.max[h]>e.max[i]&&(i=h);let o=Math.max(
+bins,{from:t,to:s}=this.state.view,n=this.source.offset,i=0;for(let u=1;u<e.n;u++)e.max[u]>e.max[i]&&(i=u);let o=Math.max(
 1,(s-t)/100);this.canvas.setAttribute("aria-label",`${l("timeline")}: ${A(t+n,o)} \u2013 ${A(s+n,o)}, ${l("peakFigure")}\
  ${p(e.max[i])} ${l("at",A(e.at[i]+n,o))}. ${l("hint")}`);let a=R(e.width);y(this.note,e.exact?l("exact"):l("binned",a),
 ". ",l("hint")),y(this.values,c("summary",{},l("table"))),this.values.open&&this.fillValues()}fillValues(){if(!this.values.
@@ -441,8 +441,8 @@ this.by==="tensor")&&(this.by="category"),this.fillHead(),this.fillTools(),this.
 rows,this.rows&&this.icicle.show(this.rows)}sumsAt(e){let t=this.state.source;return e===null?re(t,t.peakRows,this.by):t.
 hasAll(e,e)?re(t,be(t,this.state.view.device,e),this.by):this.binAt(e).layers}binAt(e){let t=this.by==="line"||this.by===
 "tensor"?"category":this.by,s=this.state.source.end/this.state.source.drawn.timeline.bins,n=this.state.source.bins(this.
-state.view.device,e,e+s/100,.01,t),i=Math.max(0,Math.min(n.n-1,Math.floor((e-n.start)/n.width))),o=n.keys.map((a,h)=>({key:U(
-a),bytes:n.layers[h][i],blocks:NaN,stack:0}));return{max:n.max[i],layers:o.filter(a=>a.bytes>0).sort((a,h)=>h.bytes-a.bytes)}}fillHead(){
+state.view.device,e,e+s/100,.01,t),i=Math.max(0,Math.min(n.n-1,Math.floor((e-n.start)/n.width))),o=n.keys.map((a,u)=>({key:U(
+a),bytes:n.layers[u][i],blocks:NaN,stack:0}));return{max:n.max[i],layers:o.filter(a=>a.bytes>0).sort((a,u)=>u.bytes-a.bytes)}}fillHead(){
 let{cursor:e}=this.state.view,t=this.state.source,s=t.offset,n=e??t.drawn.peak?.time_ns??0,i=L(n+s);y(this.head,c("b",{"\
 data-value":"moment"},e===null?l("peakMoment",i):l("moment",i)),c("span",{"data-value":"total","data-exact":this.total},
 ne(this.total)),e!==null&&c("button",{type:"button",click:()=>this.state.change({cursor:null})},l("backToPeak")),this.state.
@@ -451,16 +451,16 @@ paredWith",this.state.view.other<0?l("toPeak"):L(this.state.view.other+s))," ",c
 state.change({other:null})},l("stopComparing"))))}fillTools(){let e=this.rows?wt:$;y(this.tools,c("div.choices",{role:"g\
 roup","aria-label":l("composition")},e.map(t=>c("button",{type:"button","aria-pressed":String(t===this.by),click:()=>{this.
 by=t,this.fillTools(),this.fillSums()}},l(t)))))}fillSums(){let e=this.state.source,t=this.state.view.query,s=this.rows,
-n=t&&s?new D(e,t):null,i=s?re(e,s,this.by,n?h=>n.row(s,h):void 0):this.binAt(this.state.view.cursor??0).layers,o=i.reduce(
-(h,u)=>h+u.bytes,0),{other:a}=this.state.view;if(this.others=a===null?null:new Map(this.sumsAt(a<0?null:a).map(h=>[h.key,
-h.bytes])),this.others&&!n){let h=new Set(i.map(u=>u.key));for(let u of this.others.keys())h.has(u)||i.push({key:u,bytes:0,
-blocks:0,stack:0});i.sort((u,d)=>Math.abs(this.changeOf(d))-Math.abs(this.changeOf(u))||d.bytes-u.bytes)}y(this.sums,n&&
+n=t&&s?new D(e,t):null,i=s?re(e,s,this.by,n?u=>n.row(s,u):void 0):this.binAt(this.state.view.cursor??0).layers,o=i.reduce(
+(u,h)=>u+h.bytes,0),{other:a}=this.state.view;if(this.others=a===null?null:new Map(this.sumsAt(a<0?null:a).map(u=>[u.key,
+u.bytes])),this.others&&!n){let u=new Set(i.map(h=>h.key));for(let h of this.others.keys())u.has(h)||i.push({key:h,bytes:0,
+blocks:0,stack:0});i.sort((h,d)=>Math.abs(this.changeOf(d))-Math.abs(this.changeOf(h))||d.bytes-h.bytes)}y(this.sums,n&&
 c("p.found",{"data-value":"found"},i.length?l("results",p(o)):l("noMatch")),k([this.by==="line"?l("place"):l("name"),l("\
-size"),l("share"),l("blocksHead"),this.others?l("change"):""],i.slice(0,we).map(h=>this.row(h)),[1,2,3]),i.length>we&&c(
+size"),l("share"),l("blocksHead"),this.others?l("change"):""],i.slice(0,we).map(u=>this.row(u)),[1,2,3]),i.length>we&&c(
 "p.faint",{},l("shown",we,w(i.length)))),this.sums.dataset.by=this.by}row(e){let t=this.by==="line"||this.by==="tensor"?
 "var(--accent)":S(e.key),s=this.by==="line"?C(this.state.source.frames(e.stack))?.source:null,n=c("span",{title:e.key??"",
 "data-key":e.key??l("unknown"),"data-exact":e.bytes},e.key??l("unknown"));return[c(this.by==="line"?"div.key.mono":"div.\
-key",{},this.by!=="line"&&this.by!=="tensor"&&F(t),n,s&&c("code.source",{},s)),p(e.bytes),P(e.bytes,this.total),Number.isNaN(
+key",{},this.by!=="line"&&this.by!=="tensor"&&P(t),n,s&&c("code.source",{},s)),p(e.bytes),B(e.bytes,this.total),Number.isNaN(
 e.blocks)?"-":w(e.blocks),this.others?this.change(e):T(e.bytes/Math.max(1,this.total),t)]}changeOf(e){return e.bytes-(this.
 others?.get(e.key)??0)}change(e){let t=this.changeOf(e);return c(t>0?"span.more":"span.less",{"data-change":t},t===0?"=":
 `${t>0?"+":""}${p(t)}`)}};var Y=r=>r===null?"-":p(r),ce=class{element=c("main");async refresh(){let e=await(await j("api/node")).json();y(this.element,
@@ -469,7 +469,7 @@ Y(t.used),Y(t.total),t.used!==null&&t.total?T(t.used/t.total,"var(--accent)"):""
 {},l("jobs")),e.processes.length===0?c("p",{},l("noJobs")):k(["PID",l("deviceLabel"),l("allocatedHead"),l("reservedHead"),
 l("peakFigure"),l("command")],e.processes.map(t=>[c("a",{href:`?pid=${t.pid}`},t.pid),t.device??"-",Y(t.allocated),Y(t.reserved),
 Y(t.peak),t.command??"-"]),[2,3,4])))}};function kt(r,e){let t=r.column(`bins.${e}.max`),s=t.reduce((o,a)=>Math.max(o,a),1),i=t.findIndex(o=>o>s*.01)/Math.max(1,
-t.length);return i>.25?r.end*Math.max(0,i-(1-i)*.04):r.start}var he=class{constructor(e){this.source=e;let t=e.drawn.peak?.
+t.length);return i>.25?r.end*Math.max(0,i-(1-i)*.04):r.start}var ue=class{constructor(e){this.source=e;let t=e.drawn.peak?.
 device??0;this.view={from:kt(e,t),to:e.end,device:t,by:"category",strips:!1,cursor:null,other:null,query:""},this.read()}view;listeners=[];listen(e){
 this.listeners.push(e)}change(e){Object.assign(this.view,e),this.keepInside(),this.writeSoon();for(let t of this.listeners)
 t(e)}keepInside(){let e=this.view,{start:t,end:s}=this.source,n=Math.min(s-t,Math.max(20,e.to-e.from));e.from=Math.max(t,
@@ -480,16 +480,16 @@ e.by!=="category"&&t.push(`by=${e.by}`),e.strips&&t.push("blocks=1"),e.device!==
 `device=${e.device}`),e.cursor!==null&&t.push(`at=${this.seconds(e.cursor)}`),e.other!==null&&t.push(`with=${e.other<0?"\
 peak":this.seconds(e.other)}`),e.query&&t.push(`q=${encodeURIComponent(e.query)}`);let s=t.length?`#${t.join("&")}`:"#";
 s!==(location.hash||"#")&&history.replaceState(null,"",s)}read(){let e=new URLSearchParams(location.hash.slice(1)),t=this.
-view,s=u=>Number(u)*1e9-this.source.offset,n=/^([\d.]+)-([\d.]+)$/.exec(e.get("t")??"");n&&s(n[2])>s(n[1])&&(t.from=s(n[1]),
+view,s=h=>Number(h)*1e9-this.source.offset,n=/^([\d.]+)-([\d.]+)$/.exec(e.get("t")??"");n&&s(n[2])>s(n[1])&&(t.from=s(n[1]),
 t.to=s(n[2]));let i=e.get("by");i&&$.includes(i)&&(t.by=i),t.strips=e.get("blocks")==="1";let o=Number(e.get("device")??
 t.device);Number.isInteger(o)&&o>=0&&o<this.source.devices.length&&(t.device=o);let a=e.get("at");a!==null&&Number.isFinite(
-Number(a))&&(t.cursor=s(a));let h=e.get("with");h==="peak"?t.other=-1:h!==null&&Number.isFinite(Number(h))&&(t.other=s(h)),
+Number(a))&&(t.cursor=s(a));let u=e.get("with");u==="peak"?t.other=-1:u!==null&&Number.isFinite(Number(u))&&(t.other=s(u)),
 t.query=e.get("q")??"",this.keepInside()}};var M={left:70,right:10,top:8,bottom:22},V=class{constructor(e,t){this.curves=e;this.options=t;this.canvas=c("canvas",{role:"\
 img","aria-label":t.label,"data-plot":"curves"});let s=c("div.plot",{},this.canvas,this.tip);this.element=c("div",{},s,c(
 "div.legend",{},e.length<9&&e.map(n=>{let i=c("i.swatch");return i.style.background=n.colour,c("span",{},i,n.name)}))),this.
 canvas.addEventListener("pointermove",n=>this.point(n)),this.canvas.addEventListener("pointerleave",()=>{this.tip.hidden=
 !0}),t.click&&(this.canvas.style.cursor="pointer",this.canvas.addEventListener("click",n=>t.click(this.placeAt(n)))),new ResizeObserver(
-this.redraw).observe(s)}element;canvas;tip=c("div.tip",{hidden:!0});redraw=B(()=>this.draw());top=1;get n(){return Math.
+this.redraw).observe(s)}element;canvas;tip=c("div.tip",{hidden:!0});redraw=F(()=>this.draw());top=1;get n(){return Math.
 max(1,...this.curves.map(e=>e.values.length))}get width(){return Math.max(40,this.canvas.parentElement.clientWidth-M.left-
 M.right)}placeAt(e){let t=e.clientX-this.canvas.getBoundingClientRect().left-M.left;return Math.max(0,Math.min(this.n-1,
 Math.floor(t/this.width*this.n)))}drawAxes(e,t){e.font="11px system-ui, sans-serif",e.strokeStyle=g("--grid"),e.fillStyle=
@@ -500,36 +500,36 @@ at:o*s+.5,text:this.options.x(o*s)}));for(let{at:i,text:o}of n)e.fillText(o,M.le
 t+6)}draw(){if(!this.element.isConnected)return;let e=E(this.canvas,this.options.height),t=this.options.height-M.top-M.bottom;
 this.top=1;for(let s of this.curves)for(let n of s.values)n>this.top&&(this.top=n);this.top*=1.05,this.drawAxes(e,t);for(let s of this.
 curves)this.drawCurve(e,s,t)}drawCurve(e,t,s){let n=Math.min(this.n,Math.ceil(this.width)),i=M.top+s,o=!1;e.beginPath();
-for(let a=0;a<n;a++){let h=Math.floor(a*this.n/n),u=Math.floor((a+1)*this.n/n),d=NaN;for(let x=h;x<Math.max(h+1,u);x++)t.
+for(let a=0;a<n;a++){let u=Math.floor(a*this.n/n),h=Math.floor((a+1)*this.n/n),d=NaN;for(let x=u;x<Math.max(u+1,h);x++)t.
 values[x]<=d||(d=t.values[x]);let m=M.left+a/n*this.width,f=M.left+(a+1)/n*this.width;if(Number.isNaN(d)||d===void 0){o=
 !1;continue}let b=M.top+(1-d/this.top)*s;t.filled?e.rect(m,b,Math.max(.6,f-m-(f-m>4?1:0)),i-b):o?e.lineTo(m,b):e.moveTo(
 m,b),t.filled||e.lineTo(f,b),o=!0}e.lineWidth=1.6,t.filled?e.fillStyle=t.colour:e.strokeStyle=t.colour,t.filled?e.fill():
 e.stroke()}point(e){let t=this.placeAt(e),s=this.canvas.getBoundingClientRect(),n=e.clientX-s.left,i=this.curves.map(a=>({
-c:a,v:a.values[t]})).filter(({v:a})=>a>=0).sort((a,h)=>this.curves.length>8?h.v-a.v:0).slice(0,10);this.tip.hidden=i.length===
-0,y(this.tip,c("b",{},this.options.x(t)),i.map(({c:a,v:h})=>{let u=c("i.swatch");return u.style.background=a.colour,c("d\
-iv.row",{},c("span",{},u,a.name),c("span",{},p(h)))}));let o=n>s.width/2;this.tip.style.left=o?"":`${n+14}px`,this.tip.style.
-right=o?`${s.width-n+14}px`:"",this.tip.style.top="10px"}};var G=13,xt=400,ue=class{constructor(e){this.state=e;let t=c("div.plot",{},this.canvas,this.tip);this.element=c("div",{},
+c:a,v:a.values[t]})).filter(({v:a})=>a>=0).sort((a,u)=>this.curves.length>8?u.v-a.v:0).slice(0,10);this.tip.hidden=i.length===
+0,y(this.tip,c("b",{},this.options.x(t)),i.map(({c:a,v:u})=>{let h=c("i.swatch");return h.style.background=a.colour,c("d\
+iv.row",{},c("span",{},h,a.name),c("span",{},p(u)))}));let o=n>s.width/2;this.tip.style.left=o?"":`${n+14}px`,this.tip.style.
+right=o?`${s.width-n+14}px`:"",this.tip.style.top="10px"}};var G=13,xt=400,he=class{constructor(e){this.state=e;let t=c("div.plot",{},this.canvas,this.tip);this.element=c("div",{},
 t);let s=this.column("blocks");for(let n=0,i=0;n<s.length;i+=s[n++])this.first.push(i);this.canvas.addEventListener("poi\
 ntermove",n=>this.point(n)),this.canvas.addEventListener("pointerleave",()=>{this.tip.hidden=!0}),new ResizeObserver(this.
-redraw).observe(t)}element;canvas=c("canvas",{role:"img","data-plot":"segments"});tip=c("div.tip",{hidden:!0});pieces=[];rowBytes=1;nRows=0;first=[];redraw=B(
+redraw).observe(t)}element;canvas=c("canvas",{role:"img","data-plot":"segments"});tip=c("div.tip",{hidden:!0});pieces=[];rowBytes=1;nRows=0;first=[];redraw=F(
 ()=>this.draw());column(e){return this.state.source.column(`map.${e}`)}layOut(){let e=this.column("size"),t=[...e].sort(
 (o,a)=>a-o);this.rowBytes=Math.max(1,t[Math.min(2,t.length-1)]??1,(t[0]??1)/40),this.pieces=[];let s=this.rowBytes/250,n=0,
-i=0;for(let o=0;o<e.length&&i<xt;o++){n>0&&n+e[o]>this.rowBytes&&(n=0,i++);for(let a=0;a<e[o];a+=this.rowBytes){let h=Math.
-min(e[o],a+this.rowBytes);this.pieces.push({segment:o,from:a,to:h,x:n,y:i*G}),n+=h-a+s,h<e[o]&&(n=0,i++)}}this.nRows=i+1}draw(){
+i=0;for(let o=0;o<e.length&&i<xt;o++){n>0&&n+e[o]>this.rowBytes&&(n=0,i++);for(let a=0;a<e[o];a+=this.rowBytes){let u=Math.
+min(e[o],a+this.rowBytes);this.pieces.push({segment:o,from:a,to:u,x:n,y:i*G}),n+=u-a+s,u<e[o]&&(n=0,i++)}}this.nRows=i+1}draw(){
 if(!this.element.isConnected)return;this.layOut();let e=E(this.canvas,this.nRows*G+2),t=this.canvas.parentElement.clientWidth,
-s=t/this.rowBytes,n=this.column("start"),i=this.column("bytes"),o=this.column("category"),a=this.column("blocks");for(let h of this.
-pieces){e.fillStyle=g("--gap"),e.fillRect(h.x*s,h.y,Math.max(1,(h.to-h.from)*s),G-2);for(let u=this.first[h.segment];u<this.
-first[h.segment]+a[h.segment];u++){let d=Math.max(n[u],h.from),m=Math.min(n[u]+i[u],h.to);m<=d||(e.fillStyle=S(this.state.
-source.text(o[u])),e.fillRect((h.x+d-h.from)*s,h.y,Math.max(.7,(m-d)*s-.4),G-2))}}this.canvas.setAttribute("aria-label",
+s=t/this.rowBytes,n=this.column("start"),i=this.column("bytes"),o=this.column("category"),a=this.column("blocks");for(let u of this.
+pieces){e.fillStyle=g("--gap"),e.fillRect(u.x*s,u.y,Math.max(1,(u.to-u.from)*s),G-2);for(let h=this.first[u.segment];h<this.
+first[u.segment]+a[u.segment];h++){let d=Math.max(n[h],u.from),m=Math.min(n[h]+i[h],u.to);m<=d||(e.fillStyle=S(this.state.
+source.text(o[h])),e.fillRect((u.x+d-u.from)*s,u.y,Math.max(.7,(m-d)*s-.4),G-2))}}this.canvas.setAttribute("aria-label",
 `${l("map")}: ${this.column("size").length}. ${l("mapHint")}`)}blockAt(e,t){let s=this.column("start"),n=this.column("by\
 tes");for(let i=this.first[e.segment];i<this.first[e.segment]+this.column("blocks")[e.segment];i++)if(t>=s[i]&&t<s[i]+n[i])
 return i;return-1}point(e){let t=this.canvas.getBoundingClientRect(),s=e.clientX-t.left,n=e.clientY-t.top,i=s/t.width*this.
 rowBytes,o=this.pieces.find(b=>n>=b.y&&n<b.y+G&&i>=b.x&&i<b.x+b.to-b.from);if(this.tip.hidden=!o,!o)return;let a=o.from+
-i-o.x,h=this.blockAt(o,a),u=this.state.source,d=(b,x)=>c("div.row",{},c("span",{},b),c("span",{},x)),m=h>=0?u.frames(this.
-column("stack")[h]):[];y(this.tip,c("b",{},h<0?l("gap"):u.text(this.column("tensor")[h])??l("block")),h<0?d(l("size"),p(
-this.gapAt(o,a))):d(l("size"),p(this.column("bytes")[h])),h>=0&&d(l("category"),u.text(this.column("category")[h])??l("u\
+i-o.x,u=this.blockAt(o,a),h=this.state.source,d=(b,x)=>c("div.row",{},c("span",{},b),c("span",{},x)),m=u>=0?h.frames(this.
+column("stack")[u]):[];y(this.tip,c("b",{},u<0?l("gap"):h.text(this.column("tensor")[u])??l("block")),u<0?d(l("size"),p(
+this.gapAt(o,a))):d(l("size"),p(this.column("bytes")[u])),u>=0&&d(l("category"),h.text(this.column("category")[u])??l("u\
 nknown")),d(l("segment"),`${p(this.column("size")[o.segment])}, `+l(this.column("small")[o.segment]?"smallPool":"largePo\
-ol")),d(l("address"),`0x${this.column("address")[o.segment].toString(16)}`),h>=0&&c("code",{},m.length?H(C(m)):l("noStac\
+ol")),d(l("address"),`0x${this.column("address")[o.segment].toString(16)}`),u>=0&&c("code",{},m.length?H(C(m)):l("noStac\
 k")));let f=s>t.width/2;this.tip.style.left=f?"":`${s+14}px`,this.tip.style.right=f?`${t.width-s+14}px`:"",this.tip.style.
 top=`${n+16}px`}gapAt(e,t){let s=this.column("start"),n=this.column("bytes"),i=0,o=this.column("size")[e.segment];for(let a=this.
 first[e.segment];a<this.first[e.segment]+this.column("blocks")[e.segment];a++)if(s[a]+n[a]<=t)i=Math.max(i,s[a]+n[a]);else if(s[a]>
@@ -539,12 +539,12 @@ r)}function Mt(r){return!r||!r.file?r?.function??l("unknown"):`${r.file}${r.line
 if(s[n]===e.line&&r.text(t[n])===e.file)return r.text(r.column("frames.source")[n]);return null}function He(r,e,t){let s=t??
 At(r,e);return c("div.site",{},c("code",{},Mt(e)),s&&c("code.source",{},s))}function ze(r){let e=r.process,t=e.peak,s=r.
 report.health,n=s.verdict??"",i=["ran_out","leaks","killed"].includes(n),o=["grew","nearly_ran_out"].includes(n),a=s.text??
-"",h=(d,m,f,b,x)=>c("div.figure",{},c("span",{},d),c("b",{"data-value":b,"data-exact":x??void 0},m),c("small",{},f)),u=t?
+"",u=(d,m,f,b,x)=>c("div.figure",{},c("span",{},d),c("b",{"data-value":b,"data-exact":x??void 0},m),c("small",{},f)),h=t?
 te(r,t.device):null;return c("section.summary",{id:"overview"},c(i?"p.verdict.bad":o?"p.verdict.warn":"p.verdict",{role:"\
-status"},a),s.next&&c("p",{},l("next")," ",c("code",{},s.next)),c("div.figures",{},t&&h(l("peakFigure"),p(t.allocated),`${t.
-device}, ${St(t.step)}, ${l("at",L(t.time_ns))}`,"peak",t.allocated),t&&h(l("reservedFigure"),p(t.reserved),t.reserved?`${P(
-t.allocated,t.reserved)} ${l("allocated")}`:l("unknown"),"reserved"),u!==null&&h(l("limitFigure"),p(u),t?P(t.allocated,u):
-"","limit"),h(l("stepsFigure"),w(e.steps.count),e.steps.mean_ns?l("mean",R(e.steps.mean_ns)):"","steps"),h(l("eventsFigu\
+status"},a),s.next&&c("p",{},l("next")," ",c("code",{},s.next)),c("div.figures",{},t&&u(l("peakFigure"),p(t.allocated),`${t.
+device}, ${St(t.step)}, ${l("at",L(t.time_ns))}`,"peak",t.allocated),t&&u(l("reservedFigure"),p(t.reserved),t.reserved?`${B(
+t.allocated,t.reserved)} ${l("allocated")}`:l("unknown"),"reserved"),h!==null&&u(l("limitFigure"),p(h),t?B(t.allocated,h):
+"","limit"),u(l("stepsFigure"),w(e.steps.count),e.steps.mean_ns?l("mean",R(e.steps.mean_ns)):"","steps"),u(l("eventsFigu\
 re"),w(e.events),R(e.end_ns-e.start_ns),"events")),Lt(e))}function Lt(r){let e=r.forecast;return!e||r.oom_count>0||e.seconds_to_oom===
 null&&e.steps_to_oom===null?null:c("p.verdict.warn",{},e.steps_to_oom!==null?l("inSteps",w(e.steps_to_oom)):l("inSeconds",
 R(e.seconds_to_oom*1e9))," ",e.advice.join(" "))}function Et(r){return r.fixes.length===0?null:[c("h3",{},l("fixes")),k(
@@ -561,7 +561,7 @@ o,c("code",{},o.conf||l("defaults"))))],[2,3,4]))}function Ot(r){let e=[["alloca
 ["limitFigure","limit"],["gap","largest_free"],["otherProcesses","others"]],t=Object.entries(r.evidence.categories??{}).
 sort((n,i)=>i[1]-n[1]),s=t.reduce((n,[,i])=>n+i,0);return c("div.halves",{},k([l("evidence"),l("size")],[[l("request"),p(
 r.request_bytes)],...e.filter(([,n])=>typeof r.evidence[n]=="number").map(([n,i])=>[l(n),p(r.evidence[i])])],[1]),t.length>
-0&&k([l("category"),l("size"),""],t.map(([n,i])=>[c("span",{},F(S(n)),n),p(i),T(i/s,S(n))]),[1]))}function De(r){let e=r.
+0&&k([l("category"),l("size"),""],t.map(([n,i])=>[c("span",{},P(S(n)),n),p(i),T(i/s,S(n))]),[1]))}function De(r){let e=r.
 source,t=e.report.explain?.ooms??[];return t.length===0?null:N("ooms",l("ooms"),t.map(s=>c("article",{},c("p.verdict.bad",
 {},s.text??l(`cause_${s.cause}`)),c("p",{},l("oomLine",p(s.request_bytes),s.step??"-",p(s.evidence.allocated),p(s.evidence.
 reserved))," ",c("button",{type:"button",click:()=>ke(r,s.time_ns-e.offset)},l("at",L(s.time_ns)))),He(e,s.site,s.site?.
@@ -571,69 +571,70 @@ scrollIntoView({block:"start"})}function $t(r,e){let t=e.bytes_per_step!==null?l
 null?`${p(e.bytes_per_second)}/s`:"-",s=(n,i)=>i?c("div.row",{},c("span",{},l(n)),c("span",{},i)):null;return c("article\
 .leak",{},He(r,e,e.source??null),c("div.pairs",{},s("grows",c("b",{},t)),s("size",ne(e.growth_bytes)),s("step",e.first_step!==
 null?l("since",e.first_step):null),s("category",e.category),s("module",e.module),s("keptBy",e.kept_by),s("confidence",e.
-confidence!==null?P(e.confidence,1):null)),e.evidence&&c("p.faint",{},e.evidence))}function qe(r){let e=r.process;return N(
+confidence!==null?B(e.confidence,1):null)),e.evidence&&c("p.faint",{},e.evidence))}function qe(r){let e=r.process;return N(
 "leaks",l("leaks"),e.leaks.length===0&&c("p",{},e.leak_text??l("noLeak")),e.leaks.map(t=>$t(r,t)))}function We(r){let{map:e}=r.
 source.drawn;if(!e)return null;let t=r.source.process.fragmentation.find(s=>s.device===e.device);return N("map",l("map"),
 t&&c("p",{},l("mapLine",p(t.reserved),t.device,p(t.allocated),p(t.largest_free))," ",c("button",{type:"button",click:()=>ke(
-r,e.time_ns)},l("at",L(e.time_ns+r.source.offset)))),c("p.faint",{},l("mapHint")),new ue(r).element)}function Ie(r){let e=r.
+r,e.time_ns)},l("at",L(e.time_ns+r.source.offset)))),c("p.faint",{},l("mapHint")),new he(r).element)}function Ie(r){let e=r.
 source,t=e.drawn.steps.shown;if(t===0)return null;let s=e.column("steps.peak"),n=e.column("steps.end_bytes"),i=e.column(
-"steps.step"),o=e.column("steps.start"),a=e.column("steps.end"),h=e.column("steps.bytes"),u=f=>{let b=(a[f]-o[f])*.1;r.change(
+"steps.step"),o=e.column("steps.start"),a=e.column("steps.end"),u=e.column("steps.bytes"),h=f=>{let b=(a[f]-o[f])*.1;r.change(
 {from:o[f]-b,to:a[f]+b}),document.getElementById("timeline").scrollIntoView({block:"start"})},d=new V([{name:l("stepPeak"),
 colour:"#86b0d2",values:s,filled:!0},{name:l("stepEnd"),colour:"#d6604d",values:n}],{height:190,label:l("steps"),x:f=>`${l(
-"step")} ${i[Math.min(f,t-1)]}`,click:u}),m=Array.from({length:t},(f,b)=>b).sort((f,b)=>s[b]-s[f]||f-b).slice(0,12);return N(
+"step")} ${i[Math.min(f,t-1)]}`,click:h}),m=Array.from({length:t},(f,b)=>b).sort((f,b)=>s[b]-s[f]||f-b).slice(0,12);return N(
 "steps",l("steps"),d.element,c("h3",{},l("largestSteps")),k([l("step"),l("stepPeak"),l("stepEnd"),l("stepBytes"),l("step\
-Allocations"),l("stepTime")],m.map(f=>[c("button.link",{type:"button",click:()=>u(f)},String(i[f])),p(s[f]),p(n[f]),p(h[f]),
+Allocations"),l("stepTime")],m.map(f=>[c("button.link",{type:"button",click:()=>h(f)},String(i[f])),p(s[f]),p(n[f]),p(u[f]),
 w(e.column("steps.allocations")[f]),R(a[f]-o[f])]),[1,2,3,4,5]))}function Ke(r){let e=r.drawn.processes,t=r.report.ranks;
-if(e.length<2)return null;let s=Math.max(...e.map(u=>u.peak??0),1),n=u=>u.rank!==null?l("rank",u.rank):l("pid",u.pid??"-"),
-i=e.map((u,d)=>({p:u,i:d})).filter(({p:u})=>u.has_curve).map(({p:u,i:d})=>({name:n(u),colour:_[d%_.length],values:r.column(
-`process.${d}`).map(m=>m>0?m-1:NaN)})),o=Math.max(...e.map(u=>u.end_ns)),a=i[0]?.values.length??1,h=I(o,10);return N("ra\
-nks",l("ranks"),t?.says?.map(u=>c("p",{},u)),k([l("process"),l("rankHost"),l("rankPeak"),"",l("step"),l("rankEnd")],e.slice(
-0,256).map(u=>[n(u),u.host??"-",c("span",{"data-exact":u.peak??void 0},p(u.peak)),T((u.peak??0)/s,"var(--accent)"),u.peak_step===
-null?"-":String(u.peak_step),L(u.end_ns)]),[2,4,5]),e.length>256&&c("p.faint",{},l("shown",256,e.length)),i.length>0&&[c(
-"h3",{},l("rankCurves")),new V(i,{height:190,label:l("rankCurves"),x:u=>A(u/a*o,o/100,o),ticks:Array.from({length:Math.floor(
-o/h)+1},(u,d)=>({at:d*h/o*a,text:A(d*h,h,o)}))}).element])}function je(r){let e=r.process.accounting.filter(t=>t.moment===
+if(e.length<2)return null;let s=Math.max(...e.map(h=>h.peak??0),1),n=h=>h.rank!==null?l("rank",h.rank):l("pid",h.pid??"-"),
+i=e.map((h,d)=>({p:h,i:d})).filter(({p:h})=>h.has_curve).map(({p:h,i:d})=>({name:n(h),colour:_[d%_.length],values:r.column(
+`process.${d}`).map(m=>m>0?m-1:NaN)})),o=Math.max(...e.map(h=>h.end_ns)),a=i[0]?.values.length??1,u=I(o,10);return N("ra\
+nks",l("ranks"),t?.says?.map(h=>c("p",{},h)),k([l("process"),l("rankHost"),l("rankPeak"),"",l("step"),l("rankEnd")],e.slice(
+0,256).map(h=>[n(h),h.host??"-",c("span",{"data-exact":h.peak??void 0},p(h.peak)),T((h.peak??0)/s,"var(--accent)"),h.peak_step===
+null?"-":String(h.peak_step),L(h.end_ns)]),[2,4,5]),e.length>256&&c("p.faint",{},l("shown",256,e.length)),i.length>0&&[c(
+"h3",{},l("rankCurves")),new V(i,{height:190,label:l("rankCurves"),x:h=>A(h/a*o,o/100,o),ticks:Array.from({length:Math.floor(
+o/u)+1},(h,d)=>({at:d*u/o*a,text:A(d*u,u,o)}))}).element])}function je(r){let e=r.process.accounting.filter(t=>t.moment===
 "peak");return e.length===0?null:N("device",l("device"),e.map(t=>{let s=[...t.segments.map(n=>[n.owner,n.bytes]),[l("con\
 text"),t.context],[l("otherProcesses"),t.others],[l("unexplained"),t.unexplained],[l("free"),t.total!==null&&t.used!==null?
 t.total-t.used:null]];return[c("h3",{},`${t.device} ${l("at",L(t.time_ns))}`),k([l("owner"),l("size"),l("share"),""],s.filter(
-([,n])=>n).map(([n,i])=>[c("span",{},F(S(n)),n),p(i),P(i,t.total??0),T(i/(t.total??i),S(n))]),[1,2])]}))}function Ue(r){
-let e=r.drawn,t=r.process,s=[...t.quality.doubts,...r.report.not_recorded],n=u=>L(u+r.offset),{all:i,shown:o,window_start_ns:a,
-window_end_ns:h}=e.blocks;return o<i?s.push(a!==null&&h!==null?l("leftBlocks",w(i),w(o),n(a),n(h)):l("leftBlocksOnly",w(
+([,n])=>n).map(([n,i])=>[c("span",{},P(S(n)),n),p(i),B(i,t.total??0),T(i/(t.total??i),S(n))]),[1,2])]}))}function Ue(r){
+let e=r.drawn,t=r.process,s=[...t.quality.doubts,...r.report.not_recorded],n=h=>L(h+r.offset),{all:i,shown:o,window_start_ns:a,
+window_end_ns:u}=e.blocks;return o<i?s.push(a!==null&&u!==null?l("leftBlocks",w(i),w(o),n(a),n(u)):l("leftBlocksOnly",w(
 i),w(o))):s.push(l("leftNothing",w(i))),e.timeline.known_ns>0&&s.push(l("givenUp",n(e.timeline.known_ns))),s.push(l("lef\
 tBins",w(e.timeline.bins),R(r.end/e.timeline.bins))),e.peak&&e.peak.rows_shown<e.peak.rows&&s.push(l("leftPeak",w(e.peak.
 rows),w(e.peak.rows_shown),p(e.peak.bytes_shown),p(e.peak.bytes))),e.steps.shown<e.steps.all&&s.push(l("leftSteps",w(e.steps.
 all),w(e.steps.shown))),e.map&&e.map.segments_shown<e.map.segments&&s.push(l("leftMap",w(e.map.segments),w(e.map.segments_shown))),
-e.processes.length>1&&s.push(l("leftRanks",xe(t))),N("quality",l("quality"),c("ul",{},s.map(u=>c("li",{},u))),c("p.faint",
-{},l("full",""),c("code",{},`tidemark query ${Be(r.report.run,1)} \u2026`)))}function xe(r){return r.rank!==null?l("rank",
+e.processes.length>1&&s.push(l("leftRanks",xe(t))),N("quality",l("quality"),c("ul",{},s.map(h=>c("li",{},h))),c("p.faint",
+{},l("full",""),c("code",{},`tidemark query ${Fe(r.report.run,1)} \u2026`)))}function xe(r){return r.rank!==null?l("rank",
 r.rank):r.pid!==null?l("pid",r.pid):l("process")}function Ye(r){let e=r.source.process;return e.marks.length===0?null:N(
 "marks",l("marks"),k([l("time"),l("step"),l("name"),""],e.marks.slice(0,100).map(t=>[c("button.link",{type:"button",click:()=>ke(
 r,t.time_ns-r.source.offset)},L(t.time_ns)),t.step===null?"-":String(t.step),t.name??"-",t.text]),[1]),e.mark_count>e.marks.
 length&&c("p.faint",{},l("shown",e.marks.length,w(e.mark_count))))}var Me=document.getElementById("page");function Se(r){try{return localStorage.getItem(`tidemark.${r}`)}catch{return null}}
 function Ve(r,e){try{localStorage.setItem(`tidemark.${r}`,e)}catch{}}function Xe(r){r==="light"||r==="dark"?document.documentElement.
-dataset.theme=r:delete document.documentElement.dataset.theme}function Ft(r){let e=r.source.report,t=r.source.process,s=c(
+dataset.theme=r:delete document.documentElement.dataset.theme}function Pt(r){let e=r.source.report,t=r.source.process,s=c(
 "input",{type:"search",placeholder:l("search"),"aria-label":l("search"),value:r.view.query}),n=0;s.addEventListener("inp\
 ut",()=>{clearTimeout(n),n=window.setTimeout(()=>r.change({query:s.value.trim()}),120)});let i=c("select",{"aria-label":l(
-"theme"),change:a=>{let h=a.target.value;Ve("theme",h),Xe(h),r.change({})}},["auto","light","dark"].map(a=>c("option",{value:a,
+"theme"),change:a=>{let u=a.target.value;Ve("theme",u),Xe(u),r.change({})}},["auto","light","dark"].map(a=>c("option",{value:a,
 selected:(Se("theme")??"auto")===a},l(`theme${a[0].toUpperCase()}${a.slice(1)}`)))),o=c("button",{type:"button",click:()=>{
 let a=ee()==="en"?"zh":"en";Ve("language",a),fe(a),Le(r.source)}},l("language"));return c("header",{},c("a.skip",{href:"\
 #overview"},l("skip")),c("div.name",{},c("h1",{},e.run.replace(/\/+$/,"").split("/").pop()??e.run),c("p.faint",{},[xe(t),
-t.host,t.command,l("started",e.started_utc)].filter(Boolean).join(" \xB7 "))),c("div.tools",{},s,i,o))}function Bt(r){return c(
+t.host,t.command,l("started",e.started_utc)].filter(Boolean).join(" \xB7 "))),c("div.tools",{},s,i,o))}function Ft(r){return c(
 "nav",{"aria-label":l("overview")},r.map(e=>{let t=e.querySelector("h2")?.textContent??l("overview");return c("a",{href:`\
 #${e.id}`,click:s=>{s.preventDefault(),e.scrollIntoView({block:"start"}),e.setAttribute("tabindex","-1"),e.focus({preventScroll:!0})}},
 t)}))}function Ge(r,e){for(let t of[r.view.cursor,r.view.other])t!==null&&t>=0&&e.wantMoment(t)}var Ae=new URLSearchParams(
-location.search).has("pid")?location.search.slice(1):"",X=c("p.live",{role:"status",hidden:!0}),Pt=null;function Rt(r){return(Pt??=
-new se(Ae)).element}function J(r,e){X.hidden=r===null,X.textContent=r??"",X.dataset.live=e?"1":"0"}async function Ct(){let r=-1,
-e=!1,t=!1,s=async()=>{if(e){t=!0;return}e=!0;try{do{t=!1;let i=await W.load(Ae),o=window.scrollY;Le(i),window.scrollTo(0,
-o)}while(t)}finally{e=!1}};await s();let n=new EventSource("api/events");n.addEventListener("state",i=>{let o=JSON.parse(
-i.data);J(o.live?l("live"):null,o.live),r>=0&&o.state!==r&&s().catch(Je),r=o.state}),n.addEventListener("error",()=>J(l(
-"serverGone"),!1))}async function Ht(){let r=new ce;y(Me,c("header",{},c("h1",{},"tidemark")),X,r.element),await r.refresh(),
-document.documentElement.dataset.ready="1";let e=new EventSource("api/events");e.addEventListener("state",()=>J(l("live"),
-!0)),e.addEventListener("node",()=>void r.refresh().catch(()=>J(l("serverGone"),!1))),e.addEventListener("error",()=>J(l(
-"serverGone"),!1))}function Le(r){let e=new he(r),t=r.process;r instanceof W&&(r.onMore=()=>e.change({cursor:e.view.cursor}),
-e.listen(()=>Ge(e,r)),Ge(e,r));let n=[ze(r),r.devices.length>0&&new ae(e).element,De(e),r.drawn.peak&&new le(e).element,
-(t.leaks.length>0||t.steps.count>0)&&qe(r),We(e),Ne(r),Ie(e),Ke(r),je(r),Ye(e),Ue(r),r instanceof W&&Rt(r)].filter(i=>i instanceof
-HTMLElement);y(Me,Ft(e),X,Bt(n),c("main",{},n),c("footer",{},l(r instanceof W?"servedBy":"madeBy",r.report.tidemark))),window.
-onhashchange=()=>{e.read(),e.change(e.view)},document.documentElement.dataset.ready="1"}function Je(r){let e=r instanceof
-Error?r.message:String(r);y(Me,c("p.verdict.bad",{role:"alert"},l("failed",typeof DecompressionStream>"u"?l("old"):e)))}
-async function zt(){let r=Se("language")??navigator.language;fe(r.startsWith("zh")?"zh":"en"),Xe(Se("theme")??"auto");let e=document.
-body.dataset.served;if(e)return e==="node"&&!Ae?Ht():Ct();let t=document.getElementById("data"),{json:s,rest:n}=await Ee(
-t.textContent.trim());t.remove(),Le(new q(s,n))}zt().catch(Je);})();
+location.search).has("pid")?location.search.slice(1):"",X=c("p.live",{role:"status",hidden:!0}),Bt=null;function Rt(r){return(Bt??=
+new se(Ae)).element}function J(r,e){X.hidden=r===null,X.textContent=r??"",X.dataset.live=e?"1":"0"}async function Ct(){for(;document.
+activeElement?.matches("input, textarea, select");)await new Promise(r=>addEventListener("focusout",()=>setTimeout(r),{once:!0}))}
+async function Ht(){let r=-1,e=!1,t=!1,s=async()=>{if(e){t=!0;return}e=!0;try{do{t=!1;let i=await W.load(Ae);await Ct();
+let o=window.scrollY;Le(i),window.scrollTo(0,o)}while(t)}finally{e=!1}};await s();let n=new EventSource("api/events");n.
+addEventListener("state",i=>{let o=JSON.parse(i.data);J(o.live?l("live"):null,o.live),r>=0&&o.state!==r&&s().catch(Je),r=
+o.state}),n.addEventListener("error",()=>J(l("serverGone"),!1))}async function zt(){let r=new ce;y(Me,c("header",{},c("h\
+1",{},"tidemark")),X,r.element),await r.refresh(),document.documentElement.dataset.ready="1";let e=new EventSource("api/\
+events");e.addEventListener("state",()=>J(l("live"),!0)),e.addEventListener("node",()=>void r.refresh().catch(()=>J(l("s\
+erverGone"),!1))),e.addEventListener("error",()=>J(l("serverGone"),!1))}function Le(r){let e=new ue(r),t=r.process;r instanceof
+W&&(r.onMore=()=>e.change({cursor:e.view.cursor}),e.listen(()=>Ge(e,r)),Ge(e,r));let n=[ze(r),r.devices.length>0&&new ae(
+e).element,De(e),r.drawn.peak&&new le(e).element,(t.leaks.length>0||t.steps.count>0)&&qe(r),We(e),Ne(r),Ie(e),Ke(r),je(r),
+Ye(e),Ue(r),r instanceof W&&Rt(r)].filter(i=>i instanceof HTMLElement);y(Me,Pt(e),X,Ft(n),c("main",{},n),c("footer",{},l(
+r instanceof W?"servedBy":"madeBy",r.report.tidemark))),window.onhashchange=()=>{e.read(),e.change(e.view)},document.documentElement.
+dataset.ready="1"}function Je(r){let e=r instanceof Error?r.message:String(r);y(Me,c("p.verdict.bad",{role:"alert"},l("f\
+ailed",typeof DecompressionStream>"u"?l("old"):e)))}async function Nt(){let r=Se("language")??navigator.language;fe(r.startsWith(
+"zh")?"zh":"en"),Xe(Se("theme")??"auto");let e=document.body.dataset.served;if(e)return e==="node"&&!Ae?zt():Ht();let t=document.
+getElementById("data"),{json:s,rest:n}=await Ee(t.textContent.trim());t.remove(),Le(new q(s,n))}Nt().catch(Je);})();

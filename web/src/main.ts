@@ -104,6 +104,12 @@ function tell(text: string | null, isLive: boolean): void {
   badge.dataset.live = isLive ? "1" : "0";
 }
 
+/** Wait until nobody types: what is built anew loses its focus. */
+async function untilNobodyTypes(): Promise<void> {
+  while (document.activeElement?.matches("input, textarea, select"))
+    await new Promise((done) => addEventListener("focusout", () => setTimeout(done), { once: true }));
+}
+
 /** Load the run again when the server says that it has changed; of several times, once more. */
 async function follow(): Promise<void> {
   let state = -1, isLoading = false, isDue = false;
@@ -116,7 +122,9 @@ async function follow(): Promise<void> {
     try {
       do {
         isDue = false;
-        const source = await ServedSource.load(query), y = window.scrollY;
+        const source = await ServedSource.load(query);
+        await untilNobodyTypes();
+        const y = window.scrollY;
         build(source);
         window.scrollTo(0, y);
       } while (isDue);
