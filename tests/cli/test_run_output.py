@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import glob
 import os
+import re
 import shutil
 import signal
 import socket
@@ -550,3 +551,15 @@ def test_program_that_gives_up_root(tmp_path):
         done = shell(f"tidemark run -q -o a.tmk -- {front}{QUICK}", tmp_path)
     assert done.returncode == 0
     assert os.stat(tmp_path / "a.tmk").st_uid == 65534 and len(traces(tmp_path / "a.tmk")) == 1
+
+
+@pytest.mark.parametrize("command, name", [("./python3 -u job/train.py other.py", "train.py"), ("./python3 -m train", "python3"),
+                                           ("./bash train.py", "bash")])
+def test_named_by_the_script(tmp_path, command, name):
+    """Runs of Python have the name of the script, as with `import tidemark`."""
+    for program in ("python3", "bash"):
+        (tmp_path / program).write_text(f"#!/bin/sh\nexec {QUICK} --quiet\n", encoding="ascii")
+        (tmp_path / program).chmod(0o755)
+    assert shell(f"tidemark run -q -- {command}", tmp_path).returncode == 0
+    (run_folder,) = glob.glob(str(tmp_path / "*.tmk"))
+    assert re.fullmatch(re.escape(name) + r"-\d{8}-\d{6}[.]tmk", os.path.basename(run_folder))

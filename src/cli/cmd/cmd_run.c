@@ -100,6 +100,21 @@ static int leave_program_alone(const struct tmk_watch *w)
     return tmk_watch_leave(w);
 }
 
+/* Returns the word that names the run: a Python script before the Python that runs it, as `import
+ * tidemark` names it too. */
+static const char *naming_word(const struct tmk_args *args)
+{
+    const char *slash = strrchr(args->operands[0], '/');
+    const char *name = slash ? slash + 1 : args->operands[0];
+    bool is_python = strncmp(name, "python", 6) == 0;
+    for (char *const *word = args->operands + 1; is_python && *word; word++) {
+        size_t n = strlen(*word);
+        if (n > 3 && strcmp(*word + n - 3, ".py") == 0)
+            return *word;
+    }
+    return args->operands[0];
+}
+
 static int run_run(const struct tmk_args *args)
 {
     struct tmk_watch w = {.argv = args->operands};
@@ -111,7 +126,7 @@ static int run_run(const struct tmk_args *args)
     char *name = NULL, *folder = NULL;
     struct tmk_outcome o = {.status = TMK_EXIT_FINDING};
     tmk_relay_hold(); /* from now on signals are the program's */
-    if (tmk_recording_claim(args, args->operands[0], &name, &folder)) {
+    if (tmk_recording_claim(args, naming_word(args), &name, &folder)) {
         w.folder = folder;
         w.folder_was_there = tmk_run_folder_was_there();
         o = run_in(name, &w, tmk_args_get(args, "quiet") != NULL,
