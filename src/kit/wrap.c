@@ -5,6 +5,7 @@
  * if that leaves no more than two thirds of it empty. */
 #include "kit/wrap.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -57,6 +58,7 @@ size_t tmk_wrap_line(const char *text, size_t width, const char **ret_rest)
     }
     if (!best.end || best.columns < width / 3)
         best = full;
+    assert(best.end);
     *ret_rest = best.end + strspn(best.end, " ");
     return best.columns;
 }

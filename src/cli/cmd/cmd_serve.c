@@ -22,7 +22,7 @@ static int run_serve(const struct tmk_args *args)
         return TMK_EXIT_USAGE;
     }
     if (port && (strspn(port, "0123456789") != strlen(port) || !port[0] || strlen(port) > 5 ||
-                 atoi(port) > 65535)) {
+                 strtoul(port, NULL, 10) > 65535)) {
         tmk_say("--port: '%s' is not a number from 0 to 65535", port);
         return TMK_EXIT_USAGE;
     }
