@@ -612,6 +612,15 @@ def test_to_stdout(runs):
     assert "stdout, which is a terminal" in done.stdout + done.stderr
 
 
+def test_stdout_as_it_is(runs):
+    """What stands in the file stays, and a closed stdout is no picture."""
+    shell("{ echo before; tidemark plot a.tmk -o -; echo behind; } >s.txt", runs)
+    text = (runs / "s.txt").read_text(encoding="utf-8")
+    assert text.startswith("before\n<svg ") and text.endswith("</svg>\nbehind\n")
+    done = shell("tidemark plot a.tmk -o - >&-", runs)
+    assert done.returncode == 1 and "tidemark: - could not be written: " in done.stderr
+
+
 def test_own_name(runs):
     done = shell("mkdir -p elsewhere; cd elsewhere; tidemark plot ../a.tmk/ --kind heatmap", runs)
     assert done.returncode == 0 and done.stderr.endswith("tidemark: picture written to a-heatmap.png\n")

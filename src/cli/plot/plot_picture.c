@@ -145,7 +145,9 @@ static int write_all(const struct tmk_picture *p, int fd)
 static int save(const struct tmk_picture *p)
 {
     struct tmk_output_file o;
-    int status = tmk_output_file_open(&o, strcmp(p->path, "-") == 0 ? "/dev/stdout" : p->path);
+    if (strcmp(p->path, "-") == 0)
+        return write_all(p, STDOUT_FILENO) == 0 ? 0 : TMK_EXIT_FINDING;
+    int status = tmk_output_file_open(&o, p->path);
     if (status != 0)
         return status;
     bool good = write_all(p, o.fd) == 0;
