@@ -97,7 +97,7 @@ static void write_parts(FILE *out, const struct tmk_diff_split *s)
 static void write_block_change(FILE *out, uint64_t n)
 {
     char count[TMK_AMOUNT_BYTES];
-    tmk_print(out, _("%s block%s"), tmk_count_text(n, count), n == 1 ? "" : "s");
+    tmk_print(out, tmk_plural("%s block", "%s blocks", n), tmk_count_text(n, count));
 }
 
 /* Write about blocks that only one side has. */
