@@ -147,9 +147,8 @@ def test_tables(folder):
 
 
 def test_report(folder):
-    page = shell("tidemark report a.tmk", folder).stdout
-    for title in ("by category", "by component", "by module", "by stage", "by step it was made in",
-                  "by name", "by line of code"):
+    page = shell("tidemark report a.tmk --full", folder).stdout
+    for title in ("category", "your line", "module", "component", "stage", "allocated in step", "name"):
         assert f"\n  {title} " in page, title
     peak = json.loads(shell("tidemark report a.tmk --json", folder).stdout)["processes"][0]["peak"]
     assert peak["allocated"] == 7010 and peak["step"] == 1

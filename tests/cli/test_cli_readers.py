@@ -202,7 +202,7 @@ def test_every_trace_is_read(crowd, files):
 def test_every_command_reads_them(crowd):
     report = json.loads(ask_crowd("tidemark report a.tmk --json", crowd))
     assert len(report["processes"]) == N_TRACES
-    assert ask_crowd("tidemark peak a.tmk --by stack", crowd).startswith("54.4 KiB on cpu")
+    assert ask_crowd("tidemark peak a.tmk --by stack", crowd).startswith("54.4 KiB allocated on cpu")
     verdict = "not enough steps to tell: 2 have ended; it takes 10\n"
     assert ask_crowd("tidemark leak a.tmk", crowd, statuses=(1,)) == verdict
     assert ask_crowd("tidemark diff a.tmk one.tmk", crowd)

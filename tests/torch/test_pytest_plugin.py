@@ -157,7 +157,7 @@ def test_message(results):
     assert re.fullmatch(r"     1[.]0 MiB  /.*/test_budget[.]py:25 test_too_much", lines[3])
     run = re.fullmatch(r"more: tidemark peak (\S+) --at (step:\d+)", lines[-1])
     done = subprocess.run([TIDEMARK, "peak", run[1], "--at", run[2]], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("3.0 MiB on cpu")
+    assert done.stdout.startswith("3.0 MiB allocated on cpu at the step's peak")
     assert "5.0 MiB allocated on cpu" in results["test_what_was_alive_counts"]
     assert "more than the budget of 1.0 MiB" in results["test_steps"]
 
