@@ -22,9 +22,13 @@ static const struct {
     {"zh", "|CN|SG|Hans|", &tmk_catalogue_zh},
 };
 
-static const struct tmk_catalogue *chosen; /* NULL: English */
+static const struct tmk_catalogue *chosen; /* by the user; NULL: English */
 static const char *chosen_name = "en";
-static unsigned data_depth;
+
+/* Of one thread: a server writes a page while its other threads talk. */
+static _Thread_local unsigned data_depth;
+static _Thread_local bool has_own;                    /* see tmk_language_begin_people() */
+static _Thread_local const struct tmk_catalogue *own; /* instead of the chosen one */
 
 /* ---- which one ---- */
 
@@ -53,26 +57,29 @@ static bool is_of_countries(const char *name, size_t n, const char *countries)
     return strcasestr(countries, wanted) != NULL;
 }
 
-/* Take the language of a locale's name of `n` bytes. False: there is no catalogue for it. */
-static bool choose(const char *name, size_t n)
+/* Return the place of the language of a locale's name of `n` bytes; -1: there is no catalogue. */
+static int place_of_language(const char *name, size_t n)
 {
     size_t length = strcspn(name, "_-.@:");
     length = length < n ? length : n;
-    chosen = NULL;
-    chosen_name = "en";
+    for (size_t i = 0; i < TMK_N(languages); i++)
+        if (strlen(languages[i].name) == length &&
+            strncasecmp(languages[i].name, name, length) == 0 &&
+            is_of_countries(name, n, languages[i].countries) && has_our_charset(name, n))
+            return (int)i;
+    return -1;
+}
+
+/* Take the language of a locale's name of `n` bytes. False: it is another one than English, and
+ * there is no catalogue for it. */
+static bool choose(const char *name, size_t n)
+{
+    int place = place_of_language(name, n);
+    chosen = place < 0 ? NULL : languages[place].catalogue;
+    chosen_name = place < 0 ? "en" : languages[place].name;
     tmk_error_language = tmk_translated;
-    if (length == 2 && strncasecmp(name, "en", 2) == 0)
-        return true;
-    for (size_t i = 0; i < TMK_N(languages); i++) {
-        if (strlen(languages[i].name) != length ||
-            strncasecmp(languages[i].name, name, length) != 0 ||
-            !is_of_countries(name, n, languages[i].countries) || !has_our_charset(name, n))
-            continue;
-        chosen = languages[i].catalogue;
-        chosen_name = languages[i].name;
-        return true;
-    }
-    return false;
+    size_t length = strcspn(name, "_-.@:");
+    return place >= 0 || ((length < n ? length : n) == 2 && strncasecmp(name, "en", 2) == 0);
 }
 
 int tmk_language_set(const char *name)
@@ -135,16 +142,18 @@ void tmk_language_end_data(void)
 
 struct tmk_language_state tmk_language_begin_people(const char *name)
 {
-    struct tmk_language_state before = {chosen, chosen_name, data_depth};
-    (void)tmk_language_set(name);
+    struct tmk_language_state before = {own, has_own, data_depth};
+    int place = place_of_language(name, strlen(name));
+    own = place < 0 ? NULL : languages[place].catalogue;
+    has_own = true;
     data_depth = 0;
     return before;
 }
 
 void tmk_language_end_people(const struct tmk_language_state *before)
 {
-    chosen = before->chosen;
-    chosen_name = before->name;
+    own = before->own;
+    has_own = before->has_own;
     data_depth = before->data_depth;
 }
 
@@ -155,10 +164,9 @@ static int compare_english(const void *key, const void *entry)
 
 const char *tmk_translated_for_people(const char *text)
 {
+    const struct tmk_catalogue *c = has_own ? own : chosen;
     const struct tmk_translation *found =
-        chosen && text
-            ? bsearch(text, chosen->entries, chosen->n_entries, sizeof *found, compare_english)
-            : NULL;
+        c && text ? bsearch(text, c->entries, c->n_entries, sizeof *found, compare_english) : NULL;
     return found ? found->translated : text;
 }
 

@@ -14,6 +14,7 @@
 #ifndef TMK_KIT_LANGUAGE_H
 #define TMK_KIT_LANGUAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,14 +41,14 @@ const char *tmk_language_name(void);
 void tmk_language_begin_data(void);
 void tmk_language_end_data(void);
 
-/* What the language was before tmk_language_begin_people(). */
+/* What a thread's language was before tmk_language_begin_people(). */
 struct tmk_language_state {
-    const struct tmk_catalogue *chosen;
-    const char *name;
+    const struct tmk_catalogue *own;
+    bool has_own;
     unsigned data_depth;
 };
 /* Around sentences for people that data has in it, as a page does: in the language `name`, which
- * tmk_language_set() takes. */
+ * tmk_language_set() takes, in this thread. */
 struct tmk_language_state tmk_language_begin_people(const char *name);
 void tmk_language_end_people(const struct tmk_language_state *before);
 
