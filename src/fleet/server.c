@@ -221,7 +221,7 @@ static void write_status(struct connection *c, int status)
 /* Whether one more stream is one too many. */
 static bool has_streams(const struct tmk_server *s)
 {
-    const struct connection *c;
+    const struct connection *c = NULL;
     unsigned n = 0;
     TAILQ_FOREACH(c, &s->connections, link)
     {

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from test_golden import BUILD, ROOT, run_case, shell, workshop
 
-COMMANDS = ("run attach detach env sweep report explain peak leak frag whatif diff plot query tables top ps eval monitor "
+COMMANDS = ("run attach detach env sweep report serve explain peak leak frag whatif diff plot query tables top ps eval monitor "
             "oom profile agent fleet import export model check demo doctor completion help").split()
 
 

@@ -102,14 +102,20 @@ char *tmk_failed_request_text(const struct tmk_failed_request *r)
         tmk_size_text(r->reserved_bytes, reserved);
     if (has_limit)
         tmk_size_text(r->limit_bytes, limit);
-    return tmk_xformat(_("%s%s%s%s: the %s for %s%s%s failed with %s allocated%s%s%s%s%s"),
-                       is_host ? _("Out of host memory") : _("Out of memory"),
-                       is_host ? "" : _(" on "), is_host ? "" : tmk_device_name(r->device, device),
-                       step, r->is_of_driver ? _("request to the driver") : _("request"), request,
-                       r->site ? _(" at ") : "", r->site ? tmk_frame_text(r->site, true, site) : "",
-                       allocated, has_reserved ? (has_limit ? _(", ") : _(" and ")) : "",
-                       has_reserved ? reserved : "", has_reserved ? _(" reserved") : "",
-                       has_limit ? _(" and a limit of ") : "", has_limit ? limit : "");
+    char *amounts =
+        tmk_xformat(has_reserved && has_limit ? _("%s allocated, %s reserved and a limit of %s")
+                    : has_reserved            ? _("%s allocated and %s reserved%.0s")
+                    : has_limit               ? _("%s allocated%.0s and a limit of %s")
+                                              : _("%s allocated%.0s%.0s"),
+                    allocated, has_reserved ? reserved : "", has_limit ? limit : "");
+    char *text = tmk_xformat(
+        _("%s%s%s%s: the %s for %s%s%s failed with %s"),
+        is_host ? _("Out of host memory") : _("Out of memory"), is_host ? "" : _(" on "),
+        is_host ? "" : tmk_device_name(r->device, device), step,
+        r->is_of_driver ? _("request to the driver") : _("request"), request,
+        r->site ? _(" at ") : "", r->site ? tmk_frame_text(r->site, true, site) : "", amounts);
+    free(amounts);
+    return text;
 }
 
 /* Returns ", 3 times in all; the program went on to step 40" or a part of that; the caller's. */

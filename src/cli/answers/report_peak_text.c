@@ -208,11 +208,12 @@ static void write_parameters(const struct tmk_process_answer *f, struct tmk_shee
 static void write_peak_moment(const struct tmk_process_answer *f, struct tmk_sheet *sheet)
 {
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
-    char reserved[TMK_AMOUNT_BYTES];
-    tmk_sheet_text(sheet, "%s allocated%s%s%s on %s after %s%s.",
-                   tmk_size_text(f->peak_bytes, size), f->has_reserved ? _(" and ") : "",
-                   f->has_reserved ? tmk_size_text(f->reserved_bytes, reserved) : "",
-                   f->has_reserved ? _(" reserved") : "", tmk_device_name(f->device, device),
+    char amount[TMK_AMOUNT_BYTES], reserved[2 * TMK_AMOUNT_BYTES] = "";
+    if (f->has_reserved)
+        snprintf(reserved, sizeof reserved, _(" and %s reserved"),
+                 tmk_size_text(f->reserved_bytes, amount));
+    tmk_sheet_text(sheet, "%s allocated%s on %s after %s%s.", tmk_size_text(f->peak_bytes, size),
+                   reserved, tmk_device_name(f->device, device),
                    tmk_time_text(tmk_process_answer_run_ns(f, f->peak_ns), time),
                    tmk_step_text(f->p, f->peak_step, ", ", step));
     if (f->detail_lost)

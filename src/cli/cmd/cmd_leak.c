@@ -117,9 +117,9 @@ static const char *const description[] = {
     "parts with the same number of allocations.",
     "Some growth is named and not judged: caches that fill, results that are collected, work "
     "that grows. docs/leaks.md has the rules.",
-    "Of a PID, also the host memory and Python's objects by type, in up to ten looks within "
-    "--duration. A look holds Python up for about 0.3 s per million objects (--no-python: no "
-    "looks). A verdict takes seven looks.",
+    "For a PID it also counts host memory and Python's objects by type, up to ten times within "
+    "--duration. Each count stops Python for about 0.3 s per million objects (--no-python: none). "
+    "A verdict needs seven counts.",
     "Without a run: the devices of this machine. The memory of a training goes up and down "
     "with its steps, so a leak is a floor that rises in each third of the time, or faster and "
     "faster, while the ceiling rises too. One single rise is no leak, nor is a rise that has "
@@ -147,7 +147,7 @@ static const char *const json_keys[] = {
     "leaks\tlargest first: file line function stack category module bytes_per_step "
     "blocks_per_step first_step (null: the process has no steps) confidence device pid (null: "
     "the device as a whole)",
-    "Of a run or a PID, each of leaks also has:",
+    "For a run or a PID, each leak also has:",
     "growth\trank first_ns growth_bytes bytes_per_second steps_left seconds_left (until the "
     "GPU is full)",
     "cause\tkept_by (graph container hook cycle growing loader) held_by (Python's referrers; "
@@ -158,7 +158,7 @@ static const char *const json_keys[] = {
     "falls_back\tsites that grow and are freed again",
     "not_judged\treason (few slowing joined result work state loading) text growth_bytes rises",
     "totals\tsteps below_threshold threshold_mb host python",
-    "Of devices, the keys about lines are null; confidence is Kendall's tau of the floors (1: "
+    "For devices, the keys about lines are null, and confidence is Kendall's tau of the floors (1: "
     "always up):",
     "leaks\talso process growth_bytes bytes_per_second window_s ended last_bytes",
     "totals\tverdict_reason (why the verdict is null) watched (all that was watched) timestamp "

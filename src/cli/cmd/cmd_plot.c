@@ -278,7 +278,7 @@ static const char *const description[] = {
     "operations\tforward, backward, optimizer and other stages: peak and allocated",
     "ranks\tthe peaks of all processes side by side",
     "forecast\tthe peaks of the steps, where they lead, and the limit",
-    "Of a sweep: overview (the default: peak against each parameter), heatmap (peak of each "
+    "For a sweep: overview (the default: peak against each parameter), heatmap (peak of each "
     "configuration), components and operations (of each configuration). docs/plot.md shows all "
     "pictures.",
     "PNG and PDF need Pango (apt-get install libpangocairo-1.0-0), SVG needs nothing.",

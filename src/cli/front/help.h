@@ -20,7 +20,7 @@
 #define TMK_HELP_NO_PAGER "do not send long output through PAGER"
 #define TMK_HELP_VERSION "print the version and what it was built with (--json: as JSON)"
 
-/* Of manual pages: when their texts were last reviewed. */
+/* The date on manual pages: when their texts were last reviewed. */
 #define TMK_HELP_DATE "2026-11-19"
 
 /* The names of the groups of commands. */

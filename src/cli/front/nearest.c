@@ -38,7 +38,7 @@ static unsigned edit_distance(const char *a, const char *b)
 static void copy_lower(const char *from, char *to)
 {
     size_t n = 0;
-    for (; from[n] && n <= LONGEST; n++)
+    for (; n <= LONGEST && from[n]; n++)
         to[n] = (char)tolower((unsigned char)from[n]);
     to[n] = '\0';
 }

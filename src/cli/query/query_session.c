@@ -186,11 +186,10 @@ static void say_time(const struct tmk_query *q, uint64_t start_ns)
 static int run_statement(struct tmk_query *q, sqlite3_stmt *statement)
 {
     struct tmk_query_rows rows = {0};
-    struct tmk_heartbeat heartbeat;
+    struct tmk_heartbeat heartbeat = {0};
     struct sigaction before;
     uint64_t start_ns = tmk_clock_monotonic_ns();
     begin_interrupts(q, &before);
-    heartbeat.is_running = false;
     if (isatty(STDERR_FILENO))
         tmk_heartbeat_start(&heartbeat, "the query");
     int rc = sqlite3_step(statement);

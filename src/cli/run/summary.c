@@ -87,13 +87,15 @@ static void line_holders(const char *name, struct tmk_peak *peak, uint64_t whole
 static void line_peak(const struct tmk_process_answer *f)
 {
     char size[TMK_AMOUNT_BYTES], time[TMK_AMOUNT_BYTES], device[24], step[TMK_STEP_TEXT_BYTES];
-    char reserved[TMK_AMOUNT_BYTES];
+    char amount[TMK_AMOUNT_BYTES], reserved[2 * TMK_AMOUNT_BYTES] = "";
     if (!f->has_peak)
         return;
-    tmk_summary_line(stderr, "peak", "%s allocated%s%s%s on %s after %s%s",
-                     tmk_size_text(f->peak_bytes, size), f->has_reserved ? _(", ") : "",
-                     f->has_reserved ? tmk_size_text(f->reserved_bytes, reserved) : "",
-                     f->has_reserved ? _(" reserved,") : "", tmk_device_name(f->device, device),
+    if (f->has_reserved)
+        snprintf(reserved, sizeof reserved, _(", %s reserved,"),
+                 tmk_size_text(f->reserved_bytes, amount));
+    tmk_summary_line(stderr, "peak", "%s allocated%s on %s after %s%s",
+                     tmk_size_text(f->peak_bytes, size), reserved,
+                     tmk_device_name(f->device, device),
                      tmk_time_text(f->peak_ns + f->p->offset_ns, time),
                      tmk_step_text(f->p, f->peak_step, ", ", step));
     if (f->detail_lost)

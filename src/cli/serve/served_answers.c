@@ -54,7 +54,7 @@ bool tmk_served_answers_fini(struct tmk_served_answers *a)
 
 /* ---- on the thread ---- */
 
-/* Of the processes of this machine, the one that the query names. False: the answer says why. */
+/* Open the recorded process of this machine that the query names. False: the answer says why. */
 static bool open_named(struct tmk_served_answers *a, const char *query, struct tmk_served_body *ret)
 {
     char pid[24];

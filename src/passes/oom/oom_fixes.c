@@ -214,7 +214,7 @@ static void stop_leak(struct tmk_fixing *f)
         leak->has_site ? tmk_frame_text(&leak->site, true, site) : _("a line that is not known"),
         tmk_size_text(tmk_size_whole(has_steps ? leak->bytes_per_step : leak->bytes_per_second),
                       rate),
-        has_steps ? "step" : "second", tmk_size_text(c->inquiry.leaked_bytes, size),
+        has_steps ? _("step") : _("second"), tmk_size_text(c->inquiry.leaked_bytes, size),
         tmk_leak_advice(leak));
 }
 
