@@ -5,7 +5,6 @@
  * if that leaves no more than two thirds of it empty. */
 #include "kit/wrap.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -36,12 +35,13 @@ static bool may_break(uint32_t c, size_t columns, uint32_t next, size_t next_col
 
 struct place {
     size_t columns;
-    const char *end; /* NULL: none */
+    const char *end;
 };
 
 size_t tmk_wrap_line(const char *text, size_t width, const char **ret_rest)
 {
-    struct place best = {0}, full = {.end = text};
+    struct place full = {.end = text}, best = full;
+    bool has_break = false;
     const char *at = text;
     size_t written = 0, columns, next_columns;
     for (uint32_t c = tmk_utf8_shown(&at, &columns), next; c != 0; c = next) {
@@ -51,14 +51,15 @@ size_t tmk_wrap_line(const char *text, size_t width, const char **ret_rest)
         if (written > width)
             break;
         full = (struct place){written, at};
-        if (next == 0 || may_break(c, columns, next, next_columns))
+        if (next == 0 || may_break(c, columns, next, next_columns)) {
             best = full;
+            has_break = true;
+        }
         at = after;
         columns = next_columns;
     }
-    if (!best.end || best.columns < width / 3)
+    if (!has_break || best.columns < width / 3)
         best = full;
-    assert(best.end);
     *ret_rest = best.end + strspn(best.end, " ");
     return best.columns;
 }

@@ -94,8 +94,8 @@ def test_duplicate_struct_tag(tree):
 
 
 def test_unknown_layer(tree):
-    plant(tree, "src/web/page.c", "#include <stdio.h>\n")
-    assert complaints(tree) == ["src/web/page.c:1: src/web/ is not a known layer: "
+    plant(tree, "src/paper/page.c", "#include <stdio.h>\n")
+    assert complaints(tree) == ["src/paper/page.c:1: src/paper/ is not a known layer: "
                                 "give it a place in tools/check_layers"]
 
 

@@ -23,7 +23,7 @@ def test_one_on_each(machine):
     assert [words[0] for words in seen] == ["1", "2", "3"]
     assert {seen[0][1], seen[1][1]} == {"GPU-aa", "GPU-cc"} and seen[2][1] in ("GPU-aa", "GPU-cc")
     with open(machine.folder / "s" / "sweep.jsonl", encoding="utf-8") as lines:
-        assert json.loads(next(lines))["options"] == ["--timeout=30s", "--devices=0,2"]
+        assert json.loads(next(lines))["options"] == ["--devices=0,2", "--timeout=30s"]  # as --help has them
     again = machine.run("sweep", "--resume", "s")
     assert again.returncode == 0 and "have ended already" in again.stderr
 
