@@ -25,7 +25,7 @@ static const struct {
 static const struct tmk_catalogue *chosen; /* by the user; NULL: English */
 static const char *chosen_name = "en";
 
-/* Of one thread: a server writes a page while its other threads talk. */
+/* Each thread has its own: a server writes a page while its other threads talk. */
 static _Thread_local unsigned data_depth;
 static _Thread_local bool has_own;                    /* see tmk_language_begin_people() */
 static _Thread_local const struct tmk_catalogue *own; /* instead of the chosen one */
